@@ -14,20 +14,20 @@
 //! there for what a killed one had written down. An agent waits a second for another reader, and leaves its letters for
 //! later then. `mail read` prints before it acknowledges: killed in between, it prints the same letters again.
 //!
-//! - `tests/it/race.rs::writers_without_a_lock_lose_no_letter`: 16,000 letters from 8 processes
-//! - `tests/it/race.rs::readers::a_crew_and_mail_read_never_both_get_a_letter`
-//! - `tests/it/race.rs::readers::a_crew_that_is_killed_while_others_read_loses_none_and_gets_none_twice`
-//! - `tests/it/race.rs::readers::a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later`
-//! - `tests/it/race.rs::readers::an_inbox_that_is_cut_while_the_crew_has_it_loses_no_letter`: as the reference's readers cut it
+//! - `tests/it/race.rs::inbox_writers_without_a_lock_lose_no_message`: 16,000 letters from 8 processes
+//! - `tests/it/race.rs::readers::crew_and_mail_read_never_both_receive_a_message`
+//! - `tests/it/race.rs::readers::killed_crew_and_mail_read_receive_each_message_once`
+//! - `tests/it/race.rs::readers::crew_does_not_wait_for_a_blocked_mail_reader`
+//! - `tests/it/race.rs::readers::truncated_inbox_loses_no_later_message`: as the reference's readers cut it
 //! - `src/store/reader.rs::messages_in_the_log_of_a_killed_reader_are_not_read_again`
 //! - `src/store/reader.rs::inbox_truncated_and_refilled_unnoticed_loses_no_message`
 //! - `src/store/reader.rs::inbox_truncated_before_acknowledge_loses_no_new_message`
 //! - `tests/it/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
-//! - `tests/it/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
-//! - `tests/it/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
-//! - `tests/it/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
-//! - `tests/it/lasting.rs::saving::a_letter_that_no_log_holds_is_not_acknowledged`
-//! - `tests/it/lasting.rs::saving::what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then`
+//! - `tests/it/resume.rs::message_already_in_the_conversation_is_not_redelivered`
+//! - `tests/it/resume.rs::first_prompt_is_delivered_once_after_a_kill`
+//! - `tests/it/resources.rs::disk::message_received_on_a_full_disk_is_processed_once`
+//! - `tests/it/lasting.rs::saving::message_not_yet_in_a_log_is_not_acknowledged`
+//! - `tests/it/lasting.rs::saving::unsaved_conversation_is_saved_later_and_mail_waits`
 //! - `src/store/inbox.rs::growing_inbox_returns_each_message_once`
 //! - `src/store/inbox.rs::bad_line_blocks_nothing_and_an_appended_message_is_kept`
 //!
@@ -36,11 +36,11 @@
 //! A claim is decided under the board's lock, after a fresh look at every file that it depends on. Numbers come from a
 //! counter that only goes up.
 //!
-//! - `tests/it/race.rs::eight_processes_claim_and_no_task_has_two_owners`
-//! - `tests/it/race.rs::the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner`
+//! - `tests/it/race.rs::concurrent_claims_give_each_task_one_owner`
+//! - `tests/it/race.rs::user_and_teammate_never_own_the_same_task`
 //! - `tests/it/by_hand.rs::a_task_is_taken_from_one_at_work_who_goes_on_with_another`: who had it does not complete it
-//! - `tests/it/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
-//! - `tests/it/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
+//! - `tests/it/race.rs::one_agent_in_many_processes_has_at_most_one_open_task`
+//! - `tests/it/race.rs::blockers_completed_concurrently_unblock_the_task`
 //! - `tests/it/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
 //! - `tests/it/cli.rs::numbers_are_never_used_again`
 //!
@@ -49,11 +49,11 @@
 //! Temporary file, fsync, rename, fsync of the folder ([`crate::store::atomic`]); append logs end a torn line before
 //! they go on. What is damaged all the same is set aside under a new name, with a notice.
 //!
-//! - `tests/it/race.rs::a_process_that_is_killed_while_it_saves_leaves_whole_files`
+//! - `tests/it/race.rs::process_killed_while_saving_leaves_complete_files`
 //! - `src/store/transcript.rs::torn_last_line_is_set_aside_at_every_length`
 //! - `src/store/board/tests.rs::damaged_task_file_is_reported_and_set_aside`
-//! - `tests/it/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
-//! - `tests/it/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
+//! - `tests/it/resources.rs::disk::full_disk_tears_no_file_and_work_continues_with_room`
+//! - `tests/it/resources.rs::files::irregular_task_roster_or_request_is_moved_aside`
 //! - `tests/it/golden.rs::boards_of_other_programs`
 //!
 //! # 4. The graph stays a DAG
@@ -73,19 +73,19 @@
 //!
 //! - `src/store/prompt_queue.rs::killed_session_keeps_prompts_missing_in_the_conversation`
 //! - `tests/it/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
-//! - `tests/it/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
-//! - `tests/it/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
-//! - `tests/it/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
-//! - `tests/it/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
-//! - `tests/it/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
+//! - `tests/it/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
+//! - `tests/it/team.rs::failures::resumed_team_restores_a_pending_plan_request`
+//! - `tests/it/terminal.rs::resume_after_kill_restores_screen_and_conversation`
+//! - `tests/it/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
+//! - `tests/it/worktree_recovery.rs::killed_processes::creation_works_after_a_process_is_killed_at_any_time`
 //! - `tests/it/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
 //! - `tests/it/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
-//! - `tests/it/worktree_recovery.rs::debris::a_kill_before_or_after_any_change_by_git_leaves_nothing`
-//! - `tests/it/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
-//! - `tests/it/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
-//! - `tests/it/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
+//! - `tests/it/worktree_recovery.rs::debris::kill_before_or_after_any_git_change_is_repaired`
+//! - `tests/it/worktree_recovery.rs::debris::merge_killed_while_writing_files_is_undone`
+//! - `tests/it/resume.rs::working_team_resumes_although_the_lead_was_idle`
+//! - `tests/it/resume/worktrees.rs::resolved_conflict_is_merged_after_a_restart`
 //! - `tests/it/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
-//! - `tests/it/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
+//! - `tests/it/viewer.rs::one_of_two_viewers_takes_over_a_killed_crew`
 //! - `tests/it/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
 //!
 //! # 6. A worktree with unmerged or uncommitted work is never removed
@@ -95,18 +95,18 @@
 //! does that. Who writes by the folder's name meanwhile finds none. What a program that works inside it (its current
 //! directory, an open file) writes in the moment between the second look and the deletion is lost.
 //!
-//! - `tests/it/worktree_recovery.rs::removal::what_is_written_by_name_while_it_is_removed_is_not_lost`
-//! - `tests/it/worktree_recovery.rs::removal::a_process_that_is_killed_while_it_removes_leaves_all_or_nothing`
-//! - `tests/it/worktree_recovery.rs::removal::a_removal_that_was_cut_off_is_put_in_order_by_the_next_look`
-//! - `tests/it/worktree_recovery.rs::debris::a_half_made_worktree_that_holds_work_is_finished`
-//! - `tests/it/worktree_recovery.rs::debris::work_of_the_user_in_a_file_of_a_cut_merge_stays`
-//! - `tests/it/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
-//! - `tests/it/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
-//! - `tests/it/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
+//! - `tests/it/worktree_recovery.rs::removal::file_written_during_a_removal_is_not_lost`
+//! - `tests/it/worktree_recovery.rs::removal::killed_removal_leaves_a_complete_worktree_or_none`
+//! - `tests/it/worktree_recovery.rs::removal::interrupted_removal_is_finished_or_undone_by_next_read`
+//! - `tests/it/worktree_recovery.rs::debris::partially_created_worktree_with_user_files_is_completed`
+//! - `tests/it/worktree_recovery.rs::debris::user_changes_in_a_file_of_a_killed_merge_are_kept`
+//! - `tests/it/worktree_recovery.rs::user_changes::own_merge_by_the_user_is_kept`
+//! - `tests/it/worktree_recovery.rs::user_changes::content_is_compared_byte_by_byte`
+//! - `tests/it/worktree_recovery.rs::removal::worktree_that_cannot_be_moved_to_the_trash_is_kept`
 //! - `tests/it/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
-//! - `tests/it/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
+//! - `tests/it/worktrees.rs::uncommitted_or_unmerged_work_needs_a_forced_removal`
 //! - `tests/it/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
-//! - `tests/it/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
+//! - `tests/it/merging.rs::lead_is_notified_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::removal_requires_clean_and_merged_worktree`
 //! - `tests/it/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
 //!
@@ -117,17 +117,17 @@
 //! waits for nobody for ever: the lead is reminded three times, then a headless run ends with an error, and who asked
 //! comes back with `--resume`.
 //!
-//! - `tests/it/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
-//! - `tests/it/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
-//! - `tests/it/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
+//! - `tests/it/team.rs::undecided_requests::undecided_plan_ends_the_run_and_is_kept`
+//! - `tests/it/team.rs::undecided_requests::lead_that_decides_after_a_reminder_gets_no_more`
+//! - `tests/it/worktrees.rs::merging::branch_that_changes_crewdeck_folders_is_not_merged`
 //! - `tests/it/cli.rs::project_settings_need_approval_wherever_they_come_from`
 //! - `src/domain/request.rs::request_is_decided_only_once`
 //! - `src/domain/request.rs::mismatched_or_own_decision_is_rejected`
-//! - `tests/it/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
-//! - `tests/it/viewer.rs::two_answers_at_once_are_one_decision`
-//! - `tests/it/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
-//! - `tests/it/resume.rs::a_decision_that_was_not_told_is_told_once`
-//! - `tests/it/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
+//! - `tests/it/needs.rs::identical_permission_requests_share_one_decision`
+//! - `tests/it/viewer.rs::concurrent_answers_make_one_decision`
+//! - `tests/it/viewer.rs::shutdown_approved_in_a_file_is_executed`
+//! - `tests/it/resume.rs::unreported_decision_is_reported_once_on_resume`
+//! - `tests/it/resume.rs::undelivered_request_reaches_its_approver_on_resume`
 //! - `tests/it/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
 //! - `tests/it/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
 //!
@@ -137,7 +137,7 @@
 //!
 //! - `src/agent/turn/property_tests.rs::conversation_is_always_valid`
 //! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
-//! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
+//! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_the_prefix`
 //! - `tests/it/chaos.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
 //! - `tests/it/chaos.rs::the_work_ends_whatever_chat_completions_come_to`
 //! - `src/model/governor/property_tests.rs::no_call_starts_early_and_one_probe_goes_first`
@@ -149,20 +149,20 @@
 //! - `src/protocol/bus.rs::full_bus_drops_only_deltas`
 //! - `src/app/dashboard/crew.rs::events_lost_before_the_start_are_counted_and_reported`
 //! - `src/model/sse.rs::endless_line_is_rejected`
-//! - `tests/it/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
+//! - `tests/it/tools.rs::command_output_is_truncated_with_a_mark`
 //! - `tests/it/hostile.rs::nesting_without_end_overflows_no_stack`
 //! - `tests/it/hostile.rs::few_bytes_that_stand_for_many_are_refused`
 //! - `tests/it/hostile_tools.rs::any_input_is_answered_within_bounds`
-//! - `tests/it/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
-//! - `tests/it/lasting.rs::compaction::a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters`
-//! - `tests/it/lasting.rs::compaction::a_turn_that_only_forgets_and_begins_again_is_ended`
+//! - `tests/it/resources.rs::descriptors::eight_working_agents_do_not_leak_open_files`
+//! - `tests/it/lasting.rs::compaction::long_turn_stays_under_the_window_and_keeps_goals`
+//! - `tests/it/lasting.rs::compaction::turn_that_compacts_twice_without_progress_ends`
 //!
 //! # 10. The terminal comes back
 //!
-//! - `tests/it/terminal.rs::sigterm_gives_the_terminal_back`
+//! - `tests/it/terminal.rs::sigterm_restores_the_terminal`
 //! - `tests/it/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
-//! - `tests/it/terminal.rs::any_size_is_drawn_and_the_way_back_too`
-//! - `tests/it/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
+//! - `tests/it/terminal.rs::any_terminal_size_is_drawn_and_restored`
+//! - `tests/it/resources.rs::environment::any_terminal_name_and_locale_works`
 //!
 //! # 11. Bytes from outside never drive the terminal
 //!
@@ -183,31 +183,31 @@
 //!
 //! - `tests/it/history.rs::scripts_cannot_destroy_or_rewind_history`
 //! - `tests/it/history.rs::commits_of_a_killed_crew_are_taken_over`
-//! - `tests/it/sandbox.rs::services_that_act_for_the_user_are_not_reached`
-//! - `tests/it/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
-//! - `tests/it/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
-//! - `tests/it/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
+//! - `tests/it/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
+//! - `tests/it/sandbox.rs::command_without_network_has_only_a_private_loopback`
+//! - `tests/it/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
+//! - `tests/it/sandbox.rs::memory_bomb_is_killed_and_other_commands_continue`
 //! - `tests/it/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
 //! - `tests/it/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
 //! - `tests/it/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
 //! - `src/process/tests.rs::timeout_kills_the_group_and_keeps_its_output`: without a supervisor
 //! - `tests/it/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
 //! - `tests/it/confinement.rs::a_teammate_writes_in_its_worktree_alone`
-//! - `tests/it/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
+//! - `tests/it/worktrees.rs::repository_kinds::nested_repository_starts_no_program`: by crewdeck's own git
 //! - `tests/it/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
 //! - `tests/it/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
 //! - `tests/it/held_tools.rs::keys_of_the_environment_are_in_no_command`
 //! - `tests/it/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
 //! - `src/domain/secret_env/tests.rs::secret_names_are_withheld`
 //! - `src/domain/secret_env/tests.rs::harmless_variables_are_passed_on`
-//! - `tests/it/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
+//! - `tests/it/secrets.rs::commands_do_not_see_secret_variables`
 //!
 //! # 13. Housekeeping costs no tokens
 //!
 //! The lead is woken by a letter, by the end of a background job, by the end of all work, and, when nobody can work on
 //! without it, by a reminder of what it has not decided: three at most for a request.
 //!
-//! - `tests/it/team.rs::mechanisms::s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call`
+//! - `tests/it/team.rs::practice::s11_two_teammates_claim_tasks_without_extra_model_calls`
 //!
 //! # 14. Nothing that a project directory brings takes effect before the user approved exactly it
 //!
@@ -229,12 +229,12 @@
 //! - `tests/it/worktrees.rs::branches::board_worktree_list_and_git_agree_after_every_step`
 //! - `tests/it/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
 //! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
-//! - `tests/it/merging.rs::the_demo_waits_for_the_plan_and_says_farewell_once`
+//! - `tests/it/merging.rs::demo_waits_for_plan_approval_and_says_goodbye_once`
 //! - `src/ui/guide/tour_tests.rs::keys_in_the_demo_script_work_from_everywhere`
-//! - `tests/it/needs.rs::typing_an_answer_answers_the_question`
-//! - `tests/it/needs.rs::the_second_of_two_requests_finds_the_focus_where_it_was`
-//! - `tests/it/needs.rs::a_permission_is_not_given_before_its_end_was_in_view`
-//! - `tests/it/needs.rs::what_fills_a_permission_is_folded_with_a_mark`
+//! - `tests/it/needs.rs::text_typed_in_the_composer_answers_the_question`
+//! - `tests/it/needs.rs::focus_returns_after_the_second_of_two_requests`
+//! - `tests/it/needs.rs::permission_needs_its_end_in_view_before_approval`
+//! - `tests/it/needs.rs::filler_in_a_permission_is_folded_and_marked`
 //! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
 //! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
 //! - `tests/it/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
@@ -247,10 +247,10 @@
 //!
 //! # Servers and models of every kind are understood
 //!
-//! - `tests/it/vendors.rs::every_request_of_every_role_follows_the_vendors_rules`
-//! - `tests/it/vendors.rs::an_invalid_tool_name_is_answered_and_not_sent_back`
-//! - `tests/it/vendors.rs::a_tool_name_of_two_megabytes_is_bounded_everywhere`
-//! - `tests/it/wire.rs::halves::a_character_split_over_events_is_joined_on_both_wires`
+//! - `tests/it/vendors.rs::requests_of_every_role_follow_the_vendors_rules`
+//! - `tests/it/vendors.rs::invalid_tool_name_is_answered_and_not_sent_back`
+//! - `tests/it/vendors.rs::two_megabyte_tool_name_is_truncated_everywhere`
+//! - `tests/it/wire.rs::lenient::character_split_over_two_events_is_joined`
 //! - `src/model/retry.rs::sum_of_server_requested_waits_is_bounded`
 //! - `src/tools/replace/tests.rs::known_model_mistakes_are_tolerated`
 //! - `src/tools/replace/tests.rs::ambiguous_edit_is_refused`
@@ -277,10 +277,10 @@
 //! - `tests/it/history.rs::holes::links_in_the_private_folders_lead_nowhere`
 //! - `tests/it/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`
 //! - `tests/it/history.rs::holes::a_script_cannot_push_to_a_repository_outside`
-//! - `tests/it/sandbox.rs::services_that_act_for_the_user_are_not_reached`
-//! - `tests/it/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
-//! - `tests/it/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
-//! - `tests/it/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
+//! - `tests/it/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
+//! - `tests/it/sandbox.rs::command_without_network_has_only_a_private_loopback`
+//! - `tests/it/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
+//! - `tests/it/sandbox.rs::memory_bomb_is_killed_and_other_commands_continue`
 //!
 //! # Size
 //!
@@ -294,10 +294,10 @@
 //! screen or the model ([`crate::domain::redact`]). A disk that is full, a folder that can not be written, a limit that
 //! is reached or a git that is missing is told in one line that says what to do, and work goes on where it can.
 //!
-//! - `tests/it/secrets.rs::what_tools_bring_back_has_no_secrets_anywhere`
-//! - `tests/it/resources.rs::repositories::repositories_without_worktrees_are_named_with_the_remedy`
-//! - `tests/it/resources.rs::denied::a_file_system_that_is_read_only_is_one_line`
-//! - `tests/it/resources.rs::clock::a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should`
+//! - `tests/it/secrets.rs::tool_output_is_redacted_everywhere`
+//! - `tests/it/resources.rs::repositories::unusable_repositories_are_reported_with_the_fix`
+//! - `tests/it/resources.rs::permissions::read_only_file_system_is_reported_in_one_line`
+//! - `tests/it/resources.rs::clock::crew_works_and_idles_correctly_while_the_clock_jumps`
 //!
 //! # Longer rounds
 //!

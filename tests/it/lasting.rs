@@ -1,4 +1,4 @@
-//! One agent that lasts: background jobs, subagents, compaction, and a session that is gone on with.
+//! One long-lived agent: background jobs, subagents, compaction and resumed sessions.
 
 mod background;
 mod compaction;
@@ -7,19 +7,16 @@ mod saving;
 mod subagents;
 
 use std::process::{Child, Command, Stdio};
-
 use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::{Block, Message, check};
-
 use crewdeck::domain::conversation::{Conversation, Record};
-
 use serde_json::Value;
 
 use crate::common::project::{Project, Ran};
 
-/// `crewdeck run` with the rules of a script.
-fn scripted(project: &Project, script: &str, args: &[&str]) -> Command {
+/// Returns the command `crewdeck run` with a scripted model.
+fn script_command(project: &Project, script: &str, args: &[&str]) -> Command {
     let file = project.write("script.yaml", script);
     let mut command = project.command(&["run"]);
     command.args(args).arg("--provider");
@@ -29,29 +26,29 @@ fn scripted(project: &Project, script: &str, args: &[&str]) -> Command {
 }
 
 fn run(project: &Project, script: &str, args: &[&str]) -> Ran {
-    Ran(scripted(project, script, args).output().unwrap())
+    Ran(script_command(project, script, args).output().unwrap())
 }
 
-fn events(ran: &Ran) -> Vec<Value> {
+fn parse_events(ran: &Ran) -> Vec<Value> {
     let out = ran.out();
     out.lines()
         .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")))
         .collect()
 }
 
-fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+fn events_of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|e| e["type"] == kind).collect()
 }
 
-/// A project whose commands may do what crewdeck forbids them: they stand for what happens to its files.
-fn unconfined() -> Project {
+/// Returns a project without the sandbox, so that commands can damage crewdeck's files.
+fn project_without_sandbox() -> Project {
     let project = Project::new();
     project.own_settings("confine = \"off\"\n");
     project
 }
 
-/// The log of one agent, by the end of its file's name.
-fn log(project: &Project, end: &str) -> Vec<Record> {
+/// Reads the only conversation log whose file name ends with `end`.
+fn read_log(project: &Project, end: &str) -> Vec<Record> {
     let dir = project.file(".transcripts");
     let mut found: Vec<_> = std::fs::read_dir(dir)
         .unwrap()
@@ -64,9 +61,9 @@ fn log(project: &Project, end: &str) -> Vec<Record> {
     text.lines().map(line).collect()
 }
 
-/// The conversation of the lead, checked as a server would.
-fn lead(project: &Project) -> Conversation {
-    let conversation = Conversation::of(log(project, "-lead.jsonl"));
+/// Reads the lead's conversation and checks that a server would accept it.
+fn lead_conversation(project: &Project) -> Conversation {
+    let conversation = Conversation::of(read_log(project, "-lead.jsonl"));
     assert_eq!(check(&conversation.messages), Ok(()));
     conversation
 }
@@ -80,19 +77,19 @@ fn result_texts(messages: &[Message]) -> Vec<String> {
     texts.collect()
 }
 
-/// Waits until a file is there; the process that is to make it must be alive.
+/// Waits until `file` exists; fails if `child` exits first.
 fn wait_for(project: &Project, file: &str, child: &mut Child) {
     let until = Instant::now() + Duration::from_secs(60);
     while !project.file(file).exists() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended");
+        assert_eq!(child.try_wait().unwrap(), None, "the process exited");
         assert!(Instant::now() < until, "no {file}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// `crewdeck run go`, until a command of the script has made the file `started`; what it says is thrown away.
-fn started(project: &Project, script: &str) -> Child {
-    let mut child = scripted(project, script, &["go"])
+/// Starts `crewdeck run go`, discards its output and waits until the script has created the file `started`.
+fn start_until_marker(project: &Project, script: &str) -> Child {
+    let mut child = script_command(project, script, &["go"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -107,10 +104,10 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Tells a process to end and waits until it has.
-fn ask_to_end(child: &mut Child) {
+/// Sends SIGTERM to a process and waits for its exit.
+fn terminate(child: &mut Child) {
     let pid = child.id().to_string();
-    let asked = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(asked.unwrap().success());
+    let sent = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(sent.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -1,5 +1,5 @@
-//! What is merged and what is not, on the screen of a real program over a real repository: the marks, the question, all
-//! in one go up to a conflict, and merges of other programs.
+//! Merging from the dashboard, in a real terminal and a real repository: counters, confirmation, merging all branches
+//! up to a conflict, and merges by other programs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::domain::stamp::Stamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
 
-/// Two teammates do four tasks; the last two write the same file. Nobody merges but the person.
+/// A teammate does four tasks; the last two write the same file. Only the user merges.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -46,7 +46,7 @@ fn repository() -> Project {
     project
 }
 
-fn open(project: &Project, more: &[&str]) -> Screen {
+fn open_dashboard(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -54,28 +54,28 @@ fn open(project: &Project, more: &[&str]) -> Screen {
 }
 
 #[test]
-fn the_status_line_tells_the_branch_also_when_the_person_switches_in_another_terminal() {
+fn status_line_follows_branch_switches_in_other_terminals() {
     let project = repository();
-    let screen = open(&project, &[]);
+    let screen = open_dashboard(&project, &[]);
     screen.wait_for(" on main ");
     git(&project, &["switch", "--quiet", "-c", "team/next"]);
     screen.wait_for(" on team/next ");
     let commit = git(&project, &["rev-parse", "HEAD"]);
     git(&project, &["switch", "--quiet", "--detach"]);
     screen.wait_for(&format!(" at {} ", &commit[..7]));
-    leave(screen);
+    quit(screen);
 }
 
-/// Ends a dashboard, whatever it shows.
-fn leave(mut screen: Screen) {
+/// Quits the dashboard from any screen and checks a clean exit.
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// The dashboard whose four tasks are done, told to merge all of them.
-fn asked_for_all(project: &Project) -> Screen {
-    let mut screen = open(project, &[]);
+/// Opens the dashboard, lets the crew complete four tasks and starts merging all of them.
+fn start_merge_all(project: &Project) -> Screen {
+    let mut screen = open_dashboard(project, &[]);
     screen.wait_for("scripted");
     screen.send("go\r");
     screen.wait_for("⇡ 4 to merge");
@@ -88,16 +88,16 @@ fn asked_for_all(project: &Project) -> Screen {
 }
 
 #[test]
-fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
+fn merge_asks_first_can_be_undone_and_sees_other_merges() {
     let project = repository();
     let start = git(&project, &["rev-parse", "HEAD"]).trim().to_string();
-    let at = || git(&project, &["rev-parse", "HEAD"]).trim().to_string();
-    let mut screen = open(&project, &[]);
+    let head = || git(&project, &["rev-parse", "HEAD"]).trim().to_string();
+    let mut screen = open_dashboard(&project, &[]);
     screen.wait_for("scripted");
     screen.send("go\r");
     screen.wait_for("⇡ 4 to merge");
     screen.wait_for("4/4 done");
-    // Asked, and a no changes nothing.
+    // Cancelling the question changes nothing.
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
@@ -105,8 +105,8 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     screen.wait_for("4 tasks are done and not merged.");
     screen.send("\x03");
     screen.wait("no question", |t| !t.contains("into main?"));
-    assert_eq!(at(), start);
-    // A yes merges, and the way back is a command that works.
+    assert_eq!(head(), start);
+    // Confirming merges, and the undo command that is shown works.
     screen.send("my");
     let commit: String = start.chars().take(10).collect();
     screen.wait_for(&format!("Undo: git reset --keep {commit}"));
@@ -120,52 +120,52 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     screen.wait_for("#1 is already merged (commit");
     git(&project, &["reset", "--quiet", "--keep", &commit]);
     screen.wait_for("⇡ 4 to merge");
-    // What others do is seen: the command line here, git itself there, and by a viewer too.
-    let viewer = open(&project, &[]);
+    // Merges by the command line and by git are noticed, also by a viewer.
+    let viewer = open_dashboard(&project, &[]);
     viewer.wait_for("⇡ 4 to merge");
     project.run(&["worktree", "merge", "1"]);
     screen.wait_for("⇡ 3 to merge");
     viewer.wait_for("⇡ 3 to merge");
-    leave(viewer);
-    leave(screen);
+    quit(viewer);
+    quit(screen);
     git(&project, &["merge", "--quiet", "--no-edit", "wt/task-2"]);
-    let screen = open(&project, &["--resume"]);
+    let screen = open_dashboard(&project, &["--resume"]);
     screen.wait_for("⇡ 2 to merge");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn all_are_merged_in_one_go_up_to_the_first_conflict() {
+fn merge_all_stops_at_a_conflict_and_continues_when_solved() {
     let project = repository();
-    let screen = asked_for_all(&project);
+    let screen = start_merge_all(&project);
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
     for file in ["one", "two"] {
         assert!(project.file(file).exists(), "{file}");
     }
-    // The conflict becomes a task; solved, it is merged without a word, as its maker meant it.
+    // The conflict becomes a task; when it is completed, the branch is merged without another question.
     screen.wait_for("5/5 done");
     screen.wait("nothing to merge", |t| !t.contains("to merge"));
     let same = std::fs::read_to_string(project.file("same")).unwrap();
     assert_eq!(same, "both\n");
-    leave(screen);
+    quit(screen);
 }
 
-/// The same tasks; whoever solves a conflict waits for the test first.
-fn held_repository() -> Project {
+/// Returns the same repository, but the agent that resolves a conflict first waits for the file `go-on`.
+fn repository_with_delayed_conflict() -> Project {
     let project = repository();
-    let held = TASKS.replace(
+    let delayed = TASKS.replace(
         "git merge main; echo both",
         "until [ -e ../../go-on ]; do sleep 0.05; done; git merge main; echo both",
     );
-    assert_ne!(held, TASKS);
-    project.write("script.yaml", &held);
+    assert_ne!(delayed, TASKS);
+    project.write("script.yaml", &delayed);
     project.write(".git/info/exclude", "go-on\n");
     project
 }
 
-/// Waits until as many branches are counted beside the board as git lists; none of an open task may be among them.
-fn wait_until_board_agrees_with_git(screen: &Screen, root: &Path) {
-    let listed = git_in(
+/// Waits until the board counts as many unmerged branches as git lists. Holds only while no open task has commits.
+fn wait_for_git_count(screen: &Screen, root: &Path) {
+    let listed = run_git(
         root,
         &["branch", "--no-merged", "main", "--format=%(refname:short)"],
     );
@@ -179,7 +179,7 @@ fn wait_until_board_agrees_with_git(screen: &Screen, root: &Path) {
     );
 }
 
-fn git_in(root: &Path, args: &[&str]) -> String {
+fn run_git(root: &Path, args: &[&str]) -> String {
     let out = std::process::Command::new("git")
         .args(args)
         .current_dir(root)
@@ -191,14 +191,14 @@ fn git_in(root: &Path, args: &[&str]) -> String {
 
 #[test]
 fn board_and_commands_agree_with_git_through_a_conflict() {
-    let project = held_repository();
-    let agrees = |screen: &Screen| wait_until_board_agrees_with_git(screen, project.path());
-    let mut screen = asked_for_all(&project);
+    let project = repository_with_delayed_conflict();
+    let wait_for_agreement = |screen: &Screen| wait_for_git_count(screen, project.path());
+    let mut screen = start_merge_all(&project);
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
-    // The conflict is on the board as a task, which is held: #4 is done, and not merged.
+    // The conflict is a task on the board that waits for the test: #4 is done and not merged.
     screen.wait_for("#5 Merge main into wt/task-4");
     screen.wait_for("⇡ 1 to merge");
-    agrees(&screen);
+    wait_for_agreement(&screen);
     let list = project.run(&["task", "list"]).out();
     assert!(
         list.contains("[x] #4: write same  @alice  (not merged into main)"),
@@ -209,87 +209,87 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
     assert!(shown.contains("\n    not merged into: main"), "{shown}");
     let trees = project.run(&["worktree", "list"]).out();
     assert_eq!(trees.matches("1 not merged").count(), 1, "{trees}");
-    // It cannot be merged now, and the words go when it can.
+    // #4 cannot be merged now; the message goes away when it can.
     screen.send("gjjjm");
     screen.wait_for("Not merged: complete #5 first");
-    // A merge that the user takes back in another terminal, and makes again.
+    // The user undoes a merge in another terminal and redoes it.
     let merged = git(&project, &["rev-parse", "HEAD"]);
     git(&project, &["reset", "--quiet", "--keep", "HEAD~1"]);
     screen.wait_for("⇡ 2 to merge");
-    agrees(&screen);
+    wait_for_agreement(&screen);
     git(&project, &["reset", "--quiet", "--keep", merged.trim()]);
-    agrees(&screen);
+    wait_for_agreement(&screen);
     project.write("go-on", "");
     screen.wait_for("5/5 done");
     screen.wait("nothing to merge", |t| !t.contains("to merge"));
-    agrees(&screen);
+    wait_for_agreement(&screen);
     assert!(!project.run(&["task", "list"]).out().contains("not merged"));
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn the_demo_waits_for_the_plan_and_says_farewell_once() {
+fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("tally");
     let root = root.to_str().unwrap();
     let args = ["--demo", "--speed", "40", "--dir", root];
     let mut screen = Screen::start(dir.path(), 160, 45, &args);
     let root = Path::new(root);
-    // The user only reads: what does not need the plan is done, and then everyone waits.
+    // Without user input, tasks that do not need the plan are done, and then all agents wait.
     screen.wait_for("5/8 done");
     screen.wait_for("◆ 1 needs you  ○ 3 idle");
     let board = std::fs::read_dir(root.join(".tasks")).unwrap().flatten();
-    let open: Vec<String> = board
+    let pending: Vec<String> = board
         .filter_map(|file| std::fs::read_to_string(file.path()).ok())
         .filter(|task| task.contains("\"status\": \"pending\""))
         .collect();
-    assert_eq!(open.len(), 3, "{open:?}");
-    wait_until_board_agrees_with_git(&screen, root);
-    // The user merges before the lead does: what bob does later conflicts with it.
+    assert_eq!(pending.len(), 3, "{pending:?}");
+    wait_for_git_count(&screen, root);
+    // The user merges before the lead does: bob's later work conflicts with it.
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
     screen.wait_for("5 tasks are done and not merged.");
     screen.send("A");
     screen.wait_for("5 of 5 branches are merged.");
-    wait_until_board_agrees_with_git(&screen, root);
+    wait_for_git_count(&screen, root);
     screen.send("\x1bw");
     screen.wait_for("1. I take what is ready on the board");
     screen.send("a");
     screen.wait_for("lead wants carol to shut down");
     screen.wait_for("◆ 1 needs you  ○ 4 idle");
-    wait_until_board_agrees_with_git(&screen, root);
-    assert!(!has_said(root, "That was the demo"));
+    wait_for_git_count(&screen, root);
+    assert!(!lead_has_said(root, "That was the demo"));
     screen.send("w");
-    screen.wait("the card has the keys", |t| {
+    screen.wait("the card has the focus", |t| {
         t.contains("a approves, r rejects")
     });
     screen.send("a");
     screen.wait_for("That was the demo");
     screen.wait_for("○ 3 idle");
-    assert!(has_said(root, "That was the demo"));
-    leave(screen);
-    // A restart does not end it a second time.
+    assert!(lead_has_said(root, "That was the demo"));
+    quit(screen);
+    // After a restart the demo does not say goodbye again.
     let mut args = args.to_vec();
     args.push("--resume");
     let mut screen = Screen::start(dir.path(), 160, 45, &args);
     screen.wait_for("○ 3 idle");
     screen.send("\x1b1iAll 10 tasks on the board are completed and the team is idle\r");
     screen.wait_for("Nothing is left to do here.");
-    assert!(has_said(root, "That was the demo"));
-    let asked = std::fs::read_dir(root.join(".team/requests"))
+    assert!(lead_has_said(root, "That was the demo"));
+    let requests = std::fs::read_dir(root.join(".team/requests"))
         .unwrap()
         .flatten();
-    let shutdowns = asked
+    let shutdowns = requests
         .filter_map(|file| std::fs::read_to_string(file.path()).ok())
         .filter(|request| request.contains("\"kind\": \"shutdown\""));
     assert_eq!(shutdowns.count(), 1);
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn the_demo_asks_which_version_stays_where_the_user_has_changed_the_same_file() {
-    for (choice, stays) in [("1", "My own words.\n"), ("2", "Rain on the roof")] {
+fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
+    for (choice, expected) in [("1", "My own words.\n"), ("2", "Rain on the roof")] {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("tally");
         let root = root.to_str().unwrap();
@@ -298,48 +298,48 @@ fn the_demo_asks_which_version_stays_where_the_user_has_changed_the_same_file() 
         let root = Path::new(root);
         screen.wait_for("5/8 done");
         screen.wait_for("◆ 1 needs you  ○ 3 idle");
-        wait_until_board_agrees_with_git(&screen, root);
+        wait_for_git_count(&screen, root);
         std::fs::create_dir_all(root.join("samples")).unwrap();
         let sample = root.join("samples/rain.txt");
         std::fs::write(&sample, "My own words.\n").unwrap();
-        git_in(root, &["add", "samples"]);
-        git_in(root, &["commit", "--quiet", "--message", "mine"]);
+        run_git(root, &["add", "samples"]);
+        run_git(root, &["commit", "--quiet", "--message", "mine"]);
         screen.send("\x1b");
         screen.wait_for("i to write");
         screen.send("3gm");
         screen.wait_for("5 tasks are done and not merged.");
         screen.send("A");
-        // The teammate says what it waits for, and goes on with the answer.
+        // The teammate asks its question and continues with the answer.
         screen.wait_for("asks about #9 Merge main into wt/task-6");
         screen.wait_for("◆ 2 need you  ○ 2 idle");
         screen.send("\x1bw");
         screen.wait_for("1. I take what is ready on the board");
         screen.send("a");
         screen.wait_for("1  The version in main");
-        // Keys that follow the appearance of a card at once go nowhere.
+        // Keys are ignored for a moment after a card appears.
         std::thread::sleep(crewdeck::ui::SETTLE * 2);
         screen.send(choice);
         screen.wait_for("lead wants carol to shut down");
         screen.wait_for("◆ 1 needs you  ○ 4 idle");
-        // A branch that brings nothing is merged for crewdeck, where git still lists it.
+        // A branch without changes counts as merged for crewdeck, although git still lists it.
         screen.wait("nothing to merge", |t| !t.contains("to merge"));
-        let kept = std::fs::read_to_string(&sample).unwrap();
-        assert!(kept.starts_with(stays), "{kept}");
+        let content = std::fs::read_to_string(&sample).unwrap();
+        assert!(content.starts_with(expected), "{content}");
         screen.send("w");
-        screen.wait("the card has the keys", |t| {
+        screen.wait("the card has the focus", |t| {
             t.contains("a approves, r rejects")
         });
         screen.send("a");
         screen.wait_for("That was the demo");
         screen.wait_for("○ 3 idle");
-        assert!(has_said(root, "That was the demo"));
+        assert!(lead_has_said(root, "That was the demo"));
         let text = journals(root);
         assert!(!text.contains("NEXT"));
-        leave(screen);
+        quit(screen);
     }
 }
 
-/// What the journals of all sessions hold.
+/// Returns the concatenated journals of all sessions.
 fn journals(root: &Path) -> String {
     let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
     let journals = sessions
@@ -350,26 +350,26 @@ fn journals(root: &Path) -> String {
         .collect()
 }
 
-/// Whether the lead has said that, by the journal; more than once is a failure.
-fn has_said(root: &Path, words: &str) -> bool {
+/// Returns whether the journal has an agent's text with `text`; fails if there is more than one.
+fn lead_has_said(root: &Path, text: &str) -> bool {
     let all = journals(root);
     let lines = all
         .lines()
-        .filter(|l| l.contains("\"type\":\"said\"") && l.contains(words));
+        .filter(|l| l.contains("\"type\":\"said\"") && l.contains(text));
     let count = lines.count();
-    assert!(count <= 1, "{words}: {count} times");
+    assert!(count <= 1, "{text}: {count} times");
     count == 1
 }
 
 #[test]
-fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
+fn slow_merge_hook_does_not_block_the_dashboard() {
     use std::os::unix::fs::PermissionsExt;
 
     let project = repository();
     let hook = "#!/bin/sh\ntouch .git/asked\nfor i in $(seq 400); do [ -e .git/go-on ] && exit 0; sleep 0.05; done\n";
     let hook = project.write(".git/hooks/pre-merge-commit", hook);
     std::fs::set_permissions(hook, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut screen = asked_for_all(&project);
+    let mut screen = start_merge_all(&project);
     let until = Instant::now() + Duration::from_secs(60);
     while !project.file(".git/asked").exists() {
         assert!(Instant::now() < until, "the hook never ran");
@@ -379,11 +379,11 @@ fn a_merge_whose_hook_takes_its_time_holds_nothing_else_up() {
     screen.wait_for("I hear you.");
     project.write(".git/go-on", "");
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
-    leave(screen);
+    quit(screen);
 }
 
-/// A board of completed tasks, each with a commit in its worktree, as a crew leaves it.
-fn completed(project: &Project, tasks: u64) {
+/// Creates completed tasks, each with a commit in its worktree, as a crew leaves them.
+fn create_completed_tasks(project: &Project, tasks: u64) {
     let now = Stamp(7.0);
     let (board, trees) = (Board::open(project.path()), Worktrees::open(project.path()));
     crewdeck::store::prepare(project.path()).unwrap();
@@ -413,22 +413,24 @@ fn completed(project: &Project, tasks: u64) {
     }
 }
 
-/// How many gits were started with one of these words, by what each of them wrote into `trace`; with none: all.
-fn gits(trace: &Path, words: &[&str]) -> usize {
+/// Counts the git processes in `trace` that were started with one of `arguments`; all of them if it is empty.
+fn count_git_processes(trace: &Path, arguments: &[&str]) -> usize {
     let text = std::fs::read_to_string(trace).unwrap_or_default();
     let starts = text.lines().filter(|l| l.contains(r#""event":"start""#));
-    let is_it = |line: &&str| words.is_empty() || words.iter().any(|word| line.contains(word));
+    let is_it = |line: &&str| {
+        arguments.is_empty() || arguments.iter().any(|argument| line.contains(argument))
+    };
     starts.filter(is_it).count()
 }
 
 #[test]
-fn a_merge_of_all_counts_and_compares_nothing_anew() {
+fn merge_all_does_not_recount_or_recompare_branches() {
     const BRANCHES: usize = 20;
     const COUNT: &[&str] = &["--numstat", "--shortstat"];
     const COMPARE: &[&str] = &["\"cherry\"", "\"merge-tree\""];
 
     let project = repository();
-    completed(&project, BRANCHES as u64);
+    create_completed_tasks(&project, BRANCHES as u64);
     let trace = project.path().join(".git/trace");
     let provider = format!("script:{}", project.file("script.yaml").display());
     let mut screen = Screen::start_program(
@@ -443,23 +445,23 @@ fn a_merge_of_all_counts_and_compares_nothing_anew() {
     screen.send("\x1b");
     screen.wait_for("i to write");
     let all = [&[], COUNT, COMPARE];
-    let before = all.map(|words| gits(&trace, words));
+    let before = all.map(|arguments| count_git_processes(&trace, arguments));
     screen.send("3gm");
     screen.wait_for("20 tasks are done and not merged.");
     screen.send("A");
     screen.wait_for("20 of 20 branches are merged.");
     screen.wait("nothing to merge", |t| !t.contains("to merge"));
-    let after = all.map(|words| gits(&trace, words));
+    let after = all.map(|arguments| count_git_processes(&trace, arguments));
     let [started, counted, compared] = std::array::from_fn(|at| after[at] - before[at]);
-    println!("{started} gits for {BRANCHES} branches");
-    assert_eq!(counted, 0, "each was counted before");
-    // By the merge of each branch itself.
+    println!("{started} git processes for {BRANCHES} branches");
+    assert_eq!(counted, 0, "the changes were counted before");
+    // Two comparisons by the merge of each branch itself.
     assert_eq!(compared, 2 * BRANCHES);
-    leave(screen);
+    quit(screen);
 }
 
-/// A teammate does one more task; the lead repeats what it hears of branches.
-const ONE_MORE: &str = r#"
+/// A teammate does one more task; the lead repeats which branches are reported as not merged.
+const ONE_MORE_TASK: &str = r#"
 rules:
   - agent: lead
     when: ^go$
@@ -479,14 +481,14 @@ rules:
 "#;
 
 #[test]
-fn the_lead_hears_of_the_branches_that_the_board_counts() {
+fn lead_is_notified_of_the_branches_that_the_board_counts() {
     let project = repository();
-    completed(&project, 3);
-    // By hand, by hand under another commit, and not at all.
+    create_completed_tasks(&project, 3);
+    // Task 1 is merged, task 2 is merged as a squash commit, and task 3 is not merged.
     git(&project, &["merge", "--quiet", "--no-edit", "wt/task-1"]);
     git(&project, &["merge", "--quiet", "--squash", "wt/task-2"]);
     git(&project, &["commit", "--quiet", "-m", "squashed"]);
-    let script = project.write("more/script.yaml", ONE_MORE);
+    let script = project.write("more/script.yaml", ONE_MORE_TASK);
     let provider = format!("script:{}", script.display());
     let ran = project.run(&["run", "go", "--provider", &provider]);
     let out = ran.out();
@@ -495,7 +497,7 @@ fn the_lead_hears_of_the_branches_that_the_board_counts() {
         "{out}{}",
         ran.err()
     );
-    let screen = open(&project, &["--resume"]);
+    let screen = open_dashboard(&project, &["--resume"]);
     screen.wait_for("⇡ 2 to merge");
-    leave(screen);
+    quit(screen);
 }

@@ -1,5 +1,5 @@
-//! Needs you in a real terminal: questions, permissions that several wait for, rules of the session, and
-//! what the person says to it.
+//! The "Needs you" panel in a real terminal: questions, shared permission requests, session permissions and comments on
+//! decisions.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
-/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+/// Moves the focus to the composer from anywhere.
 const COMPOSE: &str = "\x1b1i";
 
-/// crewdeck with a script, in a terminal of 160 × 45.
-fn scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
+/// Starts crewdeck with a scripted model in a terminal of 160 × 45.
+fn start_scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
     let file = home.join("script.yaml");
     std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
     let provider = format!("script:{}", file.display());
@@ -23,14 +23,14 @@ fn scripted(home: &Path, rules: &str, more: &[&str]) -> Screen {
     screen
 }
 
-/// Ends a test whose screen does not matter any more.
-fn leave(mut screen: Screen) {
+/// Quits the dashboard from any screen and checks a clean exit.
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// The requests of the project: from, status, decided by, comment; the oldest first.
+/// Returns the project's requests, oldest first: from, status, decided by, comment.
 fn requests(root: &Path) -> Vec<[String; 4]> {
     let files = std::fs::read_dir(root.join(".team/requests")).unwrap();
     let paths = files.map(|e| e.unwrap().path());
@@ -50,7 +50,7 @@ fn row(from: &str, status: &str, by: &str, comment: &str) -> [String; 4] {
 }
 
 #[test]
-fn a_question_is_answered_with_a_number() {
+fn number_key_answers_a_question_with_choices() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^ask
@@ -62,7 +62,7 @@ fn a_question_is_answered_with_a_number() {
   - when: decide yourself
     say: I decide myself.
 ";
-    let mut screen = scripted(home.path(), rules, &[]);
+    let mut screen = start_scripted(home.path(), rules, &[]);
     screen.send("ask me\r");
     screen.wait("the question with its choices", |t| {
         t.contains("lead asks you") && t.contains("3  blue")
@@ -72,7 +72,7 @@ fn a_question_is_answered_with_a_number() {
     screen.wait("the second card", |t| {
         t.contains("lead asks you") && t.contains("How green?")
     });
-    // The card may have the keys already.
+    // The card may have the focus already.
     screen.send(ALT_W);
     screen.wait_for("c answer");
     screen.press("c2 parts", "2 parts");
@@ -81,7 +81,7 @@ fn a_question_is_answered_with_a_number() {
         t.contains("lead asks you") && t.contains("Really?")
     });
     screen.send(ALT_W);
-    screen.wait("the card has the keys", |t| {
+    screen.wait("the card has the focus", |t| {
         t.contains("Really?") && t.contains("r decline")
     });
     screen.press("r", "I decide myself.");
@@ -93,10 +93,10 @@ fn a_question_is_answered_with_a_number() {
             row("lead", "rejected", "user", ""),
         ]
     );
-    leave(screen);
+    quit(screen);
 }
 
-const CLEAN: &str = r"
+const CLEANUP_RULES: &str = r"
   - when: ^begin
     calls:
       - { tool: spawn_teammate, input: { name: alice, role: cleaner, prompt: clean up } }
@@ -113,16 +113,16 @@ const CLEAN: &str = r"
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned again' } }]
   - when: cleaned again
     times: 0
-    say: Nobody was asked any more.
+    say: No further question.
   - when: rejected by the user
     times: 0
     say: So it stays.
 ";
 
 #[test]
-fn two_who_ask_the_same_get_one_answer_with_its_comment() {
+fn identical_permission_requests_share_one_decision() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = scripted(home.path(), CLEAN, &[]);
+    let mut screen = start_scripted(home.path(), CLEANUP_RULES, &[]);
     screen.press("begin\r", "also asked by");
     screen.wait_for("1 needs you");
     screen.press(ALT_W, "a approve");
@@ -138,27 +138,27 @@ fn two_who_ask_the_same_get_one_answer_with_its_comment() {
             row("lead", "approved", "user", "mind the gap"),
         ]
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
+fn team_permission_applies_until_it_is_revoked() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = scripted(home.path(), CLEAN, &[]);
+    let mut screen = start_scripted(home.path(), CLEANUP_RULES, &[]);
     screen.press("again\r", "lead asks for permission");
     screen.press(ALT_W, "A for the team");
     screen.press("A", "this exact command");
-    screen.press("\r", "Nobody was asked any more.");
+    screen.press("\r", "No further question.");
     screen.wait_for("user allowed exactly");
     screen.send(COMPOSE);
     screen.send("again, please\r");
     screen.wait("a second answer", |t| {
-        t.matches("Nobody was asked any more.").count() == 2
+        t.matches("No further question.").count() == 2
     });
     assert_eq!(
         requests(home.path()),
         [row("lead", "approved", "user", "")],
-        "one question"
+        "the user was asked once"
     );
     screen.press("/rules\r", "Allowed until crewdeck ends");
     screen.press("\r", "user revoked");
@@ -169,11 +169,11 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
     screen.press("r", "So it stays.");
     let last = requests(home.path()).pop();
     assert_eq!(last, Some(row("lead", "rejected", "user", "Not today.")));
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
+fn comment_on_a_shutdown_decision_reaches_the_lead() {
     for (key, reply) in [
         ("a", "'alice may shut down. Thank her for all.'"),
         (
@@ -186,11 +186,11 @@ fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
             r"
   - when: ^begin
     calls:
-      - {{ tool: spawn_teammate, input: {{ name: alice, role: cleaner, prompt: rest }} }}
+      - {{ tool: spawn_teammate, input: {{ name: alice, role: cleaner, prompt: wait }} }}
       - {{ tool: shutdown_request, input: {{ teammate: alice, reason: All is done. }} }}
   - agent: alice
     times: 0
-    say: I rest.
+    say: I am idle.
   - when: {reply}
     say: I heard what you said.
   - when: .
@@ -198,31 +198,31 @@ fn what_is_said_to_a_shutdown_reaches_the_lead_either_way() {
     say: I go on.
 "
         );
-        let mut screen = scripted(home.path(), &rules, &[]);
+        let mut screen = start_scripted(home.path(), &rules, &[]);
         screen.press("begin\r", "lead wants alice to shut down");
         screen.press(ALT_W, "c comment");
         screen.press("cThank her for all.", "Thank her for all.");
         screen.press("\r", "r reject with comment");
         screen.press(key, "I heard what you said.");
-        leave(screen);
+        quit(screen);
     }
 }
 
 #[test]
-fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
+fn request_pending_at_a_crash_is_reported_at_next_start() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^ask
     calls: [{ tool: ask_user, input: { question: Which colour? } }]
 ";
-    let mut screen = scripted(home.path(), rules, &[]);
+    let mut screen = start_scripted(home.path(), rules, &[]);
     screen.press("ask me\r", "lead asks you");
     screen.kill();
     assert_eq!(requests(home.path()), [row("lead", "pending", "", "")]);
 
-    let mut screen = scripted(home.path(), rules, &[]);
+    let mut screen = start_scripted(home.path(), rules, &[]);
     screen.press("\u{1b}", "? help");
-    // A message may be followed by the next one at once; the log keeps both.
+    // The next status message can replace this one at once; the event log keeps both.
     screen.send("@");
     let text = screen.wait_for("before a decision: lead asked you: Which colour?");
     assert!(!text.contains("needs you"), "{text}");
@@ -235,11 +235,11 @@ fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
             "the crew that asked has ended"
         )]
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_the_lead_decides_is_its_answer_and_its_words() {
+fn lead_decides_a_permission_and_its_comment_is_delivered() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^begin
@@ -253,26 +253,26 @@ fn what_the_lead_decides_is_its_answer_and_its_words() {
     calls: [{ tool: send_message, input: { to: user, content: The lead said it. } }]
   - agent: alice
     times: 0
-    say: I rest.
+    say: I am idle.
   - when: 'request_id.{0,20}?([0-9a-f]{32})'
     calls: [{ tool: decide_request, input: { request_id: '{{1}}', approve: true, comment: be quick } }]
   - when: .
     times: 0
     say: I go on.
 ";
-    let mut screen = scripted(home.path(), rules, &["--tool", "lead"]);
+    let mut screen = start_scripted(home.path(), rules, &["--tool", "lead"]);
     screen.press("begin\r", "The lead said it.");
     assert_eq!(
         requests(home.path()),
         [row("alice", "approved", "lead", "be quick")]
     );
     assert!(!screen.text().contains("needs you"));
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
-    for (key, told) in [("a", "approved"), ("r", "rejected")] {
+fn comment_on_a_plan_decision_reaches_the_planner() {
+    for (key, status) in [("a", "approved"), ("r", "rejected")] {
         let home = tempfile::tempdir().unwrap();
         let rules = format!(
             r"
@@ -282,14 +282,14 @@ fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
     when: clean up
     calls: [{{ tool: plan_approval, input: {{ plan: I sweep. }} }}]
   - agent: alice
-    when: '^Plan {told} by user: Mind the cat.'
+    when: '^Plan {status} by user: Mind the cat.'
     calls: [{{ tool: send_message, input: {{ to: user, content: I mind the cat. }} }}]
   - when: .
     times: 0
     say: I go on.
 "
         );
-        let mut screen = scripted(home.path(), &rules, &[]);
+        let mut screen = start_scripted(home.path(), &rules, &[]);
         screen.press("begin\r", "alice asks you to approve its plan");
         screen.press(ALT_W, "c comment");
         screen.press("cMind the cat.", "Mind the cat.");
@@ -297,14 +297,14 @@ fn what_is_said_to_a_plan_reaches_the_planner_either_way() {
         screen.press(key, "I mind the cat.");
         assert_eq!(
             requests(home.path()),
-            [row("alice", told, "user", "Mind the cat.")]
+            [row("alice", status, "user", "Mind the cat.")]
         );
-        leave(screen);
+        quit(screen);
     }
 }
 
 #[test]
-fn who_looks_elsewhere_is_called_and_who_looks_is_not() {
+fn desktop_notification_only_when_terminal_is_unfocused() {
     const DESKTOP: &[u8] = b"\x1b]9;crewdeck: lead asks you\x07";
     const QUESTION: &str = r"
   - when: ^ask
@@ -313,27 +313,31 @@ fn who_looks_elsewhere_is_called_and_who_looks_is_not() {
     times: 0
     say: Fine.
 ";
-    let holds = |screen: &Screen, part: &[u8]| screen.raw().windows(part.len()).any(|w| w == part);
-    for (focus, is_called) in [("\x1b[O", true), ("\x1b[I", false)] {
+    let output_contains =
+        |screen: &Screen, part: &[u8]| screen.raw().windows(part.len()).any(|w| w == part);
+    for (focus, is_notified) in [("\x1b[O", true), ("\x1b[I", false)] {
         let home = tempfile::tempdir().unwrap();
         std::fs::create_dir(home.path().join(".crewdeck")).unwrap();
         let settings = home.path().join(".crewdeck/config.toml");
         std::fs::write(settings, "notify = \"desktop\"\n").unwrap();
-        let mut screen = scripted(home.path(), QUESTION, &[]);
-        assert!(holds(&screen, b"\x1b[?1004h"), "it asks for the focus");
+        let mut screen = start_scripted(home.path(), QUESTION, &[]);
+        assert!(
+            output_contains(&screen, b"\x1b[?1004h"),
+            "focus reporting is enabled"
+        );
         screen.send("ask me\r");
         screen.send(focus);
-        // The tool call has the question, too, a moment before there is a card.
+        // The tool call shows the question a moment before the card exists.
         screen.wait_for("lead asks you");
         screen.press(ALT_W, "1-2 choose");
-        assert_eq!(holds(&screen, DESKTOP), is_called, "{focus:?}");
+        assert_eq!(output_contains(&screen, DESKTOP), is_notified, "{focus:?}");
         screen.press("1", "Fine.");
-        leave(screen);
+        quit(screen);
     }
 }
 
 #[test]
-fn typing_an_answer_answers_the_question() {
+fn text_typed_in_the_composer_answers_the_question() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^ask
@@ -344,13 +348,13 @@ fn typing_an_answer_answers_the_question() {
     times: 0
     say: Moss it is.
 ";
-    let mut screen = scripted(home.path(), rules, &[]);
+    let mut screen = start_scripted(home.path(), rules, &[]);
     screen.send("ask me\r");
-    screen.wait("the composer says what Enter does", |t| {
+    screen.wait("the composer shows what Enter does", |t| {
         t.contains(" answer to lead: Which colour?") && t.contains("1 red · 2 green")
     });
     screen.press("2\r", " answer to lead: How green?");
-    // By its name the lead gets a message, and the question stays.
+    // With the lead's name it is a message, and the question stays open.
     screen.press(
         "@lead one moment\r",
         "Sent to lead as a message. Its question is still open",
@@ -364,11 +368,11 @@ fn typing_an_answer_answers_the_question() {
             row("lead", "approved", "user", "like moss"),
         ]
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn the_second_of_two_requests_finds_the_focus_where_it_was() {
+fn focus_returns_after_the_second_of_two_requests() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^clean
@@ -379,25 +383,25 @@ fn the_second_of_two_requests_finds_the_focus_where_it_was() {
     times: 0
     say: So both stay.
 ";
-    let mut screen = scripted(home.path(), rules, &[]);
+    let mut screen = start_scripted(home.path(), rules, &[]);
     screen.press("clean\r", "$ rm -rf first");
     screen.press(ALT_W, "r reject");
     screen.send("r");
-    // Its buttons are there while Needs you has the focus.
+    // The card shows its buttons while "Needs you" has the focus.
     screen.wait("the second card with its buttons", |t| {
-        let card = |words| t.lines().any(|l| l.contains(words));
-        card("$ rm -rf second") && card("r reject")
+        let has_line = |part| t.lines().any(|l| l.contains(part));
+        has_line("$ rm -rf second") && has_line("r reject")
     });
     screen.send(ALT_W);
     screen.press("r", "So both stay.");
     screen.wait_for("│ Say what you want done");
     let rejected = row("lead", "rejected", "user", "");
     assert_eq!(requests(home.path()), [rejected.clone(), rejected]);
-    leave(screen);
+    quit(screen);
 }
 
-/// A script whose lead asks for a command, written as one text in YAML.
-fn asks_for(command: &str) -> String {
+/// Returns a script in which the lead asks for permission to run `command`.
+fn script_for_command(command: &str) -> String {
     let command = serde_json::to_string(command).unwrap();
     format!(
         "  - when: ^begin\n    calls: [{{ tool: bash, input: {{ command: {command} }} }}]\n  - when: .\n    times: 0\n    say: It is gone.\n"
@@ -405,39 +409,39 @@ fn asks_for(command: &str) -> String {
 }
 
 #[test]
-fn a_permission_is_not_given_before_its_end_was_in_view() {
+fn permission_needs_its_end_in_view_before_approval() {
     let home = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..120).map(|n| format!("echo line {n}")).collect();
     let command = format!("{}\nrm -rf gone", lines.join("\n"));
-    let mut screen = scripted(home.path(), &asks_for(&command), &[]);
+    let mut screen = start_scripted(home.path(), &script_for_command(&command), &[]);
     screen.send("begin\r");
-    screen.wait("the dangerous part above all", |t| {
+    screen.wait("the dangerous part on top", |t| {
         t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
     });
     screen.press(ALT_W, "before approving");
     screen.press("a", "Not all of it was in view");
     assert_eq!(requests(home.path())[0][1], "pending");
     screen.send("A");
-    screen.wait("no question how far it reaches", |t| {
+    screen.wait("no question about the scope of the permission", |t| {
         t.contains("Not all of it was in view") && t.contains("a approve")
     });
     screen.press("\x1b[F", "echo line 119");
     screen.press("a", "It is gone.");
     assert_eq!(requests(home.path())[0][1], "approved");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_fills_a_permission_is_folded_with_a_mark() {
+fn filler_in_a_permission_is_folded_and_marked() {
     let home = tempfile::tempdir().unwrap();
     let command = format!(
         "echo hello{}\n# {}\nrm -rf gone",
         "\n".repeat(300),
         "x".repeat(3000)
     );
-    let mut screen = scripted(home.path(), &asks_for(&command), &[]);
+    let mut screen = start_scripted(home.path(), &script_for_command(&command), &[]);
     screen.send("begin\r");
-    screen.wait("what is folded, with the end in view", |t| {
+    screen.wait("the fold marks, with the end in view", |t| {
         t.contains("it runs: rm -rf gone")
             && t.contains("300 blank lines")
             && t.contains("more characters of a comment")
@@ -445,7 +449,7 @@ fn what_fills_a_permission_is_folded_with_a_mark() {
     screen.press(ALT_W, "a approve");
     screen.press("a", "characters of comments are folded");
     assert_eq!(requests(home.path())[0][1], "pending");
-    // A double press is one key; a later one is the answer.
+    // A double press counts as one key; a later press is the answer.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while requests(home.path())[0][1] == "pending" {
         assert!(std::time::Instant::now() < until, "{}", screen.text());
@@ -453,5 +457,5 @@ fn what_fills_a_permission_is_folded_with_a_mark() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     screen.wait_for("It is gone.");
-    leave(screen);
+    quit(screen);
 }

@@ -1,17 +1,17 @@
-//! The terminal is crewdeck's: commands of agents neither write to it nor type into it, and have ones of their own.
+//! Commands of agents cannot write to the terminal of the dashboard or type into it; they can create their own.
 
 use crate::common::held;
 use crate::common::pty::Screen;
 use crewdeck::process::Ended;
 use crewdeck::process::confine::{Works, probe};
 
-/// Whether commands get a view of their own on this machine.
-fn has_views() -> bool {
+/// Returns whether commands get a private mount namespace on this machine.
+fn has_private_view() -> bool {
     matches!(probe(Some(&held::program())).view, Works::Yes)
 }
 
 #[test]
-fn a_command_can_not_reach_the_terminal_of_the_dashboard() {
+fn command_cannot_reach_the_terminal_of_the_dashboard() {
     let home = tempfile::tempdir().unwrap();
     let script = r#"
 rules:
@@ -36,12 +36,12 @@ rules:
     let mut screen = Screen::start(home.path(), 120, 40, &args);
     screen.wait_for("to lead");
     screen.send("go\r");
-    let text = screen.wait("the lead's word", |text| text.contains("It was "));
+    let text = screen.wait("the lead's answer", |text| text.contains("It was "));
     assert!(text.contains("It was refused."), "{text}");
     let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
-    // The command itself is shown; what it prints would begin with the sequence.
+    // The command text is shown too; only its output would begin with the escape sequence.
     assert!(!raw.contains("\x1b[9;9HON-THE-TTY"), "{text}");
-    if has_views() {
+    if has_private_view() {
         assert!(!raw.contains("\x1b[9;9HON-THE-PTS"), "{text}");
     }
     screen.send("\x03\x03\x03");
@@ -50,7 +50,7 @@ rules:
 }
 
 #[test]
-fn a_command_makes_terminals_of_its_own() {
+fn command_can_create_its_own_terminals() {
     let dir = tempfile::tempdir().unwrap();
     let guard = held::confined(dir.path(), &["/tmp".into()], &[]);
     let report = held::run(
@@ -60,7 +60,7 @@ fn a_command_makes_terminals_of_its_own() {
     );
     assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
     assert!(report.output.contains("within"), "{}", report.output);
-    if has_views() {
+    if has_private_view() {
         assert!(report.output.contains("/dev/pts/0"), "{}", report.output);
     }
 }

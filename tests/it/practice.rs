@@ -1,16 +1,16 @@
-//! The prompts that the reference's lessons are practised with, through the real tools. Those of the
-//! subagents and of background commands are in `lasting.rs`, that of the skills in `skills.rs`.
+//! The practice prompts of the learn-claude-code lessons, run with the real tools. The prompts for subagents and
+//! background commands are in `lasting.rs`, the one for skills in `skills.rs`.
 
 use serde_json::Value;
 
 use crate::common::project::{Project, Ran};
 
-fn run(project: &Project, script: &str, prompt: &str) -> Vec<Value> {
+fn run_events(project: &Project, script: &str, prompt: &str) -> Vec<Value> {
     let file = project.write("script.yaml", script);
     let provider = format!("script:{}", file.display());
     let args = ["run", prompt, "--json", "--provider", &provider];
     let ran: Ran = project.run(&args);
-    // 4: it ended well, and a task is open.
+    // Exit code 4: the run succeeded and a task is open.
     assert!([0, 4].contains(&ran.code()), "{}\n{}", ran.err(), ran.out());
     let out = ran.out();
     out.lines()
@@ -18,12 +18,12 @@ fn run(project: &Project, script: &str, prompt: &str) -> Vec<Value> {
         .collect()
 }
 
-fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
+fn events_of_type<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|e| e["type"] == kind).collect()
 }
 
 #[test]
-fn s03_a_refactoring_is_planned_and_the_list_moves() {
+fn s03_refactoring_advances_the_todo_list() {
     let project = Project::new();
     project.write(
         "hello.py",
@@ -69,12 +69,12 @@ rules:
         todo([c, c, c]),
     );
     let prompt = "Refactor the file hello.py: add type hints, docstrings, and a main guard";
-    let events = run(&project, &script, prompt);
+    let events = run_events(&project, &script, prompt);
     let text = std::fs::read_to_string(project.file("hello.py")).unwrap();
     for part in ["name: str", "\"\"\"Greets.\"\"\"", "__main__"] {
         assert!(text.contains(part), "{text}");
     }
-    let done: Vec<usize> = of(&events, "todo_changed")
+    let done: Vec<usize> = events_of_type(&events, "todo_changed")
         .iter()
         .map(|e| {
             let items = e["list"].as_array().unwrap();
@@ -85,15 +85,15 @@ rules:
 }
 
 #[test]
-fn s06_reading_every_file_one_by_one_never_runs_out_of_room() {
+fn s06_reading_many_files_stays_within_the_window() {
     let project = Project::new();
     let files = 20;
     for n in 0..files {
         let text = format!("# agent {n}\n{}", "value = 1\n".repeat(300));
         project.write(&format!("agents/s{n:02}.py"), &text);
     }
-    // 20 files of 3 kB do not fit a window of 8,000 tokens: read_file is kept by the small compaction, so
-    // summaries must come.
+    // 20 files of 3 kB do not fit a window of 8,000 tokens. Pruning keeps the results of read_file, so that only
+    // summaries help.
     let mut script = String::from(
         "window: 8000\nrules:\n  - when: Write down where this work stands\n    times: 0\n    say: I read the files in order and note what each is.\n",
     );
@@ -104,24 +104,24 @@ fn s06_reading_every_file_one_by_one_never_runs_out_of_room() {
     }
     script.push_str("  - when: .\n    say: I have read all of them.\n");
     let prompt = "Read every Python file in the agents/ directory one by one";
-    let events = run(&project, &script, prompt);
-    let read = of(&events, "tool_finished");
+    let events = run_events(&project, &script, prompt);
+    let read = events_of_type(&events, "tool_finished");
     assert_eq!(read.len(), files);
     assert!(read.iter().all(|e| e["outcome"] == "ok"));
-    let contexts = of(&events, "usage_changed");
-    let most = contexts
+    let contexts = events_of_type(&events, "usage_changed");
+    let largest = contexts
         .iter()
         .map(|e| e["context"].as_u64().unwrap())
         .max()
         .unwrap();
-    assert!(most < 8000, "{most}");
-    assert!(of(&events, "compacted").len() >= 2);
-    let last = of(&events, "said").last().unwrap()["text"].clone();
+    assert!(largest < 8000, "{largest}");
+    assert!(events_of_type(&events, "compacted").len() >= 2);
+    let last = events_of_type(&events, "said").last().unwrap()["text"].clone();
     assert_eq!(last, "I have read all of them.");
 }
 
 #[test]
-fn s07_three_tasks_that_depend_on_each_other() {
+fn s07_three_tasks_depend_on_each_other() {
     let project = Project::new();
     let script = r"
 rules:
@@ -136,8 +136,8 @@ rules:
     say: They stand on the board.
 ";
     let prompt = "Create 3 tasks: \"Setup project\", \"Write code\", \"Write tests\". Make them depend on each other.";
-    let events = run(&project, script, prompt);
-    let finished = of(&events, "tool_finished");
+    let events = run_events(&project, script, prompt);
+    let finished = events_of_type(&events, "tool_finished");
     let cycle = finished[3]["output"].as_str().unwrap();
     assert_eq!(finished[3]["outcome"], "error");
     assert!(cycle.contains("#1") && cycle.contains("#3"), "{cycle}");
@@ -158,7 +158,7 @@ rules:
     );
     let ready = project.json(&["task", "list", "--ready"]);
     assert_eq!(ready.as_array().unwrap().len(), 1);
-    // Another session finds them where they were left: the goals stand on disk.
+    // The tasks are on disk, so that another session sees the same state.
     project.json(&["task", "done", "1", "--as", "ann"]);
     let ready = project.json(&["task", "list", "--ready"]);
     assert_eq!(ready[0]["subject"], "Write code");

@@ -1,7 +1,7 @@
-//! Many processes on one project: no number twice, no task with two owners, no letter lost, no file torn.
+//! Many processes on one project: task ids are unique, each task has one owner, no message is lost, no file is torn.
 //!
-//! The test binary starts itself again, with a role in the environment: locks are between processes. More rounds:
-//! `CREWDECK_ROUNDS=10 cargo test --test it race`.
+//! The locks work between processes, so the test binary starts itself again with a role in the environment. More
+//! rounds: `CREWDECK_ROUNDS=10 cargo test --test it race`.
 
 mod readers;
 
@@ -21,26 +21,27 @@ const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
 const NUMBER: &str = "CREWDECK_RACE_NUMBER";
 const NOW: Stamp = Stamp(1.0);
-/// How often two processes complete the two blockers of a task at once, in a round.
-const JOINS: u64 = 40;
-/// Tasks that each of eight processes creates in a round, and that all of them claim.
+/// Tasks per round whose two blockers are completed concurrently by two processes.
+const JOIN_COUNT: u64 = 40;
+/// Tasks that each of eight processes creates per round.
 const CREATED: u64 = 12;
+/// Tasks that eight processes claim per round.
 const CLAIMED: u64 = 40;
-/// Tasks that the person and a teammate want at once.
+/// Tasks that the user and a teammate claim concurrently.
 const CONTESTED: u64 = 150;
-/// Letters that each process writes.
-const LETTERS: u64 = 2000;
-/// How often a process is killed while it saves, in a round.
+/// Messages that each process writes.
+const MESSAGES: u64 = 2000;
+/// How often a process is killed while it saves, per round.
 const KILLS: u64 = 20;
 
-/// How many rounds are wished for; the processes that are started hear the same.
+/// Returns the number of rounds; child processes inherit the variable.
 fn rounds() -> u64 {
-    let wish = std::env::var("CREWDECK_ROUNDS").ok();
-    wish.and_then(|v| v.parse().ok()).unwrap_or(1)
+    let value = std::env::var("CREWDECK_ROUNDS").ok();
+    value.and_then(|v| v.parse().ok()).unwrap_or(1)
 }
 
-/// Starts this binary as a process of that role.
-fn process(role: &str, root: &Path, number: usize) -> Child {
+/// Starts this test binary as a child process with `role`.
+fn start_process(role: &str, root: &Path, number: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "race::role", "--nocapture"])
         .env(ROLE, role)
@@ -51,8 +52,9 @@ fn process(role: &str, root: &Path, number: usize) -> Child {
         .unwrap()
 }
 
-fn all(role: &str, root: &Path, count: usize) {
-    let children: Vec<Child> = (0..count).map(|n| process(role, root, n)).collect();
+/// Runs `count` child processes with `role` concurrently; all must succeed.
+fn run_processes(role: &str, root: &Path, count: usize) {
+    let children: Vec<Child> = (0..count).map(|n| start_process(role, root, n)).collect();
     for mut child in children {
         assert!(
             child.wait().unwrap().success(),
@@ -68,7 +70,7 @@ fn agent(number: usize) -> Claimer {
     }
 }
 
-fn task(subject: &str, blocked_by: &[u64]) -> NewTask {
+fn new_task(subject: &str, blocked_by: &[u64]) -> NewTask {
     NewTask {
         subject: subject.into(),
         blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
@@ -76,7 +78,7 @@ fn task(subject: &str, blocked_by: &[u64]) -> NewTask {
     }
 }
 
-/// What a process does; does nothing in the test run itself.
+/// The body of a child process. Without the environment variables of a child process it does nothing.
 #[test]
 fn role() {
     let (Ok(role), Ok(root), Ok(number)) = (
@@ -91,7 +93,7 @@ fn role() {
     match role.as_str() {
         "create" => (0..CREATED * rounds()).for_each(|n| {
             board
-                .create(task(&format!("{number}-{n}"), &[]), NOW)
+                .create(new_task(&format!("{number}-{n}"), &[]), NOW)
                 .unwrap();
         }),
         "claim" => {
@@ -101,7 +103,7 @@ fn role() {
             }
         }
         "contend" => {
-            // The person and a teammate want the same tasks at the same time; each notes what it got.
+            // The user and a teammate claim the same tasks concurrently; each records what it claimed.
             let me = match number {
                 0 => Claimer::person(),
                 number => agent(number),
@@ -116,7 +118,7 @@ fn role() {
             std::fs::write(root.join(format!("got-{number}")), mine).unwrap();
         }
         "hoard" => {
-            // Every process in the same name: whatever is open, the next is refused.
+            // All processes claim under one name: while one of its tasks is open, another claim is refused.
             let me = agent(0);
             for _ in 0..20 {
                 if let Ok(Some(mine)) = board.claim(None, &me, NOW) {
@@ -132,15 +134,15 @@ fn role() {
         }
         "complete" => {
             // The two blockers of each join: numbers 3k+1 and 3k+2.
-            for round in 0..JOINS * rounds() {
+            for round in 0..JOIN_COUNT * rounds() {
                 let id = TaskId(round * 3 + 1 + number as u64);
                 board.complete(id, &agent(number).name, NOW).unwrap();
             }
         }
         "append" => {
-            // As the reference writes: opens, appends one line, closes, takes no lock.
+            // Writes as learn-claude-code does: opens, appends one line, closes, takes no lock.
             let inbox = root.join(".team/inbox/bob.jsonl");
-            for n in 0..LETTERS {
+            for n in 0..MESSAGES {
                 let line = format!(
                     "{{\"type\":\"message\",\"from\":\"w{number}\",\"content\":\"{n}\",\"timestamp\":1.0}}\n"
                 );
@@ -153,7 +155,7 @@ fn role() {
             }
         }
         "save" => loop {
-            // Until it is killed.
+            // Runs until it is killed.
             let me = agent(0);
             board.claim(Some(TaskId(1)), &me, NOW).unwrap();
             board.release(TaskId(1), &me.name, NOW).unwrap();
@@ -163,10 +165,10 @@ fn role() {
 }
 
 #[test]
-fn eight_processes_create_tasks_with_numbers_of_their_own() {
+fn concurrent_creates_get_unique_task_ids() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
-    all("create", dir.path(), 8);
+    run_processes("create", dir.path(), 8);
     let reading = Board::open(dir.path()).read().unwrap();
     let ids: Vec<u64> = reading.graph.tasks().map(|t| t.id.0).collect();
     let count = 8 * CREATED * rounds();
@@ -176,14 +178,14 @@ fn eight_processes_create_tasks_with_numbers_of_their_own() {
 }
 
 #[test]
-fn eight_processes_claim_and_no_task_has_two_owners() {
+fn concurrent_claims_give_each_task_one_owner() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
     for n in 0..CLAIMED * rounds() {
-        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+        board.create(new_task(&n.to_string(), &[]), NOW).unwrap();
     }
-    all("claim", dir.path(), 8);
+    run_processes("claim", dir.path(), 8);
     for task in board.read().unwrap().graph.tasks() {
         assert_eq!(
             (task.status, task.attempts),
@@ -194,24 +196,24 @@ fn eight_processes_claim_and_no_task_has_two_owners() {
 }
 
 #[test]
-fn the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner() {
+fn user_and_teammate_never_own_the_same_task() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
     for n in 0..CONTESTED {
-        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+        board.create(new_task(&n.to_string(), &[]), NOW).unwrap();
     }
-    all("contend", dir.path(), 2);
-    let got = |number: u8| {
+    run_processes("contend", dir.path(), 2);
+    let claimed_by = |number: u8| {
         let text = std::fs::read_to_string(dir.path().join(format!("got-{number}"))).unwrap();
         text.lines()
             .map(|l| l.parse().unwrap())
             .collect::<BTreeSet<u64>>()
     };
-    let (person, teammate) = (got(0), got(1));
-    assert_eq!(person.intersection(&teammate).count(), 0);
+    let (user, teammate) = (claimed_by(0), claimed_by(1));
+    assert_eq!(user.intersection(&teammate).count(), 0);
     for task in board.read().unwrap().graph.tasks() {
-        let owner = if person.contains(&task.id.0) {
+        let owner = if user.contains(&task.id.0) {
             "user"
         } else {
             "agent-1"
@@ -225,83 +227,87 @@ fn the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner() {
 }
 
 #[test]
-fn one_name_in_many_processes_never_has_two_open_tasks() {
+fn one_agent_in_many_processes_has_at_most_one_open_task() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
     for n in 0..10 {
-        board.create(task(&n.to_string(), &[]), NOW).unwrap();
+        board.create(new_task(&n.to_string(), &[]), NOW).unwrap();
     }
-    all("hoard", dir.path(), 4);
+    run_processes("hoard", dir.path(), 4);
     let graph = board.read().unwrap().graph;
     assert_eq!(graph.ready().count(), 10, "{graph:?}");
     assert!(graph.tasks().any(|t| t.attempts > 0));
 }
 
 #[test]
-fn two_blockers_that_are_completed_at_once_free_the_join() {
+fn blockers_completed_concurrently_unblock_the_task() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
-    for round in 0..JOINS * rounds() {
-        board.create(task("left", &[]), NOW).unwrap();
-        board.create(task("right", &[]), NOW).unwrap();
+    for round in 0..JOIN_COUNT * rounds() {
+        board.create(new_task("left", &[]), NOW).unwrap();
+        board.create(new_task("right", &[]), NOW).unwrap();
         board
-            .create(task("join", &[round * 3 + 1, round * 3 + 2]), NOW)
+            .create(new_task("join", &[round * 3 + 1, round * 3 + 2]), NOW)
             .unwrap();
     }
-    all("complete", dir.path(), 2);
+    run_processes("complete", dir.path(), 2);
     let graph = board.read().unwrap().graph;
-    let free = graph
+    let ready = graph
         .tasks()
         .filter(|t| t.subject == "join" && graph.is_ready(t))
         .count();
-    assert_eq!(free as u64, JOINS * rounds());
+    assert_eq!(ready as u64, JOIN_COUNT * rounds());
 }
 
 #[test]
-fn writers_without_a_lock_lose_no_letter() {
+fn inbox_writers_without_a_lock_lose_no_message() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let (post, bob) = (Post::open(dir.path()), Name::member("bob").unwrap());
-    let mut children: Vec<Child> = (0..8).map(|n| process("append", dir.path(), n)).collect();
-    let mut heard: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut children: Vec<Child> = (0..8)
+        .map(|n| start_process("append", dir.path(), n))
+        .collect();
+    let mut received: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     loop {
-        let are_done = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
+        let all_exited = children.iter_mut().all(|c| c.try_wait().unwrap().is_some());
         let reader = post.reader(&bob, Duration::ZERO).unwrap();
         let pending = reader.pending().unwrap();
         assert_eq!(pending.bad, 0);
-        for letter in &pending.letters {
-            heard
-                .entry(letter.from.clone())
+        for message in &pending.letters {
+            received
+                .entry(message.from.clone())
                 .or_default()
-                .push(letter.content.parse().unwrap());
+                .push(message.content.parse().unwrap());
         }
         reader.acknowledge(&pending.upto).unwrap();
-        if are_done && pending.letters.is_empty() {
+        if all_exited && pending.letters.is_empty() {
             break;
         }
     }
-    assert_eq!(heard.len(), 8);
-    for (from, numbers) in heard {
+    assert_eq!(received.len(), 8);
+    for (from, numbers) in received {
         assert_eq!(
             numbers,
-            (0..LETTERS).collect::<Vec<_>>(),
-            "{from}: each once, in order"
+            (0..MESSAGES).collect::<Vec<_>>(),
+            "{from}: each message once, in order"
         );
     }
 }
 
 #[test]
-fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
+fn process_killed_while_saving_leaves_complete_files() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let board = Board::open(dir.path());
-    board.create(task("saved over and over", &[]), NOW).unwrap();
+    board
+        .create(new_task("saved over and over", &[]), NOW)
+        .unwrap();
     for round in 0..KILLS * rounds() {
-        let mut child = process("save", dir.path(), 0);
+        let mut child = start_process("save", dir.path(), 0);
         let file = dir.path().join(".tasks/task_1.json");
-        // It has begun to save when the file is another one than before.
+        // Saving has begun when the file has a new modification time.
         let before = std::fs::metadata(&file).unwrap().modified().unwrap();
         while std::fs::metadata(&file).unwrap().modified().unwrap() == before {
             std::thread::yield_now();
@@ -318,7 +324,7 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
     }
     let reading = board.read().unwrap();
     assert_eq!((reading.graph.len(), reading.notices.len()), (1, 0));
-    // What the killed left behind: the next writer deletes it once it is a minute old.
+    // Temporary files of killed processes: the next writer deletes those older than a minute.
     let temporary = || {
         let names = std::fs::read_dir(dir.path().join(".tasks")).unwrap();
         let paths = names.map(|e| e.unwrap().path());
@@ -337,6 +343,6 @@ fn a_process_that_is_killed_while_it_saves_leaves_whole_files() {
         file.set_modified(old).unwrap();
     }
     let board = Board::open(dir.path());
-    board.create(task("more", &[]), NOW).unwrap();
+    board.create(new_task("more", &[]), NOW).unwrap();
     assert_eq!(temporary(), Vec::<std::path::PathBuf>::new());
 }

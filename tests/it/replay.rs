@@ -1,4 +1,4 @@
-//! `crewdeck replay` in a real terminal: a session that is over is watched again, and nothing of it changes.
+//! `crewdeck replay` in a real terminal: shows a finished session again and changes nothing.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -30,15 +30,15 @@ const SCRIPT: &str = r#"rules:
     say: "Both are on the board."
 "#;
 
-/// The lines that the event log has about it.
-const SENTENCES: &[&str] = &[
+/// Lines of the event log for this session.
+const LOG_LINES: &[&str] = &[
     "you → lead: go",
     "lead created #1 Write the parser",
     "lead created #2 Test the parser, blocked by #1",
 ];
 
 #[test]
-fn a_session_is_watched_again_forth_and_back() {
+fn replay_steps_through_a_session_in_both_directions() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     std::fs::write(home.join("script.yaml"), SCRIPT).unwrap();
@@ -55,7 +55,7 @@ fn a_session_is_watched_again_forth_and_back() {
     screen.wait("the beginning", |text| {
         !text.contains("Both are on the board.") && text.contains("No tasks yet")
     });
-    // Nothing of the log has happened there, either.
+    // The event log is empty at the beginning too.
     screen.send("@");
     screen.wait("the empty log", |text| {
         text.contains("Event log") && !text.contains("lead wrote")
@@ -66,28 +66,28 @@ fn a_session_is_watched_again_forth_and_back() {
     screen.send("   ");
     screen.wait_for("Both are on the board.");
     screen.send("@");
-    let told = |text: &str| SENTENCES.iter().all(|words| text.contains(words));
-    screen.wait("the event log", told);
+    let has_all = |text: &str| LOG_LINES.iter().all(|words| text.contains(words));
+    screen.wait("the event log", has_all);
     screen.send("q");
     screen.send("q");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean);
-    // Who goes on with the session reads the same.
+    // The resumed session shows the same event log.
     let args = ["--resume", "--provider", "script:script.yaml"];
-    let mut again = Screen::start(home, 120, 36, &args);
-    again.wait_for("Both are on the board.");
-    again.send("\u{1b}");
-    again.wait_for("? help");
-    again.send("@");
-    again.wait("the same sentences", told);
-    again.wait("the line about the resumed session", |text| {
+    let mut resumed = Screen::start(home, 120, 36, &args);
+    resumed.wait_for("Both are on the board.");
+    resumed.send("\u{1b}");
+    resumed.wait_for("? help");
+    resumed.send("@");
+    resumed.wait("the same sentences", has_all);
+    resumed.wait("the line about the resumed session", |text| {
         let is_resumed = |line: &str| line.contains("session ") && line.contains(" resumed");
         text.lines().any(is_resumed)
     });
-    again.send("q");
-    again.wait_for("? help");
-    again.send("q");
-    let (status, is_clean) = again.end();
+    resumed.send("q");
+    resumed.wait_for("? help");
+    resumed.send("q");
+    let (status, is_clean) = resumed.end();
     assert!(status.success() && is_clean);
     assert_eq!(std::fs::read(&task).unwrap(), before);
     let other = crewdeck(home, &["replay", "ffffffff"]);

@@ -1,10 +1,10 @@
-//! What a person sees where something is missing: room on the disk, rights, git, open files, plain files.
-//! Each case with real processes: what can go on goes on, and one line says what happened and what to do.
+//! Missing resources: disk space, permissions, git, file descriptors, regular files. Each case uses real processes:
+//! work that is still possible continues, and one line says what happened and what to do.
 
 mod clock;
-mod denied;
 mod descriptors;
 mod disk;
+mod environment;
 mod files;
+mod permissions;
 mod repositories;
-mod surroundings;

@@ -1,4 +1,4 @@
-//! What a crew that was ended at a bad moment has left behind, and how it goes on from there.
+//! `--resume` after a crew was killed at a critical moment.
 
 mod worktrees;
 
@@ -21,32 +21,35 @@ use pretty_assertions::assert_eq;
 const SESSION: &str = "0190aaaabbbbcccc";
 const NOW: Stamp = Stamp(1_000_000.0);
 
-/// What a killed crew has left.
-struct Left {
+/// The state files of a killed crew.
+struct KilledCrew {
     project: Project,
 }
 
-impl Left {
-    /// The state folders, and a lead that has said something and waits.
-    fn new(project: Project) -> Left {
+impl KilledCrew {
+    /// Creates the state folders and a lead that has ended its turn.
+    fn new(project: Project) -> KilledCrew {
         prepare(project.path()).unwrap();
-        let left = Left { project };
-        left.log("lead", &[said("go"), answered("I wait."), ENDED]);
-        left
+        let crew = KilledCrew { project };
+        crew.append_log(
+            "lead",
+            &[user_record("go"), assistant_record("I wait."), TURN_ENDED],
+        );
+        crew
     }
 
-    /// The same in a git repository with one commit.
-    fn in_git() -> Left {
+    /// Like `new`, in a git repository with one commit.
+    fn in_repository() -> KilledCrew {
         let project = Project::git();
         project.write("shared.txt", "word: none\n");
-        let left = Left { project };
-        left.git(&["config", "user.name", "Ada"]);
-        left.git(&["config", "user.email", "ada@example.org"]);
-        left.git(&["config", "commit.gpgsign", "false"]);
-        left.git(&["checkout", "--quiet", "-B", "main"]);
-        left.git(&["add", "--all"]);
-        left.git(&["commit", "--quiet", "-m", "Begin"]);
-        Left::new(left.project)
+        let crew = KilledCrew { project };
+        crew.git(&["config", "user.name", "Ada"]);
+        crew.git(&["config", "user.email", "ada@example.org"]);
+        crew.git(&["config", "commit.gpgsign", "false"]);
+        crew.git(&["checkout", "--quiet", "-B", "main"]);
+        crew.git(&["add", "--all"]);
+        crew.git(&["commit", "--quiet", "-m", "Begin"]);
+        KilledCrew::new(crew.project)
     }
 
     fn git(&self, args: &[&str]) -> String {
@@ -63,7 +66,7 @@ impl Left {
         Transcript::open(self.project.path(), SESSION, &name)
     }
 
-    fn log(&self, agent: &str, records: &[Record]) {
+    fn append_log(&self, agent: &str, records: &[Record]) {
         let transcript = self.transcript(agent);
         for record in records {
             transcript.append(record).unwrap();
@@ -106,8 +109,8 @@ impl Left {
         (*self.board().get(id).unwrap()).clone()
     }
 
-    /// Goes on, without a word to say; it must come to its end.
-    fn go_on(&self, rules: &str, args: &[&str]) -> Ran {
+    /// Runs `crewdeck run --resume` without a prompt; it must exit with 0 or 4.
+    fn resume(&self, rules: &str, args: &[&str]) -> Ran {
         let script = self.project.write("rules.yaml", rules);
         let exclude = self.project.file(".git/info/exclude");
         if exclude.exists() {
@@ -118,7 +121,7 @@ impl Left {
         command.args(args).arg("--provider");
         command.arg(format!("script:{}", script.display()));
         let ran = Ran(command.stdin(Stdio::null()).output().unwrap());
-        // 4: it ended well, and a task is open.
+        // Exit code 4: the run succeeded and a task is open.
         assert!([0, 4].contains(&ran.code()), "{}", ran.err());
         ran
     }
@@ -129,35 +132,35 @@ impl Left {
         conversation
     }
 
-    /// All texts of the user's side.
-    fn heard(&self, agent: &str) -> String {
+    /// Returns all texts of an agent's conversation.
+    fn conversation_text(&self, agent: &str) -> String {
         let conversation = self.conversation(agent);
         let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
         words.join("\n")
     }
 }
 
-/// A member of the session, as it stands in the roster.
+/// Returns a team member of the session, as the roster has it.
 fn member(name: &str) -> Member {
     let mut member = Member::new(Name::member(name).unwrap(), "tester");
     member.session = SESSION.into();
     member
 }
 
-fn said(text: &str) -> Record {
+fn user_record(text: &str) -> Record {
     Record::Message(Message::user(vec![Block::text(text)]))
 }
 
-fn answered(text: &str) -> Record {
+fn assistant_record(text: &str) -> Record {
     Record::Message(Message::assistant(vec![Block::text(text)]))
 }
 
-const ENDED: Record = Record::Turn {
+const TURN_ENDED: Record = Record::Turn {
     turn: TurnState::Ended,
 };
 
-/// Bob does any task; the lead hears of the end.
-const WORK: &str = r#"
+/// Bob completes any task; the lead answers when all tasks are completed.
+const WORK_RULES: &str = r#"
 rules:
   - agent: lead
     when: All ([0-9]+) tasks on the board are completed
@@ -171,29 +174,29 @@ rules:
 "#;
 
 #[test]
-fn a_team_at_work_is_gone_on_with_although_the_lead_only_waited() {
-    let left = Left::new(Project::new());
-    left.enter(member("bob"));
-    let (ready, begun) = (left.create("Ready"), left.create("Begun"));
-    left.claim(begun, "bob");
-    let ran = left.go_on(WORK, &[]);
+fn working_team_resumes_although_the_lead_was_idle() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let (ready, begun) = (crew.create("Ready"), crew.create("Begun"));
+    crew.claim(begun, "bob");
+    let ran = crew.resume(WORK_RULES, &[]);
     assert!(ran.out().contains("All 2 are done."), "{}", ran.out());
     for id in [ready, begun] {
-        assert_eq!(left.task(id).status, TaskStatus::Completed);
+        assert_eq!(crew.task(id).status, TaskStatus::Completed);
     }
 }
 
 #[test]
-fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
-    let left = Left::new(Project::new());
-    left.enter(member("bob"));
-    let id = left.create("Done");
-    left.claim(id, "bob");
-    left.complete(id, "bob");
-    let ran = left.go_on(WORK, &[]);
+fn resume_wakes_the_lead_for_completion_it_missed() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let id = crew.create("Done");
+    crew.claim(id, "bob");
+    crew.complete(id, "bob");
+    let ran = crew.resume(WORK_RULES, &[]);
     assert!(ran.out().contains("All 1 are done."), "{}", ran.out());
-    // It has heard it now: there is nothing to go on with.
-    let ran = left
+    // The lead knows now, so that nothing is left to resume.
+    let ran = crew
         .project
         .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
     assert_eq!(ran.code(), 1);
@@ -205,18 +208,18 @@ fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
 }
 
 #[test]
-fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
-    let left = Left::new(Project::new());
+fn message_already_in_the_conversation_is_not_redelivered() {
+    let crew = KilledCrew::new(Project::new());
     let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
-    let post = Post::open(left.project.path());
+    let post = Post::open(crew.project.path());
     for (id, text) in [("l1", "the first"), ("l2", "the second")] {
         let id = LetterId(id.into());
-        let letter = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
-        post.send(&letter).unwrap();
+        let message = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
+        post.send(&message).unwrap();
         if text == "the first" {
             let upto = post.look(&lead).unwrap().upto;
-            // Killed before the letter was acknowledged.
-            left.log(
+            // Killed before the message was acknowledged.
+            crew.append_log(
                 "lead",
                 &[Record::Told {
                     message: Message::user(vec![Block::text("<inbox>the first</inbox>")]),
@@ -227,33 +230,44 @@ fn a_letter_that_stands_in_the_conversation_does_not_come_again() {
             );
         }
     }
-    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
-    let heard = left.heard("lead");
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+    let conversation_text = crew.conversation_text("lead");
     for text in ["the first", "the second"] {
-        assert_eq!(heard.matches(text).count(), 1, "{heard}");
+        assert_eq!(
+            conversation_text.matches(text).count(),
+            1,
+            "{conversation_text}"
+        );
     }
     assert_eq!(post.look(&lead).unwrap().letters, vec![]);
 }
 
 #[test]
-fn a_member_that_had_not_heard_its_first_words_hears_them_once() {
-    let left = Left::new(Project::new());
-    for (name, log) in [("bob", vec![]), ("alice", vec![said("Begin with this.")])] {
+fn first_prompt_is_delivered_once_after_a_kill() {
+    let crew = KilledCrew::new(Project::new());
+    for (name, log) in [
+        ("bob", vec![]),
+        ("alice", vec![user_record("Begin with this.")]),
+    ] {
         let mut member = member(name);
         member.first = "Begin with this.".into();
-        left.enter(member);
-        left.log(name, &log);
+        crew.enter(member);
+        crew.append_log(name, &log);
     }
-    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
     for name in ["bob", "alice"] {
-        let heard = left.heard(name);
-        assert_eq!(heard.matches("Begin with this.").count(), 1, "{heard}");
+        let conversation_text = crew.conversation_text(name);
+        assert_eq!(
+            conversation_text.matches("Begin with this.").count(),
+            1,
+            "{conversation_text}"
+        );
     }
-    let team = Roster::open(left.project.path()).read().unwrap();
+    let team = Roster::open(crew.project.path()).read().unwrap();
     assert!(team.members.iter().all(|m| m.first.is_empty()), "{team:?}");
 }
 
-/// A request of bob's for the approval of its plan.
+/// Returns bob's plan approval request.
 fn plan(decider: Decider) -> Request {
     let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
     let id = RequestId("r1".into());
@@ -264,7 +278,7 @@ fn plan(decider: Decider) -> Request {
 }
 
 #[test]
-fn a_request_that_had_not_reached_its_decider_reaches_it() {
+fn undelivered_request_reaches_its_approver_on_resume() {
     let script = r#"
 rules:
   - agent: lead
@@ -274,23 +288,27 @@ rules:
     say: Noted.
 "#;
     for decider in [Decider::Auto, Decider::Lead] {
-        let left = Left::new(Project::new());
-        left.enter(member("bob"));
-        let requests = Requests::open(left.project.path());
+        let crew = KilledCrew::new(Project::new());
+        crew.enter(member("bob"));
+        let requests = Requests::open(crew.project.path());
         requests.file(&plan(decider)).unwrap();
-        left.go_on(script, &["--plan", "lead"]);
+        crew.resume(script, &["--plan", "lead"]);
         let request = requests.get(&plan(decider).id).unwrap().unwrap();
         assert_eq!(request.status, RequestStatus::Approved, "{decider:?}");
-        let heard = left.heard("bob");
-        assert_eq!(heard.matches("Approved").count(), 1, "{heard}");
+        let conversation_text = crew.conversation_text("bob");
+        assert_eq!(
+            conversation_text.matches("Approved").count(),
+            1,
+            "{conversation_text}"
+        );
     }
 }
 
 #[test]
-fn a_decision_that_was_not_told_is_told_once() {
-    let left = Left::new(Project::new());
-    left.enter(member("bob"));
-    let requests = Requests::open(left.project.path());
+fn unreported_decision_is_reported_once_on_resume() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let requests = Requests::open(crew.project.path());
     requests.file(&plan(Decider::Ask)).unwrap();
     let decision = Decision {
         id: RequestId("r1".into()),
@@ -301,11 +319,15 @@ fn a_decision_that_was_not_told_is_told_once() {
         comment: String::new(),
     };
     requests.decide(&decision, NOW).unwrap();
-    left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
-    let heard = left.heard("bob");
-    assert_eq!(heard.matches("Approved").count(), 1, "{heard}");
-    assert_eq!(left.conversation("bob").plan, PlanState::Approved);
-    let ran = left
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+    let conversation_text = crew.conversation_text("bob");
+    assert_eq!(
+        conversation_text.matches("Approved").count(),
+        1,
+        "{conversation_text}"
+    );
+    assert_eq!(crew.conversation("bob").plan, PlanState::Approved);
+    let ran = crew
         .project
         .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
     assert!(
@@ -316,15 +338,15 @@ fn a_decision_that_was_not_told_is_told_once() {
 }
 
 #[test]
-fn a_member_that_was_asked_to_go_goes_and_answers_once() {
-    // The letter had been read, or not even been written; the answer may have been on its way.
-    for (told, answered_before) in [(true, false), (false, false), (true, true)] {
-        let left = Left::new(Project::new());
-        left.enter(member("bob"));
+fn approved_shutdown_completes_with_one_response() {
+    // The request message was delivered or not yet written; the response may already have been sent.
+    for (delivered, answered_before) in [(true, false), (false, false), (true, true)] {
+        let crew = KilledCrew::new(Project::new());
+        crew.enter(member("bob"));
         let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
         let (requests, post) = (
-            Requests::open(left.project.path()),
-            Post::open(left.project.path()),
+            Requests::open(crew.project.path()),
+            Post::open(crew.project.path()),
         );
         let mut request = plan(Decider::Auto);
         request.kind = RequestKind::Shutdown;
@@ -332,26 +354,30 @@ fn a_member_that_was_asked_to_go_goes_and_answers_once() {
         request.status = RequestStatus::Approved;
         request.decided_by = "policy".into();
         requests.file(&request).unwrap();
-        let letter = |kind, from: &Name, to: &Name| {
-            let id = LetterId(format!("letter to {to}"));
-            let mut letter = Letter::new(id, kind, from, to, "I go.", NOW);
-            letter.extra.insert("request_id".into(), "r1".into());
-            letter.extra.insert("approve".into(), true.into());
-            post.send(&letter).unwrap();
+        let send = |kind, from: &Name, to: &Name| {
+            let id = LetterId(format!("message to {to}"));
+            let mut message = Letter::new(id, kind, from, to, "I go.", NOW);
+            message.extra.insert("request_id".into(), "r1".into());
+            message.extra.insert("approve".into(), true.into());
+            post.send(&message).unwrap();
         };
-        if told {
-            letter(LetterKind::ShutdownRequest, &lead, &bob);
+        if delivered {
+            send(LetterKind::ShutdownRequest, &lead, &bob);
             let upto = post.look(&bob).unwrap().upto;
             let reader = post.reader(&bob, Duration::ZERO).unwrap();
             reader.acknowledge(&upto).unwrap();
         }
         if answered_before {
-            letter(LetterKind::ShutdownResponse, &bob, &lead);
+            send(LetterKind::ShutdownResponse, &bob, &lead);
         }
-        left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
-        let team = Roster::open(left.project.path()).read().unwrap();
+        crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+        let team = Roster::open(crew.project.path()).read().unwrap();
         assert_eq!(team.present().count(), 0, "{team:?}");
-        let heard = left.heard("lead");
-        assert_eq!(heard.matches("shutdown_response").count(), 1, "{heard}");
+        let conversation_text = crew.conversation_text("lead");
+        assert_eq!(
+            conversation_text.matches("shutdown_response").count(),
+            1,
+            "{conversation_text}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Limits, network and sockets of sandboxed commands, tried with real programs below a real guard. Bombs are bounded by
-//! themselves too: a sandbox that does not work must not take the machine along.
+//! Limits, network and sockets of sandboxed commands, with real programs under a real supervisor. The bombs also limit
+//! themselves, so that a broken sandbox does not bring down the machine.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -16,7 +16,7 @@ use crewdeck::process::guard::Guard;
 use crewdeck::process::{self, Ended, NetworkReach, Reach, Report};
 use tokio_util::sync::CancellationToken;
 
-fn limited(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Guard> {
+fn with_limits(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Guard> {
     Arc::new(Guard {
         limits: CommandLimits {
             processes,
@@ -26,8 +26,8 @@ fn limited(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64>) -
     })
 }
 
-/// Whether this machine has namespaces and Landlock; where it has not, nothing can be tried.
-fn can_be_tried() -> bool {
+/// Returns whether this machine has namespaces and Landlock; without them the tests are skipped.
+fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all =
         report.landlock.is_some() && report.view == Works::Yes && report.network == Works::Yes;
@@ -35,10 +35,10 @@ fn can_be_tried() -> bool {
 }
 
 #[test]
-fn a_fork_bomb_ends_with_a_line_that_says_so() {
+fn fork_bomb_is_killed_with_an_explanation() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
-    // Doubles nine times: a thousand processes at most.
+    // Doubles nine times: about a thousand processes at most.
     let bomb = |start: &str, sleep: &Sleep| {
         let script = format!(
             "if [ $1 -ge 9 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
@@ -51,7 +51,7 @@ fn a_fork_bomb_ends_with_a_line_that_says_so() {
         for guard in [free(), confined(dir, &[], &[])] {
             let sleep = Sleep::new();
             bomb(start, &sleep);
-            let report = run(&limited(&guard, Some(64), None), dir, "sh b.sh 0");
+            let report = run(&with_limits(&guard, Some(64), None), dir, "sh b.sh 0");
             let note = report.note.unwrap_or_default();
             assert!(
                 note.contains("more than 64 processes"),
@@ -61,20 +61,20 @@ fn a_fork_bomb_ends_with_a_line_that_says_so() {
             assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{start}");
         }
     }
-    // Fewer of them are no bomb.
+    // Fewer processes are allowed.
     let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";
-    let report = run(&limited(&free(), Some(64), Some(256)), dir, few);
+    let report = run(&with_limits(&free(), Some(64), Some(256)), dir, few);
     assert_eq!((report.ended, report.note), (Ended::Code(0), None));
 }
 
 #[test]
-fn a_memory_bomb_ends_and_other_commands_go_on() {
+fn memory_bomb_is_killed_and_other_commands_continue() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path();
     let sleep = Sleep::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let other = job(
-        &limited(&free(), Some(64), Some(256)),
+        &with_limits(&free(), Some(64), Some(256)),
         dir,
         &sleep.command(),
     );
@@ -88,7 +88,7 @@ fn a_memory_bomb_ends_and_other_commands_go_on() {
 for n in range(4): os.fork() if n < 2 else None
 kept = [bytearray(os.urandom(1) * (8 << 20)) for n in range(20)]
 time.sleep(600)",
-        // 384 MiB of memory that processes could share.
+        // 384 MiB of shareable memory.
         "import mmap, time
 kept = mmap.mmap(-1, 384 << 20)
 for n in range(0, 384 << 20, 4096): kept[n] = 1
@@ -96,7 +96,7 @@ time.sleep(600)",
     ];
     for bomb in bombs {
         let report = run(
-            &limited(&free(), None, Some(256)),
+            &with_limits(&free(), None, Some(256)),
             dir,
             &format!("python3 -c '{bomb}'"),
         );
@@ -113,8 +113,8 @@ time.sleep(600)",
         runtime.block_on(other).unwrap().unwrap().ended,
         Ended::Cancelled
     );
-    // Shared memory has a bound of its own, and is gone with its command.
-    if can_be_tried() {
+    // Shared memory is private to a command and is removed with it.
+    if is_supported() {
         let guard = confined(dir, &[], &[]);
         assert_eq!(
             run(&guard, dir, "echo x > /dev/shm/crewdeck-test").ended,
@@ -138,8 +138,8 @@ fn with_network(guard: &Arc<Guard>, dir: &Path, network: NetworkReach, command: 
 }
 
 #[test]
-fn a_command_without_network_has_only_a_loopback_of_its_own() {
-    if !can_be_tried() {
+fn command_without_network_has_only_a_private_loopback() {
+    if !is_supported() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
@@ -151,16 +151,16 @@ fn a_command_without_network_has_only_a_loopback_of_its_own() {
     let inside =
         "python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()
 socket.create_connection(s.getsockname(), 5)'";
-    let unconfined = free();
-    let guarded = confined(&dir, &["/tmp".into()], &[]);
-    for guard in [unconfined, guarded] {
+    let unsandboxed = free();
+    let sandboxed = confined(&dir, &["/tmp".into()], &[]);
+    for guard in [unsandboxed, sandboxed] {
         let on = with_network(&guard, &dir, NetworkReach::On, &outside);
         assert_eq!(on.ended, Ended::Code(0), "{}", on.output);
         let off = with_network(&guard, &dir, NetworkReach::Off, &outside);
         assert_eq!(off.ended, Ended::Code(1), "{}", off.output);
         let own = with_network(&guard, &dir, NetworkReach::Off, inside);
         assert_eq!(own.ended, Ended::Code(0), "{}", own.output);
-        // What a program prints there: no test calls an address outside this machine.
+        // Imitates the error of a program, because no test connects to an address outside this machine.
         let far = "python3 -c 'raise OSError(101, \"Network is unreachable\")'";
         let far = with_network(&guard, &dir, NetworkReach::Off, far);
         assert!(
@@ -171,8 +171,8 @@ socket.create_connection(s.getsockname(), 5)'";
     }
 }
 
-/// A guard for a crew in `root` whose commands may reach these services.
-fn allowing(root: &Path, sockets: &[SocketGroup]) -> Arc<Guard> {
+/// Returns a supervisor for a crew in `root` whose commands may connect to the services in `sockets`.
+fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Guard> {
     let confinement = Confinement::new(root, None, &["/tmp".into()], &[]).with_sockets(sockets);
     Arc::new(Guard {
         confinement: Some(confinement),
@@ -180,15 +180,15 @@ fn allowing(root: &Path, sockets: &[SocketGroup]) -> Arc<Guard> {
     })
 }
 
-fn connects(guard: &Arc<Guard>, dir: &Path, socket: &str) -> bool {
+fn can_connect(guard: &Arc<Guard>, dir: &Path, socket: &str) -> bool {
     let command =
         format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'");
     run(guard, dir, &command).ended == Ended::Code(0)
 }
 
 #[test]
-fn services_that_act_for_the_user_are_not_reached() {
-    if !can_be_tried() {
+fn commands_cannot_reach_services_that_act_for_the_user() {
+    if !is_supported() {
         return;
     }
     let root = tempfile::tempdir_in("/tmp").unwrap();
@@ -198,7 +198,7 @@ fn services_that_act_for_the_user_are_not_reached() {
         .prefix("ssh-")
         .tempdir_in("/tmp")
         .unwrap();
-    let places = [
+    let sockets = [
         (agent.path().join("agent.1"), Some(SocketGroup::Ssh)),
         (
             elsewhere.path().join("docker.sock"),
@@ -217,38 +217,45 @@ fn services_that_act_for_the_user_are_not_reached() {
         (elsewhere.path().join("database.sock"), None),
         (dir.join("docker.sock"), None),
     ];
-    for (path, group) in &places {
+    for (path, group) in &sockets {
         let _listener = UnixListener::bind(path).unwrap();
         let path = path.to_str().unwrap();
         assert_eq!(
-            connects(&allowing(&dir, &[]), &dir, path),
+            can_connect(&guard_with_sockets(&dir, &[]), &dir, path),
             group.is_none(),
             "{path}"
         );
         let all: Vec<SocketGroup> = group.iter().copied().collect();
-        assert!(connects(&allowing(&dir, &all), &dir, path), "{path}");
+        assert!(
+            can_connect(&guard_with_sockets(&dir, &all), &dir, path),
+            "{path}"
+        );
     }
     let name = format!("crewdeck-test-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let _listener = UnixListener::bind_addr(&address).unwrap();
-    assert!(!connects(&allowing(&dir, &[]), &dir, &format!("\\0{name}")));
-    assert!(connects(
-        &allowing(&dir, &[SocketGroup::Display]),
+    assert!(!can_connect(
+        &guard_with_sockets(&dir, &[]),
+        &dir,
+        &format!("\\0{name}")
+    ));
+    assert!(can_connect(
+        &guard_with_sockets(&dir, &[SocketGroup::Display]),
         &dir,
         &format!("\\0{name}")
     ));
 }
 
 #[test]
-fn variables_that_lead_to_such_services_are_absent() {
-    if !can_be_tried() {
+fn variables_for_blocked_services_are_removed() {
+    if !is_supported() {
         return;
     }
-    let seen = |allowed: &str| {
+    let environment = |allowed: &str| {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "sandbox::environment_of_a_command",
+                "sandbox::print_command_environment",
                 "--ignored",
                 "--nocapture",
             ])
@@ -266,23 +273,23 @@ fn variables_that_lead_to_such_services_are_absent() {
         "WAYLAND_DISPLAY=",
         "DBUS_SESSION_BUS_ADDRESS=",
     ];
-    let none = seen("");
+    let none = environment("");
     assert!(none.contains("PATH="), "{none}");
     assert!(names.iter().all(|name| !none.contains(name)), "{none}");
-    let all = seen("all");
+    let all = environment("all");
     assert!(names.iter().all(|name| all.contains(name)), "{all}");
 }
 
-/// Not a test of its own: what a command sees in the environment of this process.
+/// Not a test: prints the environment that a command of this process gets.
 #[test]
-#[ignore = "started by another test"]
-fn environment_of_a_command() {
+#[ignore = "started by variables_for_blocked_services_are_removed"]
+fn print_command_environment() {
     let dir = tempfile::tempdir().unwrap();
     let is_all = std::env::var("CREWDECK_TEST_ALLOWED").is_ok_and(|text| text == "all");
     let allowed = if is_all { &SocketGroup::ALL[..] } else { &[] };
     println!(
         "{}",
-        run(&allowing(dir.path(), allowed), dir.path(), "env").output
+        run(&guard_with_sockets(dir.path(), allowed), dir.path(), "env").output
     );
-    assert_eq!(allowing(dir.path(), &[]).limits, NO_LIMITS);
+    assert_eq!(guard_with_sockets(dir.path(), &[]).limits, NO_LIMITS);
 }

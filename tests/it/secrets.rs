@@ -1,5 +1,5 @@
-//! Secrets that come along with a tool's output, or that somebody writes: on disk, on screen and to the model they are
-//! marks.
+//! Secrets in tool output, prompts and model texts are replaced by redaction placeholders on disk, on screen and in
+//! requests to the model.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -22,13 +22,13 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The files below the root that hold a secret.
-fn with_secrets(project: &Project) -> Vec<String> {
+/// Returns the files below the root that contain a secret.
+fn files_with_secrets(project: &Project) -> Vec<String> {
     let all = files(project.path());
     let has = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        // Half of one is found too.
+        // Also finds half of a secret.
         text.contains("hunter2-and") || text.contains("Ab1cdEFghIJ")
     };
     let below = |path: PathBuf| {
@@ -55,10 +55,10 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_tools_bring_back_has_no_secrets_anywhere() {
+fn tool_output_is_redacted_everywhere() {
     let project = Project::git();
     project.write("env.txt", &format!("PASSWORD={VALUE}\nKEY={KEY}\nPORT=1\n"));
-    // Written in pieces, at the cut of what is kept, and in the background.
+    // The secrets are printed in pieces, at the truncation point of the output, and in the background.
     let rules = r#"
 rules:
   - when: ^go$
@@ -77,7 +77,7 @@ rules:
 "#;
     let ran = run(&project, rules, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    assert_eq!(with_secrets(&project), ["env.txt"]);
+    assert_eq!(files_with_secrets(&project), ["env.txt"]);
     let out = ran.out();
     assert!(
         !out.contains("hunter2-and") && !out.contains("Ab1cdEFghIJ"),
@@ -98,7 +98,7 @@ rules:
 }
 
 #[test]
-fn what_is_written_stands_redacted_on_disk_and_reaches_the_tool_as_it_is() {
+fn secret_in_a_prompt_is_redacted_on_disk_but_not_for_tools() {
     let project = Project::git();
     let rules = format!(
         r#"
@@ -119,7 +119,7 @@ rules:
     let ran = run(&project, &rules, &[&prompt, "--json", "--tool", "lead"]);
     assert_eq!(ran.code(), 4, "its task is open: {}", ran.err());
     assert!(!ran.err().contains("Ab1cdEFghIJ"), "{}", ran.err());
-    assert_eq!(with_secrets(&project), ["script.yaml"]);
+    assert_eq!(files_with_secrets(&project), ["script.yaml"]);
     let out = ran.out();
     assert!(!out.contains("Ab1cdEFghIJ"), "{out}");
     assert!(out.contains("[redacted: Anthropic key]"), "{out}");
@@ -130,7 +130,7 @@ rules:
 }
 
 #[test]
-fn a_password_in_an_address_is_not_repeated() {
+fn password_in_a_url_is_not_printed() {
     let project = Project::git();
     let address = "https://ada:s3cr3t-9@model.invalid/v1";
     let error = project.refused(&["run", "go", "--provider", "openai", "--base-url", address]);
@@ -142,7 +142,7 @@ fn a_password_in_an_address_is_not_repeated() {
     assert!(!ran.out().contains("s3cr3t-9"), "{}", ran.out());
 }
 
-const NAMES: &[&str] = &[
+const SECRET_NAMES: &[&str] = &[
     "STRIPE_SECRET_KEY",
     "PGPASSWORD",
     "SECRET_KEY",
@@ -155,10 +155,10 @@ const NAMES: &[&str] = &[
     "SESSION_COOKIE",
 ];
 
-/// What `env` prints in a command of an agent.
-fn environment_of_a_command(project: &Project, own_settings: &str) -> String {
+/// Returns what `env` prints in a command of an agent.
+fn command_environment(project: &Project, own_settings: &str) -> String {
     project.own_settings(own_settings);
-    // In capital letters, so that the redactor does not stand in for the environment.
+    // Upper case keeps the redactor from hiding values that the command did see.
     let script = project.write(
         "script.yaml",
         r#"
@@ -174,7 +174,7 @@ rules:
     let mut command = project.command(&["run", "go", "--tool", "auto", "--provider"]);
     command
         .arg(format!("script:{}", script.display()))
-        .envs(NAMES.iter().map(|name| (*name, "words that say nothing")))
+        .envs(SECRET_NAMES.iter().map(|name| (*name, "an innocent value")))
         .env("DATABASE_URL", "postgres://ada:s3cr3t@db/shop")
         .env("PLAIN", "ghp_0123456789abcdefghijABCDEFGHIJ012345")
         .env("JAVA_HOME", "/usr/lib/jvm/java-21")
@@ -187,31 +187,31 @@ rules:
 }
 
 #[test]
-fn a_command_does_not_see_secrets_of_the_environment() {
-    let seen = environment_of_a_command(&Project::git(), "");
-    for name in NAMES.iter().chain(&["DATABASE_URL", "PLAIN"]) {
+fn commands_do_not_see_secret_variables() {
+    let environment = command_environment(&Project::git(), "");
+    for name in SECRET_NAMES.iter().chain(&["DATABASE_URL", "PLAIN"]) {
         let line = format!("{}=", name.to_uppercase());
         assert!(
-            !seen.lines().any(|l| l.starts_with(&line)),
-            "{name}: {seen}"
+            !environment.lines().any(|l| l.starts_with(&line)),
+            "{name}: {environment}"
         );
     }
     for name in ["PATH", "HOME", "JAVA_HOME", "NODE_OPTIONS", "RUSTFLAGS"] {
         let line = format!("{name}=");
-        let times = seen.lines().filter(|l| l.starts_with(&line)).count();
-        assert_eq!(times, 1, "{name}: {seen}");
+        let times = environment.lines().filter(|l| l.starts_with(&line)).count();
+        assert_eq!(times, 1, "{name}: {environment}");
     }
 }
 
 #[test]
-fn variables_that_the_user_passes_are_seen() {
+fn variables_in_pass_env_reach_commands() {
     let settings = "pass_env = ['PGPASSWORD', 'DATABASE_URL']\n";
     let project = Project::git();
-    let seen = environment_of_a_command(&project, settings);
+    let environment = command_environment(&project, settings);
     for (name, times) in [("PGPASSWORD", 1), ("DATABASE_URL", 1), ("APIKEY", 0)] {
         let line = format!("{name}=");
-        let found = seen.lines().filter(|l| l.starts_with(&line)).count();
-        assert_eq!(found, times, "{name}: {seen}");
+        let found = environment.lines().filter(|l| l.starts_with(&line)).count();
+        assert_eq!(found, times, "{name}: {environment}");
     }
     let mut doctor = project.command(&["doctor"]);
     doctor.env("PGPASSWORD", "hunter2-x").env("APIKEY", VALUE);

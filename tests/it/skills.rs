@@ -1,4 +1,4 @@
-//! Skills from end to end: the tool, what agents are told, what changes while they work, and the built-in ones.
+//! Skills end to end: the tool, the system prompt, changes during a run, and the built-in skills.
 
 use std::collections::BTreeSet;
 
@@ -17,15 +17,15 @@ use crate::common::project::Project;
 const BUILT_IN: &str =
     "code-review, planning-a-board, test-first, working-in-a-worktree, writing-a-commit";
 
-fn skill(place: &Place, folder: &str, text: &str) {
+fn write_skill(place: &Place, folder: &str, text: &str) {
     std::fs::create_dir_all(place.root().join(folder)).unwrap();
     place.write(&format!("{folder}/SKILL.md"), text);
 }
 
 #[test]
-fn a_skill_is_loaded_as_it_stands_on_disk() {
+fn load_skill_returns_the_current_file() {
     let place = Place::new();
-    skill(
+    write_skill(
         &place,
         "skills/pdf",
         "---\nname: PDF\n---\n\nUse pdftotext.\n",
@@ -33,7 +33,7 @@ fn a_skill_is_loaded_as_it_stands_on_disk() {
     let loaded = "<skill name=\"PDF\">\nUse pdftotext.\n</skill>";
     assert_eq!(place.ok("load_skill", json!({"name": "PDF"})), loaded);
     assert_eq!(place.ok("load_skill", json!({"name": " pdf "})), loaded);
-    skill(&place, "skills/pdf", "---\nname: PDF\n---\nUse mutool.\n");
+    write_skill(&place, "skills/pdf", "---\nname: PDF\n---\nUse mutool.\n");
     place.write("skills/pdf/forms.md", "Forms");
     assert_eq!(
         place.ok("load_skill", json!({"name": "PDF"})),
@@ -48,20 +48,20 @@ fn a_skill_is_loaded_as_it_stands_on_disk() {
 }
 
 #[test]
-fn a_skill_that_is_not_there_is_answered_with_those_that_are() {
+fn unknown_skill_error_lists_the_available_skills() {
     let place = Place::new();
     assert_eq!(
         place.no("load_skill", json!({"name": "zzz"})),
         format!("Error: Unknown skill 'zzz'. Available: {BUILT_IN}")
     );
-    skill(&place, "skills/agent-builder", "Build it.");
+    write_skill(&place, "skills/agent-builder", "Build it.");
     assert_eq!(
         place.no("load_skill", json!({"name": "agent-bilder"})),
         format!(
             "Error: Unknown skill 'agent-bilder'. Available: agent-builder, {BUILT_IN}. Did you mean 'agent-builder'?"
         )
     );
-    skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
+    write_skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
     let text = place.no("load_skill", json!({"name": "agent-builder"}));
     assert!(
         text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: add a line --- below it"),
@@ -72,8 +72,8 @@ fn a_skill_that_is_not_there_is_answered_with_those_that_are() {
     place.no("load_skill", json!({"name": "\u{1b}[2J"}));
 }
 
-/// Runs a prompt with the rules of a script; the events come back.
-fn run(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
+/// Runs a prompt with scripted rules and returns the events.
+fn run_events(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
     let ran = project.run(&[
@@ -89,7 +89,7 @@ fn run(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
         "auto",
         "--json",
     ]);
-    // 4: it ended well, and a task is open.
+    // Exit code 4: the run succeeded and a task is open.
     assert!([0, 4].contains(&ran.code()), "{}{}", ran.out(), ran.err());
     ran.out()
         .lines()
@@ -97,17 +97,17 @@ fn run(project: &Project, prompt: &str, rules: &str) -> Vec<Value> {
         .collect()
 }
 
-fn of_type<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+fn events_of_type<'a>(events: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
     events.iter().filter(move |e| e["type"] == kind)
 }
 
-fn said(events: &[Value]) -> Vec<&str> {
-    let texts = of_type(events, "said").map(|e| e["text"].as_str().unwrap());
+fn said_texts(events: &[Value]) -> Vec<&str> {
+    let texts = events_of_type(events, "said").map(|e| e["text"].as_str().unwrap());
     texts.filter(|t| !t.is_empty()).collect()
 }
 
 #[test]
-fn the_practice_prompt_loads_the_projects_skill_and_follows_it() {
+fn practice_prompt_loads_and_follows_a_project_skill() {
     let project = Project::git();
     project.write(
         "skills/agent-builder/SKILL.md",
@@ -122,19 +122,19 @@ fn the_practice_prompt_loads_the_projects_skill_and_follows_it() {
     calls: [{ tool: write_file, input: { path: "{{2}}", content: "{{1}}" } }]
   - say: I followed it.
 "#;
-    let events = run(
+    let events = run_events(
         &project,
         "Load the agent-builder skill and follow its instructions",
         rules,
     );
-    assert_eq!(said(&events), ["I followed it."]);
+    assert_eq!(said_texts(&events), ["I followed it."]);
     assert_eq!(
         std::fs::read_to_string(project.file("agent.txt")).unwrap(),
         "loop"
     );
 
     assert_eq!(events[0]["type"], "crew_ready");
-    let book = of_type(&events, "skills_changed").next().unwrap();
+    let book = events_of_type(&events, "skills_changed").next().unwrap();
     let listed = book["skills"].as_array().unwrap().iter();
     let listed: Vec<(&str, &str)> = listed
         .map(|s| (s["name"].as_str().unwrap(), s["source"].as_str().unwrap()))
@@ -142,7 +142,7 @@ fn the_practice_prompt_loads_the_projects_skill_and_follows_it() {
         .collect();
     assert_eq!(listed, [("agent-builder", "project"), ("mine", "user")]);
     assert_eq!(book["broken"][0]["path"], "skills/bad/SKILL.md");
-    let notice = of_type(&events, "notice")
+    let notice = events_of_type(&events, "notice")
         .find(|e| e["level"] == "warn")
         .unwrap();
     let text = notice["text"].as_str().unwrap();
@@ -153,16 +153,16 @@ fn the_practice_prompt_loads_the_projects_skill_and_follows_it() {
 }
 
 #[test]
-fn a_skill_that_comes_while_they_work_is_told_once_in_one_line() {
+fn skill_added_during_work_is_announced_once() {
     let project = Project::git();
-    // Each rule is another command, since the same one over and over would end the turn.
+    // Each rule runs another command, because a repeated call would end the turn.
     let mut rules = String::from(
         r#"
   - when: ^go$
     calls: [{ tool: write_file, input: { path: skills/late/SKILL.md, content: "Come late." } }]
   - when: '<crew>(skills have changed: new: \w+)</crew>'
     say: "I heard: {{1}}."
-  - calls: [{ tool: task_create, input: { subject: "A change of the board makes crewdeck look at once" } }]
+  - calls: [{ tool: task_create, input: { subject: "A change of the board makes crewdeck read the skills at once" } }]
 "#,
     );
     for n in 0..100 {
@@ -170,12 +170,15 @@ fn a_skill_that_comes_while_they_work_is_told_once_in_one_line() {
             "  - calls: [{{ tool: bash, input: {{ command: sleep 0.2 && echo {n} }} }}]\n"
         ));
     }
-    let events = run(&project, "go", &rules);
-    assert_eq!(said(&events), ["I heard: skills have changed: new: late."]);
-    assert_eq!(of_type(&events, "skills_changed").count(), 2);
+    let events = run_events(&project, "go", &rules);
+    assert_eq!(
+        said_texts(&events),
+        ["I heard: skills have changed: new: late."]
+    );
+    assert_eq!(events_of_type(&events, "skills_changed").count(), 2);
 }
 
-/// The system prompt that a server gets, with all of its texts.
+/// Returns the system prompt that the server receives.
 fn system_prompt(project: &Project, more: &[&str]) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
@@ -212,7 +215,7 @@ fn system_prompt(project: &Project, more: &[&str]) -> String {
 }
 
 #[test]
-fn the_model_is_told_of_the_skills_when_it_can_load_them() {
+fn system_prompt_lists_skills_only_with_load_skill() {
     let project = Project::git();
     project.write(
         ".claude/skills/pdf/SKILL.md",
@@ -231,16 +234,16 @@ fn the_model_is_told_of_the_skills_when_it_can_load_them() {
     );
 }
 
-/// What is written between backticks outside of indented blocks, on one line each.
-fn quoted(body: &str) -> Vec<&str> {
+/// Returns the texts between backticks on one line, outside of indented blocks.
+fn backquoted(body: &str) -> Vec<&str> {
     let lines = body.lines().filter(|l| !l.starts_with("    "));
     lines
         .flat_map(|l| l.split('`').skip(1).step_by(2))
         .collect()
 }
 
-/// All words of the tools: names, fields of their inputs, and the values that those may have.
-fn tool_words() -> BTreeSet<String> {
+/// Returns all tool names, input fields and field values of the tools.
+fn tool_terms() -> BTreeSet<String> {
     fn gather(schema: &Value, out: &mut BTreeSet<String>) {
         match schema {
             Value::Object(fields) => {
@@ -256,26 +259,26 @@ fn tool_words() -> BTreeSet<String> {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    let mut words = BTreeSet::new();
+    let mut terms = BTreeSet::new();
     for tool in table::TABLE {
-        words.insert(tool.name.to_string());
-        gather(&(tool.schema)(), &mut words);
+        terms.insert(tool.name.to_string());
+        gather(&(tool.schema)(), &mut terms);
     }
-    words
+    terms
 }
 
-/// Quoted words that look like a tool or a field of one and are none.
-fn unknown_words(body: &str) -> Vec<&str> {
-    let known = tool_words();
+/// Returns backquoted words that look like a tool or field name but are unknown.
+fn unknown_terms(body: &str) -> Vec<&str> {
+    let known = tool_terms();
     let is_word = |w: &&str| w.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
-    let words = quoted(body).into_iter().filter(is_word);
-    words.filter(|w| !known.contains(*w)).collect()
+    let terms = backquoted(body).into_iter().filter(is_word);
+    terms.filter(|w| !known.contains(*w)).collect()
 }
 
 #[test]
-fn the_built_in_skills_are_whole_and_name_only_tools_that_exist() {
+fn built_in_skills_are_valid_and_name_only_existing_tools() {
     assert_eq!(
-        unknown_words("Call `task_make` with `blocked_by`, then `bash`."),
+        unknown_terms("Call `task_make` with `blocked_by`, then `bash`."),
         ["task_make"]
     );
     let dir = tempfile::tempdir().unwrap();
@@ -295,14 +298,14 @@ fn the_built_in_skills_are_whole_and_name_only_tools_that_exist() {
         assert!((40..=90).contains(&lines), "{name}: {lines} lines");
         assert!(
             body.lines().all(|l| l.matches('`').count() % 2 == 0),
-            "{name}: an open quote"
+            "{name}: unclosed backtick"
         );
-        assert_eq!(unknown_words(&body), [""; 0], "{name}");
+        assert_eq!(unknown_terms(&body), [""; 0], "{name}");
     }
 }
 
-/// The indented blocks that are commands.
-fn indented(body: &str) -> Vec<String> {
+/// Returns the indented blocks that are git commands.
+fn git_blocks(body: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
     for line in body.lines() {
         let block = blocks.last_mut().unwrap();
@@ -317,28 +320,28 @@ fn indented(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_commands_of_the_built_in_skills_need_nobodys_word() {
+fn commands_in_built_in_skills_need_no_permission() {
     let bash = table::find("bash").unwrap();
     let dir = tempfile::tempdir().unwrap();
     let skills = Skills::open(dir.path(), None);
-    let standing = Standing {
+    let context = Standing {
         rules: &Rules::default(),
         gate: PlanGate::Open,
         workdir: dir.path(),
     };
-    let mut judged = 0;
+    let mut checked = 0;
     for listed in skills.read().skills {
         let body = skills.load(&listed.name).unwrap().body;
-        for command in indented(&body) {
+        for command in git_blocks(&body) {
             let input = json!({ "command": command });
             assert_eq!(
-                policy::decide(bash, &input, &standing),
+                policy::decide(bash, &input, &context),
                 Ruling::Allow,
                 "{}: {input}",
                 listed.name
             );
-            judged += 1;
+            checked += 1;
         }
     }
-    assert!(judged >= 3, "{judged}");
+    assert!(checked >= 3, "{checked}");
 }

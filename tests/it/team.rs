@@ -1,8 +1,8 @@
-//! A team of agents that are scripted, with everything else real: shutdowns, force, failures, restarts.
+//! A team with scripted models and everything else real: shutdown, forced end, failures, restarts.
 
-mod endings;
-mod mechanisms;
-mod undecided;
+mod failures;
+mod practice;
+mod undecided_requests;
 mod worktrees;
 
 use std::time::{Duration, Instant};
@@ -46,9 +46,9 @@ fn wait_for(project: &Project, file: &str) {
 }
 
 #[test]
-fn a_board_and_a_roster_of_the_reference_are_worked_on_and_stay_readable_for_it() {
+fn learn_claude_code_files_are_read_and_stay_compatible() {
     let project = Project::new();
-    // As the reference writes them: indent 2, no other fields.
+    // As learn-claude-code writes them: indent 2, no other fields.
     let task = |id: u64, subject: &str, blocked_by: &str| {
         let text = format!(
             "{{\n  \"id\": {id},\n  \"subject\": \"{subject}\",\n  \"description\": \"\",\n  \"status\": \"pending\",\n  \"blockedBy\": {blocked_by},\n  \"owner\": \"\"\n}}"
@@ -105,17 +105,17 @@ rules:
         let all = roster["members"].as_array().unwrap();
         all.iter().find(|m| m["name"] == name).unwrap().clone()
     };
-    // Another program's teammate is left alone: it may be at work.
+    // A teammate of another program is left alone, because it may be working.
     assert_eq!(
         (&member("carol")["status"], &member("carol")["role"]),
         (&"working".into(), &"writer".into())
     );
     assert_eq!(member("bob")["status"], "shutdown");
-    let letter = std::fs::read_to_string(project.file(".team/inbox/carol.jsonl")).unwrap();
-    let letter: Value = serde_json::from_str(letter.lines().next().unwrap()).unwrap();
+    let message = std::fs::read_to_string(project.file(".team/inbox/carol.jsonl")).unwrap();
+    let message: Value = serde_json::from_str(message.lines().next().unwrap()).unwrap();
     assert_eq!(
-        (&letter["type"], &letter["from"], &letter["content"]),
+        (&message["type"], &message["from"], &message["content"]),
         (&"message".into(), &"lead".into(), &"hello from here".into())
     );
-    assert!(letter["timestamp"].is_number());
+    assert!(message["timestamp"].is_number());
 }

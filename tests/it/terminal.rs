@@ -1,4 +1,4 @@
-//! The dashboard in a real terminal, from end to end: the demo with a person at the keys.
+//! The dashboard end to end in a real terminal: the demo with a user at the keyboard, resizing, pasting, kills.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,8 @@ use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
 
-/// The demo in a terminal of 160 × 45; home and temporary files lie in `home`.
-fn demo(home: &Path, more: &[&str]) -> Screen {
+/// Starts the demo in a terminal of 160 × 45; `home` is the home and the temporary directory.
+fn start_demo(home: &Path, more: &[&str]) -> Screen {
     let args: Vec<&str> = ["--demo", "--speed", "60"]
         .iter()
         .chain(more)
@@ -18,24 +18,24 @@ fn demo(home: &Path, more: &[&str]) -> Screen {
     Screen::start(home, 160, 45, &args)
 }
 
-/// Whether one line of the screen holds all of `parts`.
+/// Returns whether one line of the screen contains all of `parts`.
 fn has_line(text: &str, parts: &[&str]) -> bool {
     text.lines().any(|l| parts.iter().all(|p| l.contains(p)))
 }
 
-/// Waits for the card, goes there and approves it.
+/// Waits for a card, focuses it and approves it.
 fn approve(screen: &mut Screen, card: &str) {
     screen.wait_for(card);
     screen.send(ALT_W);
-    screen.wait("its buttons", |text| {
+    screen.wait("the card's buttons", |text| {
         text.contains(card) && text.contains("a approve")
     });
     screen.send("a");
     screen.wait("the card is gone", |text| !text.contains(card));
 }
 
-/// Ends a test whose screen does not matter any more.
-fn leave(mut screen: Screen) {
+/// Quits the dashboard from any screen and checks a clean exit.
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
@@ -48,7 +48,7 @@ fn entries(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Who owns the tasks of the board.
+/// Returns the owners of all tasks.
 fn owners(project: &Path) -> Vec<String> {
     let tasks = project.join(".tasks");
     let files = entries(&tasks).into_iter();
@@ -63,29 +63,29 @@ fn owners(project: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_demo_from_the_first_task_to_the_last_key() {
+fn demo_runs_from_the_first_task_to_quitting() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = Screen::start(home.path(), 160, 45, &["--demo", "--speed", "40"]);
     for subject in [
         "Write lib/words.sh",
         "Write lib/top.sh",
-        // In a card of the graph the subject takes two rows.
+        // In the task graph this subject is wrapped to two rows.
         "Add the",
         "Write the manual",
     ] {
         screen.wait_for(subject);
     }
-    let made = entries(home.path());
+    let before = entries(home.path());
     assert!(
-        made.iter().any(|n| n.starts_with("crewdeck-demo-")),
-        "{made:?}"
+        before.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{before:?}"
     );
     screen.wait_for("bob's plan needs approval: Alt+w, then a");
     approve(&mut screen, "bob asks you to approve its plan");
-    // The plan lets bob go on: he asks carol, and her answer becomes a task.
+    // With an approved plan bob continues: he asks carol, and her answer becomes a task.
     screen.wait_for("#9 Check an");
     screen.wait_for("10/10 done");
-    let name = made.iter().find(|n| n.starts_with("crewdeck-demo-"));
+    let name = before.iter().find(|n| n.starts_with("crewdeck-demo-"));
     let project = home.path().join(name.unwrap()).join("tally");
     let owners = owners(&project);
     assert!(
@@ -97,51 +97,51 @@ fn the_demo_from_the_first_task_to_the_last_key() {
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
     screen.wait_for("That was the demo");
-    screen.wait("nobody works", |text| has_line(text, &["1 Lead", "idle"]));
-    // To the conversation, however short ago the focus moved by itself.
-    screen.send("\x1b1");
-    screen.wait("the panes have the keys", |text| {
-        text.contains("i to write")
+    screen.wait("all agents are idle", |text| {
+        has_line(text, &["1 Lead", "idle"])
     });
+    // Focuses the conversation.
+    screen.send("\x1b1");
+    screen.wait("a pane has the focus", |text| text.contains("i to write"));
     screen.send("q");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
-    let left = entries(home.path());
+    let after = entries(home.path());
     assert!(
-        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
-        "{left:?}"
+        !after.iter().any(|n| n.starts_with("crewdeck-demo-")),
+        "{after:?}"
     );
 }
 
 #[test]
-fn a_plan_that_is_approved_late_still_leads_on() {
+fn demo_continues_after_a_late_plan_approval() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), &[]);
+    let mut screen = start_demo(home.path(), &[]);
     screen.wait_for("5/8 done");
-    screen.wait("nobody works", |t| t.contains("3 idle"));
+    screen.wait("all agents are idle", |t| t.contains("3 idle"));
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("10/10 done");
     screen.wait_for("lead wants carol to shut down");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_shutdown_that_the_person_rejects_leaves_the_teammate_there() {
+fn rejected_shutdown_keeps_the_teammate() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), &[]);
+    let mut screen = start_demo(home.path(), &[]);
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("lead wants carol to shut down");
     screen.press(ALT_W, "r reject");
     screen.press("r", "That was the demo");
     screen.wait("carol is there", |text| has_line(text, &["carol", "idle"]));
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
+fn rejection_comment_reaches_the_requester() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("project");
-    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
+    let mut screen = start_demo(home.path(), &["--dir", project.to_str().unwrap()]);
     screen.wait_for("bob asks you to approve its plan");
     screen.press(ALT_W, "a approve");
     screen.send("c");
@@ -149,7 +149,7 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
     screen.send("\r");
     screen.wait("the choice", |text| text.contains("r reject with comment"));
     screen.press("r", "nothing else.");
-    // The keys went back to the composer; bob's conversation is the second of the team.
+    // The focus is back in the composer; bob is the second row of the team pane.
     screen.press("\x1b4j\r", "I make the plan smaller.");
     let conversations = project.join(".transcripts");
     let names = entries(&conversations);
@@ -159,13 +159,13 @@ fn a_rejection_with_a_comment_reaches_the_one_who_asked() {
         text.contains("Plan rejected by user: Smaller steps, please."),
         "{text}"
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn any_size_is_drawn_and_the_way_back_too() {
+fn any_terminal_size_is_drawn_and_restored() {
     let home = tempfile::tempdir().unwrap();
-    let screen = demo(home.path(), &[]);
+    let screen = start_demo(home.path(), &[]);
     screen.wait_for("bob asks you to approve its plan");
     for (cols, rows) in [(70, 20), (60, 16), (40, 10), (12, 4), (1, 1), (160, 45)] {
         screen.resize(cols, rows);
@@ -174,46 +174,48 @@ fn any_size_is_drawn_and_the_way_back_too() {
                 text.lines().count() == usize::from(rows) && text.contains('╭')
             });
         } else if cols >= 12 {
-            // Centred, on as many rows as the words need.
-            screen.wait("a word about the size", |text| {
+            // The message is centred and wrapped.
+            screen.wait("the message about the size", |text| {
                 let words: Vec<&str> = text.split_whitespace().collect();
-                let said = words.join(" ");
-                said.starts_with("crewdeck needs 60 columns and 16 rows.")
+                let message = words.join(" ");
+                message.starts_with("crewdeck needs 60 columns and 16 rows.")
             });
         }
     }
     screen.wait_for("Write the manual");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn sigterm_gives_the_terminal_back() {
+fn sigterm_restores_the_terminal() {
     let home = tempfile::tempdir().unwrap();
-    let screen = demo(home.path(), &[]);
+    let screen = start_demo(home.path(), &[]);
     screen.wait_for("Write lib/words.sh");
     let killed = Command::new("kill").arg(screen.pid().to_string()).status();
     assert!(killed.unwrap().success());
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
-    let left = entries(home.path());
+    let entries_after = entries(home.path());
     assert!(
-        !left.iter().any(|n| n.starts_with("crewdeck-demo-")),
-        "{left:?}"
+        !entries_after
+            .iter()
+            .any(|n| n.starts_with("crewdeck-demo-")),
+        "{entries_after:?}"
     );
 }
 
 /// Adds a task from another process.
-fn add(project: &Path, subject: &str) {
+fn add_task(project: &Path, subject: &str) {
     let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
-        .args(["task", "add", subject, "--tag", "nobody", "--dir"])
+        .args(["task", "add", subject, "--tag", "unmatched", "--dir"])
         .arg(project)
         .output()
         .unwrap();
     assert!(out.status.success(), "{out:?}");
 }
 
-/// Looks at the board from another process.
-fn look(project: &Path) {
+/// Reads the board from another process.
+fn list_tasks(project: &Path) {
     let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
         .args(["task", "list", "--dir"])
         .arg(project)
@@ -222,35 +224,35 @@ fn look(project: &Path) {
 }
 
 #[test]
-fn a_task_from_another_process_appears_and_a_dashboard_at_rest_is_quiet() {
+fn external_task_appears_and_an_idle_dashboard_is_quiet() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("project");
-    let mut screen = demo(home.path(), &["--dir", project.to_str().unwrap()]);
+    let mut screen = start_demo(home.path(), &["--dir", project.to_str().unwrap()]);
     approve(&mut screen, "bob asks you to approve its plan");
     screen.wait_for("10/10 done");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait_for("That was the demo");
-    screen.wait("nobody works", |text| {
+    screen.wait("all agents are idle", |text| {
         has_line(text, &["alice", "idle"]) && has_line(text, &["1 Lead", "idle"])
     });
-    add(&project, "Paint the fence");
+    add_task(&project, "Paint the fence");
     screen.wait_for("Paint the fence");
-    // A notice may still go away by itself; then nothing moves, also while others read the state.
+    // A notice may still disappear; after that nothing is drawn, even while other processes read the state.
     let is_quiet = (0..30).any(|_| {
         let before = screen.raw().len();
-        look(&project);
-        // In this time a spinner or a clock would have moved.
+        list_tasks(&project);
+        // Long enough for a spinner or a clock to change.
         std::thread::sleep(Duration::from_millis(1100));
         screen.raw().len() == before
     });
-    assert!(is_quiet, "the screen is drawn though nothing happens");
-    leave(screen);
+    assert!(is_quiet, "the screen is redrawn although nothing changes");
+    quit(screen);
 }
 
 #[test]
-fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
+fn one_megabyte_paste_is_truncated_and_keys_still_work() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), &[]);
+    let mut screen = start_demo(home.path(), &[]);
     screen.wait_for("bob asks you to approve its plan");
     let line = "a line of the paste\n";
     screen.send(&format!(
@@ -259,11 +261,11 @@ fn a_paste_of_a_megabyte_is_bounded_and_the_keys_still_work() {
     ));
     screen.wait_for("Pasted 256 KiB of 976 KiB");
     screen.press(ALT_W, "a approve");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn waits_are_counted_down_and_an_interrupted_answer_is_kept() {
+fn retry_countdown_is_shown_and_interrupted_text_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("script.yaml");
     let rules = "pace: 20
@@ -271,7 +273,7 @@ rules:
   - when: wait
     fault: { status: 429, retry_after: 5, message: too many }
   - when: talk
-    say: These words take longer than anybody wants to wait for them, so they are interrupted.
+    say: These words take longer than any user wants to wait for them, so they are interrupted.
   - when: again
     say: All is well.
 ";
@@ -292,18 +294,18 @@ rules:
         text.contains("These words") && !text.contains("so they are interrupted"),
         "{text}"
     );
-    leave(screen);
+    quit(screen);
 }
 
-/// A script that plays the lead, and the options that choose it.
-fn scripted(home: &Path, rules: &str) -> Vec<String> {
+/// Writes a script for the lead and returns the options that select it.
+fn script_args(home: &Path, rules: &str) -> Vec<String> {
     let file = home.join("script.yaml");
     std::fs::write(&file, format!("rules:\n{rules}")).unwrap();
     vec!["--provider".into(), format!("script:{}", file.display())]
 }
 
 #[test]
-fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
+fn resume_after_kill_restores_screen_and_conversation() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^count
@@ -316,9 +318,9 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
   - when: ^and now
     say: Now I am done.
 ";
-    let mut args = scripted(home.path(), rules);
-    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    let mut args = script_args(home.path(), rules);
+    let options: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &options);
     screen.wait_for("Say what you want done");
     screen.press("count the files\r", "count them all");
     screen.wait("the command runs", |_| {
@@ -327,8 +329,8 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
     screen.kill();
 
     args.push("--resume".into());
-    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    let options: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &options);
     screen.wait_for("I was cut off and look again.");
     let text = screen.text();
     for part in [
@@ -340,11 +342,11 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
         assert!(text.contains(part), "{part} in\n{text}");
     }
     screen.press("and now\r", "Now I am done.");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_background_job_is_watched_and_ended_by_key() {
+fn background_job_is_shown_and_killed_by_key() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^serve
@@ -354,9 +356,9 @@ fn a_background_job_is_watched_and_ended_by_key() {
   - when: killed by user
     say: You ended it.
 ";
-    let args = scripted(home.path(), rules);
-    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut screen = Screen::start(home.path(), 100, 30, &plain);
+    let args = script_args(home.path(), rules);
+    let options: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 100, 30, &options);
     screen.wait_for("Say what you want done");
     screen.press("serve\r", "It is up.");
     screen.wait_for("1 job");
@@ -368,11 +370,11 @@ fn a_background_job_is_watched_and_ended_by_key() {
     screen.press("x", "killed by user");
     screen.clear("\x1b", "Background jobs");
     screen.wait_for("You ended it.");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
+fn subagent_is_interrupted_by_key_and_its_parent_continues() {
     let home = tempfile::tempdir().unwrap();
     let rules = r"
   - agent: lead
@@ -384,9 +386,9 @@ fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
   - when: look for it
     calls: [{ tool: bash, input: { command: 'touch looking; sleep 600' } }]
 ";
-    let args = scripted(home.path(), rules);
-    let plain: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut screen = Screen::start(home.path(), 160, 45, &plain);
+    let args = script_args(home.path(), rules);
+    let options: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut screen = Screen::start(home.path(), 160, 45, &options);
     screen.wait_for("Say what you want done");
     screen.send("look\r");
     screen.wait("the subagent works", |_| {
@@ -394,11 +396,11 @@ fn a_subagent_is_stopped_by_key_and_the_one_who_sent_it_goes_on() {
     });
     screen.wait_for("└ lead.1");
     screen.press("\x1b", "i to write");
-    // The team is the fourth pane; its first row is the lead's subagent.
+    // The team is the fourth pane; its first row is the lead's subagent now.
     screen.press("4\r", "bash touch looking");
     screen.send("\x03");
     screen.wait("it is gone", |text| !text.contains("└ lead.1"));
     screen.send("\x1b");
     screen.wait_for("Then I look myself.");
-    leave(screen);
+    quit(screen);
 }

@@ -1,4 +1,4 @@
-//! The choice of a theme in a real terminal: seen at once, remembered in the person's settings, told when misspelt.
+//! Choosing a theme in a real terminal: live preview, saved in the user's settings, a clear error for a wrong name.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use pretty_assertions::assert_eq;
 
 const CREWDECK: &str = env!("CARGO_BIN_EXE_crewdeck");
 
-/// The ground of the dark theme, as terminals with all colours and with 256 are told it.
+/// The escape sequences of the dark theme's background, for true color and for 256 colors.
 const DARK: &str = "48;2;18;22;28m";
 const DARK_256: &str = "48;5;234m";
 
-/// A dashboard with a scripted model; home, settings and project lie in `home`.
-fn start(home: &Path, environment: &[(&str, &str)]) -> Screen {
+/// Starts a dashboard with a scripted model; `home` holds the home, the settings and the project.
+fn start_dashboard(home: &Path, environment: &[(&str, &str)]) -> Screen {
     let script = home.join("script.yaml");
     fs::write(&script, "rules:\n  - say: Hello.\n").unwrap();
     let provider = format!("script:{}", script.display());
@@ -31,7 +31,7 @@ fn start(home: &Path, environment: &[(&str, &str)]) -> Screen {
     screen
 }
 
-fn leave(mut screen: Screen) -> String {
+fn quit(mut screen: Screen) -> String {
     screen.send("\x03\x03\x03");
     screen.wait("the end", |text| !text.contains("Lead"));
     let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
@@ -41,63 +41,63 @@ fn leave(mut screen: Screen) -> String {
 }
 
 #[test]
-fn a_theme_is_chosen_by_key_and_there_again_the_next_time() {
+fn theme_chosen_by_key_is_saved_and_used_at_next_start() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     fs::write(&settings, "# mine\nwindow = 5000 # small\n").unwrap();
-    let all_colours = [("COLORTERM", "truecolor")];
+    let all_colors = [("COLORTERM", "truecolor")];
 
-    let mut screen = start(home.path(), &all_colours);
+    let mut screen = start_dashboard(home.path(), &all_colors);
     screen.send("/theme\r");
     screen.wait_for("blue-black background");
     assert!(!String::from_utf8_lossy(&screen.raw()).contains(DARK));
     screen.send("\x1b[B\r");
     screen.wait_for("The theme is dark from now on.");
-    assert!(leave(screen).contains(DARK));
-    let kept = fs::read_to_string(&settings).unwrap();
-    assert_eq!(kept, "# mine\nwindow = 5000 # small\ntheme = \"dark\"\n");
+    assert!(quit(screen).contains(DARK));
+    let saved = fs::read_to_string(&settings).unwrap();
+    assert_eq!(saved, "# mine\nwindow = 5000 # small\ntheme = \"dark\"\n");
 
-    assert!(leave(start(home.path(), &all_colours)).contains(DARK));
-    let fewer = leave(start(home.path(), &[]));
+    assert!(quit(start_dashboard(home.path(), &all_colors)).contains(DARK));
+    let limited = quit(start_dashboard(home.path(), &[]));
     assert!(
-        fewer.contains(DARK_256) && !fewer.contains("8;2;"),
-        "{fewer:?}"
+        limited.contains(DARK_256) && !limited.contains("8;2;"),
+        "{limited:?}"
     );
-    let no_colour = [("COLORTERM", "truecolor"), ("NO_COLOR", "1")];
-    let none = leave(start(home.path(), &no_colour));
+    let no_color = [("COLORTERM", "truecolor"), ("NO_COLOR", "1")];
+    let none = quit(start_dashboard(home.path(), &no_color));
     assert!(!none.contains("8;2;") && !none.contains("8;5;"), "{none:?}");
 }
 
 #[test]
-fn a_theme_of_ones_own_is_chosen_like_the_others_and_what_it_hides_is_told() {
+fn custom_theme_is_selectable_and_warns_of_hidden_text() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let written = "[themes.dusk]\nbase = \"dark\"\nground = \"#010203\"\ndim = \"#010203\"\n";
     fs::write(&settings, written).unwrap();
-    let mut screen = start(home.path(), &[("COLORTERM", "truecolor")]);
+    let mut screen = start_dashboard(home.path(), &[("COLORTERM", "truecolor")]);
     screen.send("/theme\r");
     screen.wait_for("your own, based on dark");
     screen.send("\x1b[B\x1b[B\x1b[B\x1b[B");
-    screen.wait_raw("its ground", |raw| {
+    screen.wait_raw("the theme's background color", |raw| {
         String::from_utf8_lossy(raw).contains("48;2;1;2;3m")
     });
     screen.send("\r");
     screen.wait_for("Theme dusk: too little contrast for dim");
-    leave(screen);
-    let kept = fs::read_to_string(&settings).unwrap();
-    assert_eq!(kept, format!("theme = \"dusk\"\n{written}"));
+    quit(screen);
+    let saved = fs::read_to_string(&settings).unwrap();
+    assert_eq!(saved, format!("theme = \"dusk\"\n{written}"));
 
-    // It is told at the start as well, and where there are sixteen colours it has those.
-    let screen = start(home.path(), &[("TERM", "xterm")]);
+    // The warning is repeated at start; a terminal with 16 colors gets the closest ones.
+    let screen = start_dashboard(home.path(), &[("TERM", "xterm")]);
     screen.wait_for("Theme dusk: too little contrast for dim");
-    let raw = leave(screen);
+    let raw = quit(screen);
     assert!(raw.contains("48;5;0m") && !raw.contains("8;2;"), "{raw:?}");
 }
 
 #[test]
-fn a_misspelt_theme_is_told_with_the_nearest_one() {
+fn misspelled_theme_suggests_the_closest_name() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -109,10 +109,10 @@ fn a_misspelt_theme_is_told_with_the_nearest_one() {
         .current_dir(home.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
+    let error = String::from_utf8_lossy(&out.stderr);
     assert!(!out.status.success());
     assert!(
-        said.contains("config.toml") && said.contains("did you mean 'dark'?"),
-        "{said}"
+        error.contains("config.toml") && error.contains("did you mean 'dark'?"),
+        "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! bash and the file tools on real files: their bounds, their marks, and what they refuse.
+//! bash and the file tools on real files: limits, truncation marks and refusals.
 
 mod editing;
 
@@ -13,7 +13,7 @@ fn outside(place: &Path) -> String {
 }
 
 #[test]
-fn the_output_of_a_command_is_bounded_with_a_mark() {
+fn command_output_is_truncated_with_a_mark() {
     let place = Place::new();
     let text = place.bash("seq 1 800000");
     assert!(text.len() < 51_000, "{}", text.len());
@@ -21,12 +21,15 @@ fn the_output_of_a_command_is_bounded_with_a_mark() {
     assert!(text.contains("bytes cut here"));
     let text = place.bash("head -c 200000 /dev/zero | tr '\\0' x");
     assert!(text.len() < 51_000 && text.contains("[… 150000 bytes cut here …]"));
-    let heard = *place.host.output.lock().unwrap();
-    assert!(heard > 200_000, "the screen heard only {heard}");
+    let streamed = *place.host.output.lock().unwrap();
+    assert!(
+        streamed > 200_000,
+        "only {streamed} bytes were streamed to the screen"
+    );
 }
 
 #[test]
-fn binary_output_and_escape_sequences_come_back_as_text() {
+fn binary_output_and_escape_sequences_are_returned_as_text() {
     let place = Place::new();
     let text = place.bash("head -c 100000 /dev/urandom");
     assert!(
@@ -34,7 +37,7 @@ fn binary_output_and_escape_sequences_come_back_as_text() {
         "{}",
         text.len()
     );
-    // The model may see them; whatever shows them makes them harmless.
+    // The model gets the raw text; control characters are escaped before display.
     let text = place.bash("printf '\\033[2J\\033]0;title\\007red'");
     assert!(text.ends_with("red"), "{text:?}");
     let shown = crewdeck::domain::text::harmless(&text);
@@ -45,7 +48,7 @@ fn binary_output_and_escape_sequences_come_back_as_text() {
 }
 
 #[test]
-fn a_command_tells_how_it_ended() {
+fn command_result_states_how_it_ended() {
     let place = Place::new();
     assert_eq!(place.bash("true"), "(no output)");
     assert_eq!(
@@ -68,7 +71,7 @@ fn a_command_tells_how_it_ended() {
 }
 
 #[test]
-fn a_command_that_only_changes_directory_says_it_does_not_last() {
+fn cd_alone_is_answered_with_a_hint() {
     let place = Place::new();
     std::fs::create_dir(place.root().join("sub")).unwrap();
     for command in ["cd sub", " cd ./sub ;", "cd sub && cd ..", "pushd sub"] {
@@ -87,7 +90,7 @@ fn a_command_that_only_changes_directory_says_it_does_not_last() {
 }
 
 #[test]
-fn large_and_odd_files_are_read_within_bounds() {
+fn large_and_unusual_files_are_read_within_limits() {
     let place = Place::new();
     let lines: Vec<String> = (1..=400_000).map(|n| format!("line {n}")).collect();
     place.write("long", lines.join("\n"));
@@ -129,16 +132,16 @@ fn large_and_odd_files_are_read_within_bounds() {
 }
 
 #[test]
-fn file_tools_stay_in_the_work_directory_and_out_of_the_state() {
+fn file_tools_cannot_reach_outside_or_state_folders() {
     let place = Place::new();
     std::os::unix::fs::symlink("..", place.root().join("up")).unwrap();
     std::os::unix::fs::symlink("../secret", place.root().join("link")).unwrap();
-    let abroad = outside(&place.root());
+    let absolute = outside(&place.root());
     for path in [
         "../secret",
         "up/secret",
         "link",
-        abroad.as_str(),
+        absolute.as_str(),
         "/etc/passwd",
         "a/../../secret",
     ] {
@@ -172,7 +175,7 @@ fn file_tools_stay_in_the_work_directory_and_out_of_the_state() {
 }
 
 #[test]
-fn files_are_written_edited_and_found() {
+fn write_edit_glob_and_grep_work() {
     let place = Place::new();
     place.ok(
         "write_file",
@@ -244,7 +247,7 @@ fn files_are_written_edited_and_found() {
 }
 
 #[test]
-fn the_screen_knows_the_tools_whose_answers_come_from_outside() {
+fn transcript_forms_name_existing_tools() {
     for (name, ..) in crewdeck::ui::transcript::FORMS {
         assert!(crewdeck::tools::table::find(name).is_some(), "{name}");
     }

@@ -1,5 +1,5 @@
-//! Requests as the vendors want them: every role's on both wires, checked against the published rules; and what is sent
-//! back of tool names that no vendor takes.
+//! Requests of every role on both wire formats, checked against the vendors' published rules, and the handling of tool
+//! names that no vendor accepts.
 
 mod rules;
 
@@ -8,14 +8,14 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crewdeck::tools::table::TABLE;
-use rules::{Wire, broken};
+use rules::{Wire, violations};
 use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::common::project::Project;
 
-/// Who sent a request, as its tools tell.
+/// The role of a request's agent, derived from its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Lead,
@@ -42,38 +42,38 @@ fn role(wire: Wire, body: &Value) -> Role {
     }
 }
 
-/// A server whose agents call each of their tools once, with the least input that its schema allows. It answers whole,
-/// as servers do that cannot stream.
-struct Script {
+/// A server that makes each agent call each of its tools once, with the smallest input that the schema allows. It
+/// answers without streaming.
+struct EveryToolServer {
     wire: Wire,
     seen: Mutex<BTreeSet<Role>>,
 }
 
-impl Respond for Script {
+impl Respond for EveryToolServer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let role = role(self.wire, &body);
         let mut calls = Vec::new();
         if self.seen.lock().unwrap().insert(role) {
-            calls = least_calls(self.wire, &body);
+            calls = minimal_calls(self.wire, &body);
             if role == Role::Lead {
                 let input = json!({"prompt": "Do it.", "description": null, "kind": "general"});
                 calls.push(("task".into(), input));
             }
         }
-        ResponseTemplate::new(200).set_body_json(answer(self.wire, &calls))
+        ResponseTemplate::new(200).set_body_json(response_body(self.wire, &calls))
     }
 }
 
-/// A call of each tool that a request offers; the summary that `compact` asks for would end the story.
-fn least_calls(wire: Wire, body: &Value) -> Vec<(String, Value)> {
+/// Returns a call of each tool that a request offers, except `compact`, which would replace the conversation.
+fn minimal_calls(wire: Wire, body: &Value) -> Vec<(String, Value)> {
     let tools = body["tools"].as_array().unwrap().iter();
     tools
         .map(|tool| match wire {
             Wire::OpenAi => (&tool["function"]["name"], &tool["function"]["parameters"]),
             Wire::Anthropic => (&tool["name"], &tool["input_schema"]),
         })
-        .map(|(name, schema)| (name.as_str().unwrap().to_string(), least(schema)))
+        .map(|(name, schema)| (name.as_str().unwrap().to_string(), minimal_value(schema)))
         .filter(|(name, _)| name != "compact")
         .map(|(name, mut input)| {
             if name == "spawn_teammate" {
@@ -84,7 +84,7 @@ fn least_calls(wire: Wire, body: &Value) -> Vec<(String, Value)> {
         .collect()
 }
 
-fn answer(wire: Wire, calls: &[(String, Value)]) -> Value {
+fn response_body(wire: Wire, calls: &[(String, Value)]) -> Value {
     let calls = calls.iter().enumerate();
     match wire {
         Wire::OpenAi => {
@@ -111,13 +111,13 @@ fn provider(wire: Wire) -> &'static str {
     }
 }
 
-/// The bodies of all requests of a crew of every role.
-fn sent(wire: Wire) -> Vec<Value> {
+/// Runs a crew with every role and returns the bodies of all its requests.
+fn crew_requests(wire: Wire) -> Vec<Value> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async {
         let server = MockServer::start().await;
         Mock::given(method("POST"))
-            .respond_with(Script {
+            .respond_with(EveryToolServer {
                 wire,
                 seen: Mutex::default(),
             })
@@ -154,21 +154,23 @@ fn sent(wire: Wire) -> Vec<Value> {
 }
 
 #[test]
-fn every_request_of_every_role_follows_the_vendors_rules() {
+fn requests_of_every_role_follow_the_vendors_rules() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
-        let bodies = sent(wire);
+        let bodies = crew_requests(wire);
         let roles: BTreeSet<Role> = bodies.iter().map(|body| role(wire, body)).collect();
         assert_eq!(roles, BTreeSet::from(ROLES), "{wire:?}");
         for body in &bodies {
             let role = role(wire, body);
-            assert_eq!(broken(wire, body), [""; 0], "{wire:?} {role:?}");
+            assert_eq!(violations(wire, body), [""; 0], "{wire:?} {role:?}");
         }
-        // What the schemas ask for is what the tools read, with `null` for all that may be missing.
-        let told: Vec<String> = bodies.iter().map(|b| b["messages"].to_string()).collect();
-        let misfits = told.iter().filter(|t| t.contains("does not match the tool's schema"));
+        // The tools accept the inputs that their schemas require, with `null` for optional fields.
+        let conversations: Vec<String> = bodies.iter().map(|b| b["messages"].to_string()).collect();
+        let misfits = conversations
+            .iter()
+            .filter(|t| t.contains("does not match the tool's schema"));
         assert_eq!(misfits.collect::<Vec<_>>(), [""; 0]);
         for tool in TABLE.iter().filter(|tool| tool.name != "compact") {
-            let is_called = told
+            let is_called = conversations
                 .iter()
                 .any(|t| t.contains(&format!("\"{}\"", tool.name)));
             assert!(is_called, "{}", tool.name);
@@ -176,24 +178,24 @@ fn every_request_of_every_role_follows_the_vendors_rules() {
     }
 }
 
-/// Names that a model invents, and what stands for each in the conversation.
-const INVENTED: [(&str, &str); 4] = [
+/// Invalid tool names of a model, and the name that replaces each in the conversation.
+const INVALID_NAMES: [(&str, &str); 4] = [
     ("read file", "read_file_"),
     ("functions.bash:0", "functions_bash_0_"),
     ("", "_"),
     ("выполнить", "__________"),
 ];
 
-/// A lead that calls tools that no vendor takes the names of, once.
-struct Inventor {
+/// A server that makes the lead call tools with invalid names, once.
+struct InvalidToolServer {
     wire: Wire,
     names: Vec<String>,
-    /// The process that asks, and the most memory that it has used when it comes back with the results, in KiB.
-    asker: Arc<OnceLock<u32>>,
+    client_pid: Arc<OnceLock<u32>>,
+    /// The client's peak memory in KiB when it sends the tool results.
     peak: Arc<OnceLock<u64>>,
 }
 
-impl Respond for Inventor {
+impl Respond for InvalidToolServer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let is_first = body["messages"].as_array().unwrap().len() <= 2;
@@ -201,25 +203,26 @@ impl Respond for Inventor {
             let names = self.names.iter().cloned();
             names.map(|name| (name, json!({}))).collect()
         } else {
-            let status = format!("/proc/{}/status", self.asker.wait());
+            let status = format!("/proc/{}/status", self.client_pid.wait());
             let status = std::fs::read_to_string(status).unwrap();
             let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
             let number = line.split_whitespace().nth(1).unwrap().parse();
             self.peak.set(number.unwrap()).unwrap();
             Vec::new()
         };
-        ResponseTemplate::new(200).set_body_json(answer(self.wire, &calls))
+        ResponseTemplate::new(200).set_body_json(response_body(self.wire, &calls))
     }
 }
 
-/// What comes of a lead that invents `names`: the bodies of its two requests, what was said on stderr, and the memory.
-fn invented(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u64) {
+/// Runs a lead whose model calls tools with `names`. Returns the bodies of its two requests, its stderr and its peak
+/// memory in KiB.
+fn run_with_tool_names(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u64) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (asker, peak) = (Arc::<OnceLock<u32>>::default(), Arc::default());
-    let inventor = Inventor {
+    let (client_pid, peak) = (Arc::<OnceLock<u32>>::default(), Arc::default());
+    let inventor = InvalidToolServer {
         wire,
         names,
-        asker: Arc::clone(&asker),
+        client_pid: Arc::clone(&client_pid),
         peak: Arc::clone(&peak),
     };
     let server = runtime.block_on(async {
@@ -247,7 +250,7 @@ fn invented(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u64) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    asker.set(child.id()).unwrap();
+    client_pid.set(child.id()).unwrap();
     let out = child.wait_with_output().unwrap();
     let progress = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(0), "{progress}");
@@ -261,45 +264,54 @@ fn invented(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u64) {
 }
 
 #[test]
-fn an_invalid_tool_name_is_answered_and_not_sent_back() {
+fn invalid_tool_name_is_answered_and_not_sent_back() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
-        let names = INVENTED.map(|(name, _)| name.to_string()).to_vec();
-        let (bodies, ..) = invented(wire, names);
-        assert_eq!(broken(wire, &bodies[1]), [""; 0], "{wire:?}");
-        let told = bodies[1]["messages"].to_string();
-        for (name, sent) in INVENTED {
+        let names = INVALID_NAMES.map(|(name, _)| name.to_string()).to_vec();
+        let (bodies, ..) = run_with_tool_names(wire, names);
+        assert_eq!(violations(wire, &bodies[1]), [""; 0], "{wire:?}");
+        let conversation = bodies[1]["messages"].to_string();
+        for (name, sanitized) in INVALID_NAMES {
             assert!(
-                told.contains(&format!("\"name\":\"{sent}\"")),
-                "{sent}: {told}"
+                conversation.contains(&format!("\"name\":\"{sanitized}\"")),
+                "{sanitized}: {conversation}"
             );
-            assert!(name.is_empty() || !told.contains(name), "{name}: {told}");
-            assert!(told.contains(&format!("Unknown tool: {sent}")), "{told}");
+            assert!(
+                name.is_empty() || !conversation.contains(name),
+                "{name}: {conversation}"
+            );
+            assert!(
+                conversation.contains(&format!("Unknown tool: {sanitized}")),
+                "{conversation}"
+            );
         }
-        assert!(told.contains("Did you mean read_file?"), "{told}");
+        assert!(
+            conversation.contains("Did you mean read_file?"),
+            "{conversation}"
+        );
     }
 }
 
 #[test]
-fn a_tool_name_of_two_megabytes_is_bounded_everywhere() {
+fn two_megabyte_tool_name_is_truncated_everywhere() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
-        let (_, _, usual) = invented(wire, vec!["bash_".into()]);
-        let (bodies, progress, peak) = invented(wire, vec!["x".repeat(2 * 1024 * 1024)]);
-        assert_eq!(broken(wire, &bodies[1]), [""; 0], "{wire:?}");
+        let (_, _, baseline) = run_with_tool_names(wire, vec!["bash_".into()]);
+        let (bodies, progress, peak) = run_with_tool_names(wire, vec!["x".repeat(2 * 1024 * 1024)]);
+        assert_eq!(violations(wire, &bodies[1]), [""; 0], "{wire:?}");
         assert!(
             progress.len() < 4096,
             "{} bytes of progress",
             progress.len()
         );
-        // A few copies of the answer itself, and no more.
-        let more = peak.saturating_sub(usual) / 1024;
-        assert!(more < 32, "{wire:?}: {more} MiB more than usual");
+        // Allows a few copies of the response itself.
+        let growth = peak.saturating_sub(baseline) / 1024;
+        assert!(growth < 32, "{wire:?}: {growth} MiB more than usual");
     }
 }
 
-/// The least input that a strict schema allows.
-fn least(schema: &Value) -> Value {
+/// Returns the smallest value that a strict schema allows.
+fn minimal_value(schema: &Value) -> Value {
     if let Some(choices) = schema["anyOf"].as_array() {
-        return least(choices.last().unwrap());
+        return minimal_value(choices.last().unwrap());
     }
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();
@@ -314,10 +326,13 @@ fn least(schema: &Value) -> Value {
         Some("string") => "x".into(),
         Some("integer" | "number") => 1.into(),
         Some("boolean") => true.into(),
-        Some("array") => json!([least(&schema["items"])]),
+        Some("array") => json!([minimal_value(&schema["items"])]),
         Some("object") => {
             let fields = schema["properties"].as_object().unwrap();
-            fields.iter().map(|(k, v)| (k.clone(), least(v))).collect()
+            fields
+                .iter()
+                .map(|(k, v)| (k.clone(), minimal_value(v)))
+                .collect()
         }
         other => panic!("{other:?}"),
     }

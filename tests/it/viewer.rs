@@ -1,4 +1,4 @@
-//! Several dashboards in one directory: one runs the crew, the others look on, answer, write, and take over.
+//! Several dashboards in one directory: one runs the crew; the others are viewers that answer, write and take over.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::common::project::Project;
 use crate::common::pty::Screen;
 
 const ALT_W: &str = "\x1bw";
-/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+/// Moves the focus to the composer from anywhere.
 const COMPOSE: &str = "\x1b1i";
 
-/// The lead cleans up, which needs a yes, and goes on with it in a session that is gone on with.
-const CLEAN: &str = r"
+/// The lead runs a command that needs permission, and runs it again in a resumed session.
+const CLEANUP_SCRIPT: &str = r"
 rules:
   - when: ^go$
     say: I clean up.
@@ -23,7 +23,7 @@ rules:
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned >> count; echo lead has cleaned' } }]
   - when: hello from the viewer
     times: 0
-    say: I have your letter.
+    say: I have your message.
   - when: lead has cleaned
     times: 0
     say: All is clean.
@@ -32,62 +32,62 @@ rules:
     say: I see.
 ";
 
-fn open(project: &Project, more: &[&str]) -> Screen {
+fn open_dashboard(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
     Screen::start(project.path(), 160, 45, &args)
 }
 
-/// A dashboard that runs a crew by this script.
-fn first(project: &Project, script: &str) -> Screen {
+/// Starts a dashboard that runs a crew with this script.
+fn start_crew(project: &Project, script: &str) -> Screen {
     project.write("script.yaml", script);
-    let screen = open(project, &[]);
-    has_started(&screen);
+    let screen = open_dashboard(project, &[]);
+    wait_until_started(&screen);
     screen
 }
 
-/// A dashboard whose lead waits for a yes.
-fn asking(project: &Project) -> Screen {
-    let mut crew = first(project, CLEAN);
+/// Starts a dashboard whose lead waits for a permission.
+fn start_crew_with_request(project: &Project) -> Screen {
+    let mut crew = start_crew(project, CLEANUP_SCRIPT);
     crew.press("go\r", "asks for permission");
     crew
 }
 
-/// Waits until the crew runs: the screen is there before it.
-fn has_started(screen: &Screen) {
+/// Waits until the crew runs; the screen is drawn earlier.
+fn wait_until_started(screen: &Screen) {
     screen.wait("the crew's own window", |t| {
         t.contains(" to lead ") && t.contains("scripted")
     });
 }
 
-/// One more, which looks on.
-fn viewer(project: &Project, of: u32) -> Screen {
-    let screen = open(project, &[]);
-    screen.wait_for(&mark(of));
+/// Starts a viewer of the crew that runs in process `pid`.
+fn start_viewer(project: &Project, pid: u32) -> Screen {
+    let screen = open_dashboard(project, &[]);
+    screen.wait_for(&viewer_label(pid));
     screen
 }
 
-/// What a viewer says of itself.
-fn mark(of: u32) -> String {
-    format!("viewer · crew runs in process {of}")
+/// Returns the label of a viewer.
+fn viewer_label(pid: u32) -> String {
+    format!("viewer · crew runs in process {pid}")
 }
 
-/// Goes to the card that waits and presses a key there.
-fn answer(screen: &mut Screen, key: &str) {
+/// Focuses the waiting card and presses `key`.
+fn answer_request(screen: &mut Screen, key: &str) {
     screen.wait_for("asks for permission");
     screen.press(ALT_W, "a approve");
     screen.send(key);
 }
 
-/// Ends a test whose screen does not matter any more.
-fn leave(mut screen: Screen) {
+/// Quits the dashboard from any screen and checks a clean exit.
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// The requests of the project.
+/// Returns the project's requests.
 fn requests(root: &Path) -> Vec<Value> {
     let files = std::fs::read_dir(root.join(".team/requests")).unwrap();
     files
@@ -97,58 +97,61 @@ fn requests(root: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn count(project: &Project) -> String {
+fn read_count(project: &Project) -> String {
     std::fs::read_to_string(project.file("count")).unwrap_or_default()
 }
 
 #[test]
-fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
+fn viewer_sees_everything_answers_and_sends_messages() {
     let project = Project::new();
-    let mut crew = asking(&project);
-    // What was there before, the mark, and what it can.
-    let mut viewer = viewer(&project, crew.pid());
-    viewer.wait("board, conversation, card and what it can", |t| {
-        [
-            "#1 Sweep the floor",
-            "I clean up.",
-            "lead asks for permission",
-            "message to lead",
-        ]
-        .iter()
-        .all(|part| t.contains(part))
-            && t.contains("When that process ends, this window takes over")
-    });
-    answer(&mut viewer, "a");
+    let mut crew = start_crew_with_request(&project);
+    // The viewer shows earlier events, its label and what it can do.
+    let mut viewer = start_viewer(&project, crew.pid());
+    viewer.wait(
+        "board, conversation, card and the viewer's abilities",
+        |t| {
+            [
+                "#1 Sweep the floor",
+                "I clean up.",
+                "lead asks for permission",
+                "message to lead",
+            ]
+            .iter()
+            .all(|part| t.contains(part))
+                && t.contains("When that process ends, this window takes over")
+        },
+    );
+    answer_request(&mut viewer, "a");
     crew.wait_for("All is clean.");
     viewer.wait_for("All is clean.");
-    assert_eq!(count(&project), "cleaned\n");
-    // A letter, and what happens because of it.
+    assert_eq!(read_count(&project), "cleaned\n");
+    // A message from the viewer, and the lead's answer.
     viewer.send(COMPOSE);
     viewer.send("hello from the viewer\r");
-    crew.wait_for("I have your letter.");
-    viewer.wait("the answer and the letter", |t| {
-        t.contains("I have your letter.") && t.contains("user → lead")
+    crew.wait_for("I have your message.");
+    viewer.wait("the answer and the message", |t| {
+        t.contains("I have your message.") && t.contains("user → lead")
     });
-    // A task that another program makes.
+    // A task that another program creates.
     project.json(&["task", "add", "Water the plants"]);
     viewer.wait_for("#2 Water the plants");
-    // What the crew's own window alone can do.
+    // An action that only the crew's own window can do.
     viewer.send("/model\r");
     viewer.wait_for(&format!(
         "Only the crew's own window can do that (process {})",
         crew.pid()
     ));
-    leave(viewer);
+    quit(viewer);
     crew.press("go on then\r", "I see.");
-    leave(crew);
+    quit(crew);
 }
 
 #[test]
-fn two_answers_at_once_are_one_decision() {
+fn concurrent_answers_make_one_decision() {
     let project = Project::new();
-    let mut crew = first(&project, CLEAN);
+    let mut crew = start_crew(&project, CLEANUP_SCRIPT);
     crew.send("go\r");
-    let mut viewer = viewer(&project, crew.pid());
+    let mut viewer = start_viewer(&project, crew.pid());
     for screen in [&mut crew, &mut viewer] {
         screen.wait_for("asks for permission");
         screen.press(ALT_W, "a approve");
@@ -164,78 +167,85 @@ fn two_answers_at_once_are_one_decision() {
     assert_eq!(decided.len(), 1);
     assert_eq!(decided[0]["status"], "approved");
     assert_eq!(decided[0]["decided_by"], "user");
-    assert_eq!(count(&project), "cleaned\n");
-    leave(viewer);
-    leave(crew);
+    assert_eq!(read_count(&project), "cleaned\n");
+    quit(viewer);
+    quit(crew);
 }
 
 #[test]
-fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
+fn one_of_two_viewers_takes_over_a_killed_crew() {
     let project = Project::new();
-    let crew = asking(&project);
-    let mut screens = [viewer(&project, crew.pid()), viewer(&project, crew.pid())];
+    let crew = start_crew_with_request(&project);
+    let mut screens = [
+        start_viewer(&project, crew.pid()),
+        start_viewer(&project, crew.pid()),
+    ];
     for screen in &mut screens {
         screen.wait_for("lead asks for permission");
         screen.press("half a thought", "half a thought");
     }
     crew.kill();
-    // Each is the crew's window or the viewer of the other one.
+    // One of the two runs the crew now, the other is its viewer.
     let [a, b] = &screens;
-    let (a_looks, b_looks) = (mark(b.pid()), mark(a.pid()));
-    let runs = |text: &str| {
+    let (a_label, b_label) = (viewer_label(b.pid()), viewer_label(a.pid()));
+    let runs_crew = |text: &str| {
         text.contains("the crew runs in this window now") && !text.contains("viewer · ")
     };
-    let of_a = a.wait("a seat", |t| runs(t) || t.contains(&a_looks));
-    let of_b = b.wait("a seat", |t| runs(t) || t.contains(&b_looks));
-    assert_ne!(runs(&of_a), runs(&of_b), "one of two:\n{of_a}\n{of_b}");
+    let text_a = a.wait("a role", |t| runs_crew(t) || t.contains(&a_label));
+    let text_b = b.wait("a role", |t| runs_crew(t) || t.contains(&b_label));
+    assert_ne!(
+        runs_crew(&text_a),
+        runs_crew(&text_b),
+        "one of two:\n{text_a}\n{text_b}"
+    );
     let [a, b] = screens;
-    let (mut crew, mut viewer) = if runs(&of_a) { (a, b) } else { (b, a) };
+    let (mut crew, mut viewer) = if runs_crew(&text_a) { (a, b) } else { (b, a) };
     for screen in [&crew, &viewer] {
-        // Of the new run: what it tells first is in view.
-        screen.wait("the card, and what was being written", |t| {
+        // The first notice of the new run is visible.
+        screen.wait("the card and the unsent draft", |t| {
             t.contains("The lead continues its unfinished turn")
                 && t.contains("lead asks for permission")
                 && t.contains("half a thought")
         });
     }
-    answer(&mut viewer, "a");
+    answer_request(&mut viewer, "a");
     crew.wait_for("All is clean.");
     viewer.wait_for("All is clean.");
-    assert_eq!(count(&project), "cleaned\n");
-    // What was typed before is a message now.
+    assert_eq!(read_count(&project), "cleaned\n");
+    // The draft can be sent as a message.
     crew.press("\r", "I see.");
-    // The third in a row, after an end in good order.
-    leave(crew);
-    viewer.wait("the seat of the crew", runs);
-    leave(viewer);
+    // After a normal end the remaining viewer takes over as the third process.
+    quit(crew);
+    viewer.wait("the viewer runs the crew", runs_crew);
+    quit(viewer);
 }
 
 #[test]
-fn without_a_model_it_stays_a_viewer_and_says_why() {
+fn viewer_without_a_model_cannot_take_over_and_says_why() {
     let project = Project::new();
-    let mut crew = first(&project, CLEAN);
+    let mut crew = start_crew(&project, CLEANUP_SCRIPT);
     crew.press("hello\r", "I see.");
     let provider = "script:no-such-file.yaml";
     let viewer = Screen::start(project.path(), 160, 45, &["--provider", provider]);
-    viewer.wait_for(&mark(crew.pid()));
+    viewer.wait_for(&viewer_label(crew.pid()));
     crew.kill();
-    viewer.wait("why nobody runs the crew", |t| {
+    viewer.wait("the reason why no crew runs", |t| {
         t.contains("viewer · no crew runs")
             && t.contains("The crew cannot be taken over: the script no-such-file.yaml")
     });
-    // When somebody else starts one, it is looked at again.
-    let crew = open(&project, &["--resume"]);
-    has_started(&crew);
-    viewer.wait_for(&mark(crew.pid()));
-    leave(crew);
+    // When another process starts a crew, the viewer shows it.
+    let crew = open_dashboard(&project, &["--resume"]);
+    wait_until_started(&crew);
+    viewer.wait_for(&viewer_label(crew.pid()));
+    quit(crew);
     viewer.wait_for("viewer · no crew runs");
-    leave(viewer);
+    quit(viewer);
 }
 
 #[test]
-fn a_run_beside_a_crew_is_refused_and_told_what_can_be_done() {
+fn run_beside_a_crew_is_refused_with_alternatives() {
     let project = Project::new();
-    let crew = first(&project, CLEAN);
+    let crew = start_crew(&project, CLEANUP_SCRIPT);
     let provider = format!("script:{}", project.file("script.yaml").display());
     let refusal = project.refused(&["run", "hello", "--provider", &provider]);
     for part in [
@@ -245,11 +255,11 @@ fn a_run_beside_a_crew_is_refused_and_told_what_can_be_done() {
     ] {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }
-    leave(crew);
+    quit(crew);
 }
 
 #[test]
-fn a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out() {
+fn shutdown_approved_in_a_file_is_executed() {
     let project = Project::new();
     let script = r"
 rules:
@@ -259,9 +269,9 @@ rules:
     times: 0
     say: fine
 ";
-    let mut crew = first(&project, script);
+    let mut crew = start_crew(&project, script);
     crew.send("go\r");
-    crew.wait("bob rests", |t| t.contains("bob idle"));
+    crew.wait("bob is idle", |t| t.contains("bob idle"));
     project.write(
         ".team/requests/r1.json",
         r#"{"id":"r1","kind":"shutdown","from":"user","target":"bob","body":"Go.","status":"approved","decided_by":"user"}"#,
@@ -269,11 +279,11 @@ rules:
     crew.wait("bob is gone", |t| {
         t.contains("0 here") || t.contains("bob gone")
     });
-    leave(crew);
+    quit(crew);
 }
 
 #[test]
-fn while_the_first_writes_in_its_editor_the_others_see_on() {
+fn viewer_is_updated_while_the_crew_window_is_in_an_editor() {
     let project = Project::new();
     let script = r"
 rules:
@@ -295,25 +305,25 @@ rules:
         &["--provider", &provider, "--tool", "auto"],
         &[("EDITOR", &edit)],
     );
-    has_started(&crew);
-    let viewer = viewer(&project, crew.pid());
+    wait_until_started(&crew);
+    let viewer = start_viewer(&project, crew.pid());
     crew.send("go\r");
     viewer.wait_for("while [ ! -e open ]");
     crew.send("\x18e");
-    until("the editor", || project.file("editing").exists());
+    wait_until("the editor", || project.file("editing").exists());
     project.write("open", "");
     viewer.wait_for("I went through.");
     assert!(!crew.text().contains("I went through."), "{}", crew.text());
     project.write("done", "");
-    crew.wait("the words of the editor", |t| {
+    crew.wait("the text from the editor", |t| {
         t.contains("written") && t.contains("I went through.")
     });
-    leave(viewer);
-    leave(crew);
+    quit(viewer);
+    quit(crew);
 }
 
 #[test]
-fn a_viewer_asks_a_teammate_to_shut_down_and_answers_a_question() {
+fn viewer_can_request_a_shutdown_and_answer_a_question() {
     let project = Project::new();
     let script = r"
 rules:
@@ -327,10 +337,10 @@ rules:
     times: 0
     say: fine
 ";
-    let mut crew = first(&project, script);
+    let mut crew = start_crew(&project, script);
     crew.send("go\r");
-    crew.wait("bob rests", |t| t.contains("bob idle"));
-    let mut viewer = viewer(&project, crew.pid());
+    crew.wait("bob is idle", |t| t.contains("bob idle"));
+    let mut viewer = start_viewer(&project, crew.pid());
     viewer.wait_for("lead asks you");
     viewer.press(ALT_W, "1-3 choose");
     viewer.send("2");
@@ -340,14 +350,14 @@ rules:
     viewer.send("x");
     crew.wait("bob is gone", |t| t.contains("bob gone"));
     viewer.wait("bob is gone", |t| t.contains("bob gone"));
-    leave(viewer);
-    leave(crew);
+    quit(viewer);
+    quit(crew);
 }
 
 #[test]
-fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
+fn viewer_of_a_long_session_shows_the_newest_part() {
     let project = Project::new();
-    let crew = asking(&project);
+    let crew = start_crew_with_request(&project);
     let session = std::fs::read_to_string(project.file(".crewdeck/.lock")).unwrap();
     let session = session.split_whitespace().nth(1).unwrap().to_string();
     let journal = project.file(&format!(".crewdeck/sessions/{session}/journal.jsonl"));
@@ -357,8 +367,8 @@ fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
         .unwrap();
     let long = format!("{}\n", "x".repeat(17 * 1024 * 1024));
     std::io::Write::write_all(&mut file, long.as_bytes()).unwrap();
-    let mut viewer = viewer(&project, crew.pid());
-    viewer.wait("the files, and that not all is shown", |t| {
+    let mut viewer = start_viewer(&project, crew.pid());
+    viewer.wait("the files and the notice about older parts", |t| {
         [
             "#1 Sweep the floor",
             "lead asks for permission",
@@ -367,17 +377,17 @@ fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
         .iter()
         .all(|part| t.contains(part))
     });
-    answer(&mut viewer, "a");
+    answer_request(&mut viewer, "a");
     viewer.wait_for("All is clean.");
-    leave(viewer);
-    leave(crew);
+    quit(viewer);
+    quit(crew);
 }
 
-/// Waits until `wanted`.
-fn until(what: &str, wanted: impl Fn() -> bool) {
+/// Waits until `condition` is true.
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while !wanted() {
-        assert!(std::time::Instant::now() < end, "never saw {what}");
+    while !condition() {
+        assert!(std::time::Instant::now() < end, "timed out: {what}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -1,7 +1,7 @@
-//! Both wires against a mock server: what is sent is always valid, what comes back is always understood.
+//! Both wire formats against a mock server: requests are valid, responses of many kinds are understood.
 
 mod answers;
-mod halves;
+mod lenient;
 
 use std::sync::Arc;
 
@@ -77,12 +77,12 @@ fn request() -> ModelRequest {
     }
 }
 
-/// The schema of a tool without arguments, as servers take it.
-fn no_arguments() -> Value {
+/// Returns the schema of a tool without arguments, as servers accept it.
+fn empty_schema() -> Value {
     json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
 }
 
-async fn call(config: &ProviderConfig) -> Result<Reply, ModelError> {
+async fn call_model(config: &ProviderConfig) -> Result<Reply, ModelError> {
     let mut stream = connect(config).unwrap().call(request());
     let mut last = None;
     while let Some(item) = stream.next().await {
@@ -96,7 +96,7 @@ async fn call(config: &ProviderConfig) -> Result<Reply, ModelError> {
     Ok(last.expect("a stream without error ends with the reply"))
 }
 
-async fn answering(response: ResponseTemplate) -> MockServer {
+async fn mock_server(response: ResponseTemplate) -> MockServer {
     let server = MockServer::start().await;
     Mock::given(method("POST"))
         .respond_with(response)
@@ -109,7 +109,7 @@ fn sse(body: &str) -> ResponseTemplate {
     ResponseTemplate::new(200).set_body_raw(body.as_bytes().to_vec(), "text/event-stream")
 }
 
-async fn bodies(server: &MockServer) -> Vec<Value> {
+async fn request_bodies(server: &MockServer) -> Vec<Value> {
     let requests = server.received_requests().await.unwrap();
     requests
         .iter()
@@ -118,23 +118,23 @@ async fn bodies(server: &MockServer) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn messages_requests_are_valid_and_cache_their_prefix() {
-    let server = answering(sse(ANTHROPIC)).await;
+async fn messages_requests_are_valid_and_cache_the_prefix() {
+    let server = mock_server(sse(ANTHROPIC)).await;
     for _ in 0..2 {
-        let reply = call(&anthropic(&server)).await.unwrap();
+        let reply = call_model(&anthropic(&server)).await.unwrap();
         assert_eq!((reply.stop, reply.blocks.len()), (StopReason::ToolUse, 4));
     }
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].url.path(), "/v1/messages");
     assert_eq!(sent[0].headers["x-api-key"], KEY);
     assert_eq!(sent[0].headers["anthropic-version"], "2023-06-01");
-    let bodies = bodies(&server).await;
+    let bodies = request_bodies(&server).await;
     assert_eq!(
         bodies[0].to_string(),
         bodies[1].to_string(),
         "the same request has the same bytes"
     );
-    let (cached, nothing) = (json!({"type": "ephemeral"}), no_arguments());
+    let (cached, nothing) = (json!({"type": "ephemeral"}), empty_schema());
     assert_eq!(
         bodies[0],
         json!({
@@ -163,16 +163,16 @@ async fn messages_requests_are_valid_and_cache_their_prefix() {
 
 #[tokio::test]
 async fn chat_completions_requests_are_valid() {
-    let server = answering(sse(OPENAI)).await;
-    let reply = call(&openai(&server)).await.unwrap();
+    let server = mock_server(sse(OPENAI)).await;
+    let reply = call_model(&openai(&server)).await.unwrap();
     assert_eq!(reply.blocks.len(), 6);
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].url.path(), "/v1/chat/completions");
     assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
     let function = json!({"name": "bash", "arguments": "{\"command\":\"ls\"}"});
-    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": no_arguments()}});
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": empty_schema()}});
     assert_eq!(
-        bodies(&server).await[0],
+        request_bodies(&server).await[0],
         json!({
             "model": "some-model", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 99,
             "messages": [
@@ -192,23 +192,28 @@ async fn chat_completions_requests_are_valid() {
 }
 
 #[tokio::test]
-async fn what_varies_between_servers_is_a_setting() {
-    let server = answering(sse(ANTHROPIC)).await;
+async fn server_specific_fields_are_configurable() {
+    let server = mock_server(sse(ANTHROPIC)).await;
     let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
         panic!()
     };
     config.key_header = KeyHeader::Bearer;
     config.version = "2026-10-21".into();
-    call(&ProviderConfig::Anthropic(config)).await.unwrap();
+    call_model(&ProviderConfig::Anthropic(config))
+        .await
+        .unwrap();
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
     assert_eq!(sent[0].headers["anthropic-version"], "2026-10-21");
     assert!(!sent[0].headers.contains_key("x-api-key"));
-    let server = answering(sse(OPENAI)).await;
+    let server = mock_server(sse(OPENAI)).await;
     let ProviderConfig::OpenAi(mut config) = openai(&server) else {
         panic!()
     };
     config.max_tokens_field = MaxTokensField::MaxCompletionTokens;
-    call(&ProviderConfig::OpenAi(config)).await.unwrap();
-    assert_eq!(bodies(&server).await[0]["max_completion_tokens"], 99);
+    call_model(&ProviderConfig::OpenAi(config)).await.unwrap();
+    assert_eq!(
+        request_bodies(&server).await[0]["max_completion_tokens"],
+        99
+    );
 }

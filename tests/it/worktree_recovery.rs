@@ -1,42 +1,34 @@
-//! Worktrees after somebody interfered: killed processes, lost folders, foreign registries, many at once.
+//! Worktrees after interference: killed processes, deleted folders, foreign registries, concurrent processes.
 
 mod command_line;
 mod debris;
-mod killed;
-mod own_work;
+mod killed_processes;
 mod removal;
+mod user_changes;
 
 use std::collections::BTreeSet;
-
 use std::fs;
-
 use std::os::unix::fs::PermissionsExt;
-
 use std::process::{Child, Command, Stdio};
 
 use crewdeck::domain::ids::TaskId;
-
 use crewdeck::domain::worktree::{Content, Leftovers, OnDisk, Origin, Removal, WorktreeError};
-
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
-
 use pretty_assertions::assert_eq;
-
 use serde_json::{Value, json};
 
 use crate::common::repository::{NOW, Repository, commit, git, name};
 
 const ROOT: &str = "CREWDECK_WORKTREE_ROOT";
-
 const NUMBER: &str = "CREWDECK_WORKTREE_NUMBER";
 
-fn index(r: &Repository) -> Value {
+fn read_registry(r: &Repository) -> Value {
     let text = fs::read_to_string(r.root().join(".worktrees/index.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
-fn a_folder_that_somebody_deleted_is_made_again_from_its_branch() {
+fn deleted_worktree_is_recreated_from_its_branch() {
     let r = Repository::new();
     r.create(1, &[]);
     r.create(2, &[]);
@@ -58,21 +50,21 @@ fn a_folder_that_somebody_deleted_is_made_again_from_its_branch() {
             .is_err()
     );
 
-    let again = r.try_create(1, &[]).unwrap();
+    let recreated = r.try_create(1, &[]).unwrap();
     assert_eq!(
-        (again.worktree.name, again.origin),
+        (recreated.worktree.name, recreated.origin),
         (name("task-1"), Origin::Branch)
     );
     assert_eq!(
         fs::read_to_string(r.tree("task-1").join("b.txt")).unwrap(),
         "work\n"
     );
-    let again = r.try_create(2, &[]).unwrap();
+    let recreated = r.try_create(2, &[]).unwrap();
     assert_eq!(
-        (again.worktree.name, again.origin),
+        (recreated.worktree.name, recreated.origin),
         (name("task-2"), Origin::Base)
     );
-    assert_eq!(index(&r)["worktrees"].as_array().unwrap().len(), 2);
+    assert_eq!(read_registry(&r)["worktrees"].as_array().unwrap().len(), 2);
 
     fs::remove_dir_all(r.tree("task-2")).unwrap();
     trees
@@ -82,7 +74,7 @@ fn a_folder_that_somebody_deleted_is_made_again_from_its_branch() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_never_touched() {
+fn foreign_folder_is_never_changed() {
     let r = Repository::new();
     let dir = r.tree("task-1");
     fs::create_dir_all(&dir).unwrap();
@@ -90,7 +82,7 @@ fn a_folder_of_somebody_else_is_never_touched() {
     assert_eq!(r.create(1, &[]), "task-1-2");
     assert_eq!(fs::read_to_string(dir.join("notes.txt")).unwrap(), "mine");
 
-    // A worktree that lost its link must not let git work in the repository above it.
+    // In a worktree without its `.git` link, git must not work on the repository above it.
     let trees = r.worktrees();
     let lost = r.tree("task-1-2");
     fs::remove_file(lost.join(".git")).unwrap();
@@ -103,16 +95,16 @@ fn a_folder_of_somebody_else_is_never_touched() {
             .map(|_| ()),
         trees.merge(&name("task-1-2"), NOW).map(|_| ()),
     ];
-    for refused in all {
-        let why = refused.unwrap_err();
+    for result in all {
+        let error = result.unwrap_err();
         assert!(
-            matches!(why, StoreError::Worktree(WorktreeError::Foreign(_))),
-            "{why}"
+            matches!(error, StoreError::Worktree(WorktreeError::Foreign(_))),
+            "{error}"
         );
     }
     assert_eq!(r.picture(), before);
 
-    // Nor may a link lead to another repository, or to another worktree of this one.
+    // The link must not lead to another repository or to another worktree of this one.
     let other = Repository::named("other");
     let link = format!("gitdir: {}\n", other.root().join(".git").display());
     let there = r.create(2, &[]);
@@ -125,7 +117,7 @@ fn a_folder_of_somebody_else_is_never_touched() {
 }
 
 #[test]
-fn a_registry_of_the_reference_is_read_and_kept_readable() {
+fn learn_claude_code_registry_stays_compatible() {
     let r = Repository::new();
     let path = r.tree("auth");
     fs::create_dir_all(r.root().join(".worktrees")).unwrap();
@@ -158,7 +150,7 @@ fn a_registry_of_the_reference_is_read_and_kept_readable() {
     trees
         .remove(&name("auth"), Removal::OnlyIfSafe, NOW)
         .unwrap();
-    let ours = index(&r);
+    let ours = read_registry(&r);
     assert_eq!(
         (&ours["schema"], &ours["worktrees"][1]),
         (&json!(3), &theirs["worktrees"][1])
@@ -176,7 +168,7 @@ fn a_registry_of_the_reference_is_read_and_kept_readable() {
 }
 
 #[test]
-fn a_damaged_registry_is_set_aside_and_what_stands_is_found_again() {
+fn damaged_registry_is_moved_aside_and_rebuilt() {
     let r = Repository::new();
     r.create(1, &[]);
     let file = r.root().join(".worktrees/index.json");
@@ -189,14 +181,14 @@ fn a_damaged_registry_is_set_aside_and_what_stands_is_found_again() {
         listing.notices
     );
     r.create(2, &[]);
-    let written = index(&r);
+    let written = read_registry(&r);
     let trees = written["worktrees"].as_array().unwrap();
     let names: Vec<&Value> = trees.iter().map(|t| &t["name"]).collect();
     assert_eq!(names, [&json!("task-1"), &json!("task-2")]);
 }
 
 #[test]
-fn where_nobody_set_a_name_crewdeck_commits() {
+fn commit_without_a_git_identity_uses_crewdeck() {
     let r = Repository::new();
     r.create(1, &[]);
     for key in ["user.name", "user.email"] {
@@ -212,7 +204,7 @@ fn where_nobody_set_a_name_crewdeck_commits() {
         .unwrap();
     assert!(matches!(done, Leftovers::Committed(_)));
     let who = git(&r.tree("task-1"), &["log", "-1", "--format=%an <%ae>"]);
-    // The person who runs this test may have set a name for all repositories.
+    // The user who runs this test may have a global git identity.
     let global = Command::new("git")
         .args(["config", "--global", "user.name"])
         .output()
@@ -222,13 +214,13 @@ fn where_nobody_set_a_name_crewdeck_commits() {
     }
 }
 
-/// Starts this binary as a process of that number.
-fn process(r: &Repository, number: usize) -> Child {
-    process_of(r, &number.to_string())
+/// Starts this test binary as the child process `number`.
+fn start_process(r: &Repository, number: usize) -> Child {
+    start_process_as(r, &number.to_string())
 }
 
-/// The same of a role.
-fn process_of(r: &Repository, role: &str) -> Child {
+/// Starts this test binary as a child process with `role`.
+fn start_process_as(r: &Repository, role: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "worktree_recovery::role", "--nocapture"])
         .env(ROOT, r.root())
@@ -238,7 +230,7 @@ fn process_of(r: &Repository, role: &str) -> Child {
         .unwrap()
 }
 
-/// What a process does; does nothing in the test run itself.
+/// The body of a child process. Without the environment variables of a child process it does nothing.
 #[test]
 fn role() {
     let (Ok(root), Ok(number)) = (std::env::var(ROOT), std::env::var(NUMBER)) else {
@@ -246,7 +238,7 @@ fn role() {
     };
     let trees = Worktrees::open(root.as_ref());
     if number == "remove" {
-        removal::remove_for_ever(&trees, root.as_ref());
+        removal::remove_forever(&trees, root.as_ref());
     }
     if let Some(step) = debris::Step::named(&number) {
         step.run(&trees);
@@ -254,7 +246,7 @@ fn role() {
     }
     let number: u64 = number.parse().unwrap();
     for task in 0..5 {
-        // Every task is wanted by two processes.
+        // Two processes create a worktree for each task.
         let new = NewWorktree {
             task: TaskId(number / 2 * 5 + task + 1),
             owner: format!("agent-{number}"),
@@ -265,9 +257,9 @@ fn role() {
 }
 
 #[test]
-fn eight_processes_make_forty_worktrees_without_a_clash() {
+fn eight_processes_create_forty_unique_worktrees() {
     let r = Repository::new();
-    let children: Vec<Child> = (0..8).map(|number| process(&r, number)).collect();
+    let children: Vec<Child> = (0..8).map(|number| start_process(&r, number)).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
@@ -283,10 +275,10 @@ fn eight_processes_make_forty_worktrees_without_a_clash() {
     assert_eq!(r.git(&["status", "--porcelain"]), "");
 }
 
-/// An agent that can write the git folder of its worktree names another repository in it, whose settings start
-/// a program.
+/// An agent that can write the git folder of its worktree points it to another repository, whose settings start a
+/// program.
 #[test]
-fn settings_that_an_agent_slips_in_start_no_program() {
+fn injected_git_settings_start_no_program() {
     let r = Repository::new();
     r.create(1, &[]);
     let evil = r.root().join("evil");
@@ -306,7 +298,7 @@ fn settings_that_an_agent_slips_in_start_no_program() {
     std::fs::write(r.tree("task-1").join(".gitattributes"), "* filter=evil\n").unwrap();
     std::fs::write(r.tree("task-1").join("b.txt"), "b").unwrap();
     let trees = r.worktrees();
-    // Whether they can work then is not the question.
+    // The results do not matter here.
     let _ = trees.state(&name("task-1"));
     let _ = trees.commit_leftovers(&name("task-1"), "m");
     let _ = trees.diff(&name("task-1"));

@@ -1,27 +1,24 @@
-//! Worktrees with the real git: what is made, merged and removed, and what is never lost.
+//! Worktrees with the real git: creation, diff, merge and removal without loss of work.
 
 mod branches;
 mod merging;
-mod surroundings;
+mod repository_kinds;
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
-
 use crewdeck::domain::worktree::{
     BranchFate, Content, Leftovers, Merge, OnDisk, Removal, WorktreeError, WorktreeStatus,
 };
-
 use crewdeck::store::NewWorktree;
-
 use pretty_assertions::assert_eq;
 
 use crate::common::repository::{NOW, Repository, commit, git, name, refusal};
 
 #[test]
-fn a_task_from_its_worktree_to_the_merge() {
+fn worktree_lifecycle_from_creation_to_removal() {
     let r = Repository::new();
     let trees = r.worktrees();
     let created = r.try_create(3, &[]).unwrap();
@@ -54,17 +51,20 @@ fn a_task_from_its_worktree_to_the_merge() {
     );
     assert!(diff.stat.contains("2 files changed"), "{}", diff.stat);
     assert_eq!(diff.untracked, ["new.txt"]);
-    let left = git(&dir, &["status", "--porcelain"]);
-    assert_eq!(left, " M a.txt\n?? new.txt", "looking changes no index");
+    let unchanged = git(&dir, &["status", "--porcelain"]);
+    assert_eq!(
+        unchanged, " M a.txt\n?? new.txt",
+        "reading does not change the index"
+    );
 
-    let done = trees.commit_leftovers(&tree.name, &tree.message()).unwrap();
-    assert!(matches!(done, Leftovers::Committed(_)));
+    let leftovers = trees.commit_leftovers(&tree.name, &tree.message()).unwrap();
+    assert!(matches!(leftovers, Leftovers::Committed(_)));
     assert_eq!(
         git(&dir, &["log", "-1", "--format=%s %an"]),
         "task #3: Subject 3 Ada"
     );
-    let again = trees.commit_leftovers(&tree.name, "again").unwrap();
-    assert_eq!(again, Leftovers::None);
+    let second = trees.commit_leftovers(&tree.name, "again").unwrap();
+    assert_eq!(second, Leftovers::None);
     let state = trees.state(&tree.name).unwrap();
     assert_eq!(
         (state.dirty, state.ahead, state.content),
@@ -118,24 +118,24 @@ fn a_task_from_its_worktree_to_the_merge() {
     assert_eq!(r.create(3, &[]), "task-3", "the name is free again");
 }
 
-/// Git tells a file by its size and the second of its change; one that was changed in the second in which the index
-/// was written is compared by its content, which a copy of the index must not make it forget.
+/// Git recognizes an unchanged file by its size and modification second. A file that was changed in the second in which
+/// the index was written is compared by content; a copy of the index must keep that.
 #[test]
-fn a_change_in_the_second_of_the_checkout_is_part_of_the_diff() {
+fn change_within_the_checkout_second_is_in_the_diff() {
     let r = Repository::new();
     r.git(&["config", "core.trustctime", "false"]);
     let tree = r.create(1, &[]);
     let dir = r.tree(&tree);
     let second = SystemTime::now() - Duration::from_secs(60);
-    let of_that_second = |file: &Path| {
+    let set_time = |file: &Path| {
         let file = fs::File::options().write(true).open(file).unwrap();
         file.set_modified(second).unwrap();
     };
-    of_that_second(&dir.join("a.txt"));
+    set_time(&dir.join("a.txt"));
     git(&dir, &["update-index", "--refresh"]);
-    of_that_second(&r.root().join(".git/worktrees").join(&tree).join("index"));
+    set_time(&r.root().join(".git/worktrees").join(&tree).join("index"));
     fs::write(dir.join("a.txt"), "two\n").unwrap();
-    of_that_second(&dir.join("a.txt"));
+    set_time(&dir.join("a.txt"));
     fs::write(dir.join("new.txt"), "new\n").unwrap();
 
     let diff = r.worktrees().diff(&name(&tree)).unwrap();
@@ -144,7 +144,7 @@ fn a_change_in_the_second_of_the_checkout_is_part_of_the_diff() {
 }
 
 #[test]
-fn new_files_are_part_of_the_diff_whatever_they_are_called_and_repositories_are_not() {
+fn diff_includes_new_files_but_no_nested_repositories() {
     let r = Repository::new();
     let created = r.try_create(3, &[]).unwrap();
     let dir = r.tree("task-3");
@@ -160,18 +160,18 @@ fn new_files_are_part_of_the_diff_whatever_they_are_called_and_repositories_are_
     fs::write(dir.join(".gitignore"), "*.o\n").unwrap();
     fs::create_dir(dir.join("own")).unwrap();
     git(&dir.join("own"), &["init", "--quiet"]);
-    fs::write(dir.join("own/c"), "not looked at\n").unwrap();
+    fs::write(dir.join("own/c"), "not read\n").unwrap();
     let text = r.worktrees().diff(&created.worktree.name).unwrap().text;
     for line in ["+odd", "+dash", "+deep", "+*.o"] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    for word in ["not looked at", "no.o", "own"] {
+    for word in ["not read", "no.o", "own"] {
         assert!(!text.contains(word), "{word}: {text}");
     }
 }
 
 #[test]
-fn the_diff_of_a_merged_branch_is_what_its_merge_changed() {
+fn diff_of_a_merged_branch_shows_what_its_merge_changed() {
     let r = Repository::new();
     let trees = r.worktrees();
     let first = r.create(1, &[]);
@@ -188,20 +188,20 @@ fn the_diff_of_a_merged_branch_is_what_its_merge_changed() {
         r.commit("later.txt", tree);
     }
     assert!(before.text.contains("one.txt") && before.text.contains("two.txt"));
-    let changed = |tree: &str| trees.diff(&name(tree)).unwrap();
-    let one = changed(&first);
+    let diff_of = |tree: &str| trees.diff(&name(tree)).unwrap();
+    let one = diff_of(&first);
     assert!(one.text.contains("+++ b/one.txt\n"), "{}", one.text);
     assert!(one.stat.contains("1 file changed"), "{}", one.stat);
-    let two = changed(&second);
+    let two = diff_of(&second);
     assert!(two.text.contains("+++ b/two.txt\n"), "{}", two.text);
     assert!(two.stat.contains("1 file changed"), "{}", two.stat);
-    // What is new there is told again.
+    // New changes in the worktree are shown again.
     std::fs::write(r.tree(&first).join("one.txt"), "11\n").unwrap();
-    assert!(changed(&first).text.contains("-1\n+11\n"));
+    assert!(diff_of(&first).text.contains("-1\n+11\n"));
 }
 
 #[test]
-fn a_second_attempt_gets_a_name_of_its_own_while_the_first_stands() {
+fn second_attempt_gets_a_new_name_while_the_first_exists() {
     let r = Repository::new();
     assert_eq!(r.create(1, &[]), "task-1");
     assert_eq!(r.create(1, &[]), "task-1-2");
@@ -222,13 +222,13 @@ fn a_second_attempt_gets_a_name_of_its_own_while_the_first_stands() {
 }
 
 #[test]
-fn a_dependent_sees_what_it_depends_on() {
+fn worktree_of_a_dependent_contains_its_blockers_work() {
     let r = Repository::new();
     for (task, file) in [(1, "left.txt"), (2, "right.txt"), (4, "gone.txt")] {
         let name = r.create(task, &[]);
         commit(&r.tree(&name), file, "work\n");
     }
-    // Squashed into the base: there is nothing left to bring.
+    // Squashed into the base: nothing is left to merge.
     r.git(&["merge", "--quiet", "--squash", "wt/task-4"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
     let needs = ["wt/task-1", "wt/task-2", "wt/task-4", "wt/never"];
@@ -248,7 +248,7 @@ fn a_dependent_sees_what_it_depends_on() {
 }
 
 #[test]
-fn dirty_and_unmerged_work_is_never_removed_unasked() {
+fn uncommitted_or_unmerged_work_needs_a_forced_removal() {
     let r = Repository::new();
     r.create(1, &[]);
     let (trees, task, dir) = (r.worktrees(), name("task-1"), r.tree("task-1"));
@@ -267,17 +267,17 @@ fn dirty_and_unmerged_work_is_never_removed_unasked() {
         (losses().commits, losses().subjects),
         (1, vec![format!("{hash} Write new.txt")])
     );
-    // Work on a branch that is not its own is work as well.
+    // Work on a branch that is not the worktree's own counts too.
     git(&dir, &["reset", "--quiet", "--hard", "HEAD~1"]);
     git(&dir, &["switch", "--quiet", "--detach", &hash]);
     assert_eq!(losses().commits, 1);
-    let why = refusal(trees.merge(&task, NOW));
-    assert!(matches!(why, WorktreeError::Elsewhere { .. }), "{why}");
-    // On no branch it would be gone with the folder, and its own branch is not what others can build on.
-    let why = refusal(trees.remove(&task, Removal::WhatIsLostIsKnown, NOW));
-    assert!(matches!(why, WorktreeError::Loose { .. }), "{why}");
-    let why = refusal(trees.commit_leftovers(&task, "task 1"));
-    assert!(matches!(why, WorktreeError::Beside { .. }), "{why}");
+    let error = refusal(trees.merge(&task, NOW));
+    assert!(matches!(error, WorktreeError::Elsewhere { .. }), "{error}");
+    // With a detached HEAD the commit would be lost with the folder, and dependents cannot use the worktree's branch.
+    let error = refusal(trees.remove(&task, Removal::WhatIsLostIsKnown, NOW));
+    assert!(matches!(error, WorktreeError::Loose { .. }), "{error}");
+    let error = refusal(trees.commit_leftovers(&task, "task 1"));
+    assert!(matches!(error, WorktreeError::Beside { .. }), "{error}");
     assert!(dir.join("new.txt").exists());
     git(&dir, &["switch", "--quiet", "wt/task-1"]);
     git(&dir, &["merge", "--quiet", &hash]);
@@ -298,12 +298,12 @@ fn dirty_and_unmerged_work_is_never_removed_unasked() {
     );
 
     trees.keep(&name("task-1-2"), NOW).unwrap();
-    let why = refusal(trees.remove(&name("task-1-2"), Removal::OnlyIfSafe, NOW));
-    assert!(matches!(why, WorktreeError::Kept(_)), "{why}");
+    let error = refusal(trees.remove(&name("task-1-2"), Removal::OnlyIfSafe, NOW));
+    assert!(matches!(error, WorktreeError::Kept(_)), "{error}");
 }
 
 #[test]
-fn a_worktree_starts_from_the_branch_that_is_named() {
+fn worktree_starts_from_the_given_base() {
     let r = Repository::new();
     r.git(&["branch", "stable"]);
     r.commit("a.txt", "two\n");
@@ -319,7 +319,7 @@ fn a_worktree_starts_from_the_branch_that_is_named() {
         "one\n"
     );
     for bad in ["--force", "nowhere", "-b", "main^{tree}", ""] {
-        let why = refusal(r.worktrees().create(&new(bad), NOW));
-        assert_eq!(why, WorktreeError::NoBase(bad.into()));
+        let error = refusal(r.worktrees().create(&new(bad), NOW));
+        assert_eq!(error, WorktreeError::NoBase(bad.into()));
     }
 }

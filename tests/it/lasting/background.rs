@@ -1,15 +1,18 @@
-//! Commands that run beside the conversation, and what is told of their end.
+//! Background commands and the results that are reported when they end.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use super::{ask_to_end, events, lead, of, result_texts, run, scripted, started};
+use super::{
+    events_of_type, lead_conversation, parse_events, result_texts, run, script_command,
+    start_until_marker, terminate,
+};
 use crate::common::project::Project;
 use crewdeck::domain::chat::Message;
 use serde_json::Value;
 
 #[test]
-fn a_background_command_runs_beside_and_its_end_wakes_the_lead() {
+fn background_command_wakes_the_lead_when_it_exits() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -19,43 +22,52 @@ rules:
       - { tool: write_file, input: { path: beside.txt, content: made while it ran } }
       - { tool: check_background }
   - when: running
-    say: It runs; I rest.
+    say: It runs; I wait.
   - when: background-results
     say: The command is done.
 "#;
     let prompt = "Run the server tests in the background, then create a file while they run";
-    let mut child = scripted(&project, script, &[prompt, "--json"])
+    let mut child = script_command(&project, script, &[prompt, "--json"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut events: Vec<Value> = Vec::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        // The command ends when the lead rests, and not before.
+        // The command ends only after the lead has ended its turn.
         if event["type"] == "turn_ended" {
             project.write("checked", "");
         }
         events.push(event);
     }
     assert!(child.wait().unwrap().success());
-    let jobs = of(&events, "job_changed");
+    let jobs = events_of_type(&events, "job_changed");
     assert_eq!(jobs.len(), 2);
     assert_eq!(jobs[1]["job"]["ended"][1]["how"], "exited");
-    assert_eq!(of(&events, "turn_started").len(), 2, "woken once");
+    assert_eq!(
+        events_of_type(&events, "turn_started").len(),
+        2,
+        "woken once"
+    );
     assert!(project.file("beside.txt").exists());
-    let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
-    let told = words
+    let texts: Vec<String> = lead_conversation(&project)
+        .messages
+        .iter()
+        .map(Message::words)
+        .collect();
+    let results = texts
         .iter()
         .find(|w| w.contains("<background-results>"))
         .unwrap();
     assert!(
-        told.contains("completed (exit code 0): until [ -e checked ]") && told.contains("\ndone"),
-        "{told}"
+        results.contains("completed (exit code 0): until [ -e checked ]")
+            && results.contains("\ndone"),
+        "{results}"
     );
 }
 
 #[test]
-fn a_failing_command_tells_its_code_and_one_that_is_stopped_who_stopped_it() {
+fn background_results_name_exit_code_stopper_or_timeout() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -72,15 +84,15 @@ rules:
 "#;
     let ran = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let conversation = lead(&project);
-    let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
-    let words = words.join("\n");
+    let conversation = lead_conversation(&project);
+    let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+    let texts = texts.join("\n");
     for part in [
         "failed (exit code 3): echo broken; exit 3\nbroken",
         "killed by lead: sleep 600",
         "timeout (1 s): sleep 600",
     ] {
-        assert!(words.contains(part), "{part} in {words}");
+        assert!(texts.contains(part), "{part} in {texts}");
     }
     let results = result_texts(&conversation.messages).join("\n");
     assert!(
@@ -91,7 +103,7 @@ rules:
 }
 
 #[test]
-fn a_character_that_a_job_writes_in_two_parts_stays_whole() {
+fn character_split_over_two_writes_stays_whole() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -103,13 +115,13 @@ rules:
 "#;
     let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let events = events(&ran);
-    let ended = of(&events, "job_changed").pop().unwrap();
+    let events = parse_events(&ran);
+    let ended = events_of_type(&events, "job_changed").pop().unwrap();
     assert_eq!(ended["job"]["tail"], "中 \u{fffd}");
 }
 
 #[test]
-fn a_job_that_ended_with_crewdeck_is_told_once_also_after_a_compaction() {
+fn job_lost_with_crewdeck_is_reported_once_after_compaction() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -123,22 +135,26 @@ rules:
     times: 0
     say: I see.
 "#;
-    let mut child = started(&project, script);
-    ask_to_end(&mut child);
-    let open: Vec<String> = lead(&project).lost_jobs.into_iter().map(|j| j.1).collect();
+    let mut child = start_until_marker(&project, script);
+    terminate(&mut child);
+    let open: Vec<String> = lead_conversation(&project)
+        .lost_jobs
+        .into_iter()
+        .map(|j| j.1)
+        .collect();
     assert_eq!(open, ["sleep 600"]);
-    for words in ["what now", "and now"] {
-        let ran = run(&project, script, &[words, "--resume"]);
+    for prompt in ["what now", "and now"] {
+        let ran = run(&project, script, &[prompt, "--resume"]);
         assert_eq!(ran.code(), 0, "{}", ran.err());
-        let all = lead(&project);
-        let words: Vec<String> = all.messages.iter().map(Message::words).collect();
-        let told = words.join("\n").matches("no longer run, and").count();
-        assert_eq!((told, all.lost_jobs), (1, vec![]), "{words:?}");
+        let conversation = lead_conversation(&project);
+        let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        let reports = texts.join("\n").matches("no longer run, and").count();
+        assert_eq!((reports, conversation.lost_jobs), (1, vec![]), "{texts:?}");
     }
 }
 
 #[test]
-fn a_server_that_was_started_with_an_ampersand_is_told_to_be_gone() {
+fn program_left_running_with_ampersand_is_reported_killed() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -149,10 +165,14 @@ rules:
     say: I see.
 "#;
     assert_eq!(run(&project, script, &["go"]).code(), 0);
-    let words: Vec<String> = lead(&project).messages.iter().map(Message::words).collect();
-    let told = words.join("\n");
+    let texts: Vec<String> = lead_conversation(&project)
+        .messages
+        .iter()
+        .map(Message::words)
+        .collect();
+    let text = texts.join("\n");
     assert!(
-        told.contains("serving\n\n[The command exited but left a program running. crewdeck killed that program.]"),
-        "{told}"
+        text.contains("serving\n\n[The command exited but left a program running. crewdeck killed that program.]"),
+        "{text}"
     );
 }

@@ -1,11 +1,11 @@
-//! Conversations that are shortened: nothing that matters is lost.
+//! Compaction of conversations: goals, open tasks and todos survive.
 
-use super::{events, lead, log, of, run};
+use super::{events_of_type, lead_conversation, parse_events, read_log, run};
 use crate::common::project::Project;
 use crewdeck::domain::conversation::Conversation;
 use serde_json::Value;
 
-/// A script for one long turn: `rounds` rounds of a command with much output.
+/// Returns a script for one long turn: `rounds` commands with about 3 kB of output each.
 fn long_work(window: u64, rounds: usize) -> String {
     format!(
         r#"
@@ -13,7 +13,7 @@ window: {window}
 rules:
   - when: Write down where this work stands
     times: 0
-    say: "SUMMARY: the counter goes on; the person wants every number."
+    say: "SUMMARY: the counter goes on; the user wants every number."
   - when: ^count
     calls:
       - {{ tool: todo, input: {{ items: [{{ id: "1", text: count to the end, status: in_progress }}] }} }}
@@ -30,7 +30,7 @@ rules:
 }
 
 #[test]
-fn a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters() {
+fn long_turn_stays_under_the_window_and_keeps_goals() {
     let project = Project::new();
     let (window, rounds) = (10_000, 120);
     let ran = run(
@@ -38,39 +38,42 @@ fn a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters() {
         &long_work(window, rounds),
         &["count every number, never skip one", "--json"],
     );
-    // The task that holds the work is left open.
+    // Exit code 4: the claimed task is still open.
     assert_eq!(ran.code(), 4, "{}", ran.err());
-    let events = events(&ran);
+    let events = parse_events(&ran);
     let counted = std::fs::read_to_string(project.file("count")).unwrap();
-    assert_eq!(counted.lines().count(), rounds, "every round was made once");
-    // The largest conversation that was sent.
-    let used = of(&events, "usage_changed");
-    let most = used
+    assert_eq!(counted.lines().count(), rounds, "every round ran once");
+    // The largest context that was sent, in tokens.
+    let used = events_of_type(&events, "usage_changed");
+    let largest = used
         .iter()
         .map(|e| e["context"].as_u64().unwrap())
         .max()
         .unwrap();
-    assert!(most < window * 9 / 10, "{most}");
-    let compacted = of(&events, "compacted");
-    let whole: Vec<_> = compacted.iter().filter(|e| e["how"] == "summary").collect();
-    let small = compacted.len() - whole.len();
+    assert!(largest < window * 9 / 10, "{largest}");
+    let compacted = events_of_type(&events, "compacted");
+    let summaries: Vec<_> = compacted.iter().filter(|e| e["how"] == "summary").collect();
+    let prunings = compacted.len() - summaries.len();
     println!(
-        "{small} small compactions, {} whole ones, at most {most} tokens",
-        whole.len()
+        "{prunings} prunings, {} summaries, at most {largest} tokens",
+        summaries.len()
     );
-    assert!(!whole.is_empty() && small > whole.len());
-    // A prompt cache is lost once for each: a round of 3 kB is about 750 tokens, and each
-    // compaction frees a quarter of the window at least.
+    assert!(!summaries.is_empty() && prunings > summaries.len());
+    // Each compaction invalidates the prompt cache. A round of 3 kB is about 750 tokens, and each
+    // compaction frees at least a quarter of the window.
     assert!(compacted.len() as u64 <= rounds as u64 * 750 / (window / 4));
     let freed = |e: &Value| e["before"].as_u64().unwrap() - e["after"].as_u64().unwrap();
-    let mut small_ones = compacted.iter().filter(|e| e["how"] == "results");
-    assert!(small_ones.all(|e| freed(e) >= window / 4), "{compacted:?}");
-    // Each whole conversation is on disk, and the last one begins with what must not be lost.
-    for event in &whole {
+    let mut pruned_events = compacted.iter().filter(|e| e["how"] == "results");
+    assert!(
+        pruned_events.all(|e| freed(e) >= window / 4),
+        "{compacted:?}"
+    );
+    // Each archived conversation is on disk, and the current one begins with what must not be lost.
+    for event in &summaries {
         let path = event["transcript"].as_str().unwrap();
         assert!(project.file(path).exists(), "{path}");
     }
-    let first = lead(&project).messages[0].words();
+    let first = lead_conversation(&project).messages[0].words();
     for part in [
         "[Conversation compressed. Transcript: .transcripts/",
         "SUMMARY: the counter goes on",
@@ -83,7 +86,7 @@ fn a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters() {
 }
 
 #[test]
-fn compacting_on_demand_keeps_the_whole_conversation_aside() {
+fn compact_tool_archives_the_whole_conversation() {
     let project = Project::new();
     let script = r"
 rules:
@@ -96,16 +99,16 @@ rules:
 ";
     let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let aside = log(&project, "-lead.whole-1.jsonl");
-    let before = Conversation::of(aside);
+    let archived = read_log(&project, "-lead.whole-1.jsonl");
+    let before = Conversation::of(archived);
     assert_eq!(before.messages[0].words(), "go");
-    let after = lead(&project);
+    let after = lead_conversation(&project);
     assert_eq!(after.messages.len(), 2);
     assert!(after.messages[0].words().contains("We talked about names."));
 }
 
-/// Works, forgets, begins again: with other output each time, so that no two rounds are the same.
-const AROUND_IN_CIRCLES: &str = r#"
+/// Repeats one search until the context is full. The output differs each time, so that no call counts as repeated.
+const REPEATED_SEARCH: &str = r#"
 window: 10000
 rules:
   - when: Write down where this work stands
@@ -119,33 +122,33 @@ rules:
 "#;
 
 #[test]
-fn a_turn_that_only_forgets_and_begins_again_is_ended() {
+fn turn_that_compacts_twice_without_progress_ends() {
     let project = Project::new();
     let ran = run(
         &project,
-        &AROUND_IN_CIRCLES.replace("WRITE", "true"),
+        &REPEATED_SEARCH.replace("WRITE", "true"),
         &["find it", "--json"],
     );
-    let events = events(&ran);
-    let ended = of(&events, "turn_ended");
+    let events = parse_events(&ran);
+    let ended = events_of_type(&events, "turn_ended");
     assert!(
         ended
             .iter()
             .any(|e| e.to_string().contains("compacted twice")),
         "{ended:?}"
     );
-    let warned = of(&events, "notice");
+    let warned = events_of_type(&events, "notice");
     assert!(
         warned
             .iter()
             .any(|e| e["text"].as_str().unwrap().contains("Send a message to continue")),
         "{warned:?}"
     );
-    let compacted = of(&events, "compacted");
-    let whole = compacted.iter().filter(|e| e["how"] == "summary").count();
-    assert_eq!(whole, 2);
-    // What is left is a conversation that can be gone on with.
-    let conversation = lead(&project);
+    let compacted = events_of_type(&events, "compacted");
+    let summaries = compacted.iter().filter(|e| e["how"] == "summary").count();
+    assert_eq!(summaries, 2);
+    // The remaining conversation is valid.
+    let conversation = lead_conversation(&project);
     assert_eq!(
         crewdeck::domain::chat::check(&conversation.messages),
         Ok(())
@@ -158,18 +161,18 @@ fn a_turn_that_only_forgets_and_begins_again_is_ended() {
 }
 
 #[test]
-fn a_turn_that_changes_a_file_between_compactions_goes_on() {
+fn turn_that_changes_files_between_compactions_continues() {
     let project = Project::new();
     let ran = run(
         &project,
-        &AROUND_IN_CIRCLES.replace("WRITE", "echo x >> found"),
+        &REPEATED_SEARCH.replace("WRITE", "echo x >> found"),
         &["find it", "--json"],
     );
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let events = events(&ran);
-    let compacted = of(&events, "compacted");
-    let whole = compacted.iter().filter(|e| e["how"] == "summary").count();
-    assert!(whole > 2, "{whole}");
+    let events = parse_events(&ran);
+    let compacted = events_of_type(&events, "compacted");
+    let summaries = compacted.iter().filter(|e| e["how"] == "summary").count();
+    assert!(summaries > 2, "{summaries}");
     let found = std::fs::read_to_string(project.file("found")).unwrap();
     assert_eq!(found.lines().count(), 60);
 }

@@ -1,13 +1,16 @@
-//! Sessions that are gone on with after an end, a kill or an interrupt.
+//! Sessions that are resumed after a normal end, a kill or an interrupt.
 
 use std::process::Command;
 
-use super::{ask_to_end, events, kill, lead, of, result_texts, run, started};
+use super::{
+    events_of_type, kill, lead_conversation, parse_events, result_texts, run, start_until_marker,
+    terminate,
+};
 use crate::common::project::Project;
 use crewdeck::domain::chat::Message;
 
 #[test]
-fn a_session_is_gone_on_with_and_knows_what_was_said() {
+fn resumed_session_has_its_conversation_todos_and_usage() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -27,14 +30,17 @@ rules:
     assert_eq!(run(&project, script, &["my name is Ada"]).code(), 0);
     let ran = run(&project, script, &["what now", "--resume", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let conversation = lead(&project);
-    let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
-    assert_eq!(words[0], "my name is Ada");
-    assert_eq!(words[words.len() - 2..], ["what now", "I greet you."]);
-    assert_eq!(conversation.spent.input, 300, "the tokens of both runs");
-    let events = events(&ran);
-    assert_eq!(of(&events, "todo_changed")[0]["list"][0]["text"], "greet");
-    // With nothing under way there is nothing to go on with.
+    let conversation = lead_conversation(&project);
+    let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+    assert_eq!(texts[0], "my name is Ada");
+    assert_eq!(texts[texts.len() - 2..], ["what now", "I greet you."]);
+    assert_eq!(conversation.spent.input, 300, "usage covers both runs");
+    let events = parse_events(&ran);
+    assert_eq!(
+        events_of_type(&events, "todo_changed")[0]["list"][0]["text"],
+        "greet"
+    );
+    // Without a prompt there must be an interrupted turn to resume.
     let idle = run(&project, script, &["--resume"]);
     assert_eq!(idle.code(), 1);
     assert!(
@@ -51,7 +57,7 @@ rules:
 }
 
 #[test]
-fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
+fn session_killed_during_a_tool_call_is_resumed() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -62,9 +68,9 @@ rules:
   - when: ^first
     say: It had been written.
 "#;
-    let mut child = started(&project, script);
+    let mut child = start_until_marker(&project, script);
     kill(&mut child);
-    // A power cut may also tear the last line.
+    // A power failure can also leave the last line incomplete.
     let dir = project.file(".transcripts");
     let path = std::fs::read_dir(dir)
         .unwrap()
@@ -88,7 +94,7 @@ rules:
         err.contains("One line of the conversation could not be read"),
         "{err}"
     );
-    let results = result_texts(&lead(&project).messages);
+    let results = result_texts(&lead_conversation(&project).messages);
     assert!(
         results[0].contains("crewdeck ended before this call did"),
         "{results:?}"
@@ -97,7 +103,7 @@ rules:
 }
 
 #[test]
-fn what_a_person_interrupted_is_not_gone_on_with() {
+fn turn_interrupted_by_the_user_is_not_resumed() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -106,8 +112,8 @@ rules:
   - when: .
     say: on I go
 "#;
-    let mut child = started(&project, script);
-    ask_to_end(&mut child);
+    let mut child = start_until_marker(&project, script);
+    terminate(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
     assert!(
@@ -118,7 +124,7 @@ rules:
 }
 
 #[test]
-fn a_run_does_not_tell_the_decisions_of_the_one_before() {
+fn run_does_not_report_decisions_of_an_earlier_run() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -128,16 +134,16 @@ rules:
     times: 0
     say: I see.
 "#;
-    let told = "permission of lead rejected by policy";
+    let rejection = "permission of lead rejected by policy";
     let first = run(&project, script, &["go"]).err();
-    assert!(first.contains(told), "{first}");
+    assert!(first.contains(rejection), "{first}");
     let second = run(&project, script, &["and now"]).err();
-    assert!(!second.contains(told), "{second}");
+    assert!(!second.contains(rejection), "{second}");
 }
 
-/// SIGINT comes while the second of two calls that run side by side hangs.
+/// Sends SIGINT while the second of two concurrent calls hangs.
 #[test]
-fn what_is_done_stays_done_when_its_neighbour_is_interrupted() {
+fn interrupt_keeps_the_result_of_a_finished_concurrent_call() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -149,7 +155,7 @@ rules:
   - when: slow
     calls: [{ tool: bash, input: { command: "while ! grep -q turn.:.ended .transcripts/*-lead.1.jsonl; do sleep 0.05; done; touch started; sleep 600" } }]
 "#;
-    let mut child = started(&project, script);
+    let mut child = start_until_marker(&project, script);
     let pid = child.id().to_string();
     assert!(
         Command::new("kill")
@@ -159,7 +165,7 @@ rules:
             .success()
     );
     child.wait().unwrap();
-    let results = result_texts(&lead(&project).messages);
+    let results = result_texts(&lead_conversation(&project).messages);
     assert_eq!(results[0], "Found it.");
     assert!(results[1].starts_with("Interrupted"), "{results:?}");
 }

@@ -1,13 +1,13 @@
-//! What is on disk, and what waits while it can not be written.
+//! Saving of conversations, also while the files cannot be written.
 
-use super::{lead, result_texts, run, scripted, unconfined};
+use super::{lead_conversation, project_without_sandbox, result_texts, run, script_command};
 use crate::common::project::{Project, Ran};
 use crewdeck::domain::chat::Message;
 
 #[test]
-fn what_could_not_be_saved_is_saved_later_and_its_letters_wait_till_then() {
-    let project = unconfined();
-    // A folder in the place of the log: nothing can be written there.
+fn unsaved_conversation_is_saved_later_and_mail_waits() {
+    let project = project_without_sandbox();
+    // A folder replaces the log, so that it cannot be written.
     let script = r#"
 rules:
   - when: ^go$
@@ -15,7 +15,7 @@ rules:
       - tool: bash
         input:
           command: |
-            f=$(ls .transcripts/*-lead.jsonl); mv $f aside; mkdir $f
+            f=$(ls .transcripts/*-lead.jsonl); mv $f moved; mkdir $f
             echo '{"type":"message","from":"bob","content":"the word is rhubarb","timestamp":1}' >> .team/inbox/lead.jsonl
   - when: rhubarb
     calls: [{ tool: bash, input: { command: "CREWDECK mail list lead --json > then.json; rmdir .transcripts/*-lead.jsonl" } }]
@@ -26,11 +26,14 @@ rules:
     let ran = run(&project, &script, &["go", "--tool", "auto"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(ran.err().contains("cannot be saved"), "{}", ran.err());
-    let then = std::fs::read_to_string(project.file("then.json")).unwrap();
-    assert!(then.contains("rhubarb"), "it is not acknowledged yet");
-    let messages = lead(&project).messages;
-    let words: Vec<String> = messages.iter().map(Message::words).collect();
-    let all = words.join("\n");
+    let mail_then = std::fs::read_to_string(project.file("then.json")).unwrap();
+    assert!(
+        mail_then.contains("rhubarb"),
+        "the message is not acknowledged yet"
+    );
+    let messages = lead_conversation(&project).messages;
+    let texts: Vec<String> = messages.iter().map(Message::words).collect();
+    let all = texts.join("\n");
     assert_eq!(all.matches("rhubarb").count(), 1, "{all}");
     assert!(all.starts_with("go") && all.ends_with("fine"), "{all}");
     assert_eq!(
@@ -40,24 +43,24 @@ rules:
 }
 
 #[test]
-fn progress_that_can_not_be_written_ends_nothing() {
+fn failing_progress_output_does_not_end_the_run() {
     let project = Project::new();
     let script = "rules: [{ when: ., say: I see. }]";
-    let mut command = scripted(&project, script, &["go"]);
+    let mut command = script_command(&project, script, &["go"]);
     command.stderr(std::fs::File::create("/dev/full").unwrap());
     let ran = Ran(command.output().unwrap());
     assert_eq!((ran.code(), ran.out().as_str()), (0, "I see.\n"));
 }
 
 #[test]
-fn a_log_that_was_taken_away_is_written_anew() {
-    for gone in [
+fn deleted_log_is_written_again() {
+    for removal in [
         "rm -rf .transcripts",
         "rm .transcripts/*",
-        // No log can be written at first.
+        // At first no log can be written.
         "rm -rf .transcripts; touch .transcripts",
     ] {
-        let project = unconfined();
+        let project = project_without_sandbox();
         let script = r#"
 rules:
   - when: ^my name is Ada
@@ -67,25 +70,29 @@ rules:
   - when: two
     say: Hello Ada
 "#;
-        let script = script.replace("GONE", gone);
+        let script = script.replace("GONE", removal);
         let ran = run(&project, &script, &["my name is Ada", "--tool", "auto"]);
         assert_eq!(ran.code(), 0, "{}", ran.err());
-        let conversation = lead(&project);
-        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
-        assert_eq!(words[0], "my name is Ada", "{gone}");
+        let conversation = lead_conversation(&project);
+        let texts: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        assert_eq!(texts[0], "my name is Ada", "{removal}");
         let results = result_texts(&conversation.messages);
         assert_eq!(
             results,
             ["(no output)", "two"],
-            "a standing rule is no person"
+            "a policy decision adds no user comment"
         );
-        assert_eq!((words.len(), words[5].as_str()), (6, "Hello Ada"), "{gone}");
+        assert_eq!(
+            (texts.len(), texts[5].as_str()),
+            (6, "Hello Ada"),
+            "{removal}"
+        );
     }
 }
 
 #[test]
-fn a_letter_that_no_log_holds_is_not_acknowledged() {
-    let project = unconfined();
+fn message_not_yet_in_a_log_is_not_acknowledged() {
+    let project = project_without_sandbox();
     let script = r#"
 rules:
   - when: ^go$
@@ -98,6 +105,6 @@ rules:
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert_eq!(ran.out(), "I have read it.\n");
     std::fs::remove_file(project.file(".transcripts")).unwrap();
-    let waits = project.json(&["mail", "list", "lead"]);
-    assert_eq!(waits[0]["content"], "hello");
+    let unread = project.json(&["mail", "list", "lead"]);
+    assert_eq!(unread[0]["content"], "hello");
 }

@@ -1,14 +1,14 @@
-//! Subagents: side by side, bounded, and only their answers return.
+//! Subagents: they run concurrently, have a step limit, and return only their answers.
 
-use super::{events, lead, log, of, result_texts, run};
+use super::{events_of_type, lead_conversation, parse_events, read_log, result_texts, run};
 use crate::common::project::Project;
 use crewdeck::domain::conversation::Conversation;
 
 #[test]
-fn subagents_work_side_by_side_and_only_their_answers_return() {
+fn subagents_run_concurrently_and_return_only_their_answers() {
     let project = Project::new();
     project.write("requirements.txt", "pytest==8\n");
-    // The two wait for each other: one after the other they would never end.
+    // The two general subagents wait for each other: run in sequence they would never end.
     let script = r#"
 rules:
   - agent: lead
@@ -32,13 +32,16 @@ rules:
     let prompt = "Use a subtask to find what testing framework this project uses";
     let ran = run(&project, script, &[prompt, "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let events = events(&ran);
-    let sent: Vec<_> = of(&events, "subagent_started");
-    let names: Vec<&str> = sent.iter().map(|e| e["agent"].as_str().unwrap()).collect();
+    let events = parse_events(&ran);
+    let started: Vec<_> = events_of_type(&events, "subagent_started");
+    let names: Vec<&str> = started
+        .iter()
+        .map(|e| e["agent"].as_str().unwrap())
+        .collect();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names.iter().all(|n| n.starts_with("lead.")), "{names:?}");
-    assert!(sent.iter().all(|e| e["parent"] == "lead"));
-    let conversation = lead(&project);
+    assert!(started.iter().all(|e| e["parent"] == "lead"));
+    let conversation = lead_conversation(&project);
     assert_eq!(
         result_texts(&conversation.messages),
         [
@@ -47,14 +50,17 @@ rules:
             "We met."
         ]
     );
-    assert!(!project.file("no").exists(), "explore only reads");
+    assert!(
+        !project.file("no").exists(),
+        "explore subagents are read-only"
+    );
     assert_eq!(
         conversation.messages.len(),
         4,
-        "nothing else of them is in the lead's conversation"
+        "the lead's conversation holds nothing else from the subagents"
     );
-    let asked = of(&events, "tool_finished");
-    let refused = asked
+    let finished = events_of_type(&events, "tool_finished");
+    let refused = finished
         .iter()
         .find(|e| e["tool"] == "bash" && e["outcome"] == "error")
         .unwrap();
@@ -68,9 +74,9 @@ rules:
 }
 
 #[test]
-fn a_subagent_has_no_subagents_and_an_end() {
+fn subagent_has_a_step_limit_and_no_subagents() {
     let project = Project::new();
-    // Each step gives another number, so that it is no loop.
+    // Each step prints another number, so that the calls do not count as repeated.
     let script = r#"
 rules:
   - agent: lead
@@ -87,20 +93,20 @@ rules:
 "#;
     let ran = run(&project, script, &["go", "--json"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    let results = result_texts(&lead(&project).messages);
+    let results = result_texts(&lead_conversation(&project).messages);
     assert_eq!(results, ["I found nothing in 30 steps."]);
     let steps = std::fs::read_to_string(project.file("steps")).unwrap();
     assert_eq!(steps.lines().count(), 29);
-    let events = events(&ran);
-    assert_eq!(of(&events, "subagent_started").len(), 1);
-    let finished = of(&events, "tool_finished");
-    let deeper = finished.iter().find(|e| e["agent"] == "lead.1").unwrap();
-    let said = deeper["output"].as_str().unwrap();
-    assert!(said.starts_with("Unknown tool: task"), "{said}");
+    let events = parse_events(&ran);
+    assert_eq!(events_of_type(&events, "subagent_started").len(), 1);
+    let finished = events_of_type(&events, "tool_finished");
+    let nested = finished.iter().find(|e| e["agent"] == "lead.1").unwrap();
+    let output = nested["output"].as_str().unwrap();
+    assert!(output.starts_with("Unknown tool: task"), "{output}");
 }
 
 #[test]
-fn a_session_that_is_gone_on_with_counts_its_subagents_on() {
+fn resumed_session_continues_subagent_numbers() {
     let project = Project::new();
     let script = r"
 rules:
@@ -116,6 +122,6 @@ rules:
     assert_eq!(run(&project, script, &["look"]).code(), 0);
     assert_eq!(run(&project, script, &["look again", "--resume"]).code(), 0);
     for end in ["-lead.1.jsonl", "-lead.2.jsonl"] {
-        assert_eq!(Conversation::of(log(&project, end)).messages.len(), 2);
+        assert_eq!(Conversation::of(read_log(&project, end)).messages.len(), 2);
     }
 }

@@ -1,5 +1,5 @@
-//! A clock that is set back and forth by hours while a crew works: nobody waits for ever or leaves too soon,
-//! ids are never the same twice, letters keep their order, and the screen shows no odd age.
+//! A clock that jumps by hours while a crew works: no agent waits forever or leaves too soon, ids stay unique,
+//! messages keep their order, and the screen shows no invalid age.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,12 +23,12 @@ use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, next_tick, upda
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// Each look at the clock shows another hour.
-fn jumping() -> Stamp {
-    static LOOKS: AtomicUsize = AtomicUsize::new(0);
+/// Returns a time that is hours away from the one before at each call.
+fn jumping_clock() -> Stamp {
+    static READS: AtomicUsize = AtomicUsize::new(0);
     let hours = [0.0, 2.0, -1.0, 5.0, -3.0, 1.0];
-    let look = LOOKS.fetch_add(1, Ordering::SeqCst);
-    Stamp(1_800_000_000.0 + hours[look % hours.len()] * 3600.0)
+    let read = READS.fetch_add(1, Ordering::SeqCst);
+    Stamp(1_800_000_000.0 + hours[read % hours.len()] * 3600.0)
 }
 
 const SCRIPT: &str = "
@@ -55,7 +55,7 @@ rules:
     times: 0
 ";
 
-fn parts(root: &Path, publisher: Publisher) -> Parts {
+fn crew_parts(root: &Path, publisher: Publisher) -> Parts {
     let model = Arc::new(provider::script(SCRIPT, 1.0).unwrap());
     Parts {
         root: root.to_path_buf(),
@@ -99,16 +99,16 @@ fn parts(root: &Path, publisher: Publisher) -> Parts {
         skills: Skills::open(root, None),
         worktrees: None,
         publisher,
-        clock: jumping,
+        clock: jumping_clock,
         new_id,
         jitter: || 0.5,
     }
 }
 
-/// Runs the crew until bob has left; all that happened.
-async fn work(root: &Path) -> Vec<Event> {
-    let (publisher, mut inlet) = bus::bus(jumping);
-    let crew = Crew::start(parts(root, publisher)).await.unwrap();
+/// Runs the crew until bob has left and returns all events.
+async fn run_crew(root: &Path) -> Vec<Event> {
+    let (publisher, mut inlet) = bus::bus(jumping_clock);
+    let crew = Crew::start(crew_parts(root, publisher)).await.unwrap();
     let prompt = Command::Prompt {
         to: Name::lead(),
         text: "go".into(),
@@ -135,14 +135,14 @@ async fn work(root: &Path) -> Vec<Event> {
 }
 
 #[test]
-fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
+fn crew_works_and_idles_correctly_while_the_clock_jumps() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let began = std::time::Instant::now();
-    let events = runtime.block_on(work(dir.path()));
-    // No sooner than it was told to rest, whatever the clock says.
-    assert!(began.elapsed() >= Duration::from_secs(1));
+    let started = std::time::Instant::now();
+    let events = runtime.block_on(run_crew(dir.path()));
+    // Not before the idle timeout of one second in real time.
+    assert!(started.elapsed() >= Duration::from_secs(1));
     assert_eq!(crate::common::narrow::subjects(dir.path()), ["one", "two"]);
     let tasks = std::fs::read_dir(dir.path().join(".tasks")).unwrap();
     for path in tasks.map(|e| e.unwrap().path()) {
@@ -154,25 +154,25 @@ fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
             );
         }
     }
-    let letters = Post::open(dir.path()).recent(10).unwrap().letters;
-    let said: Vec<&str> = letters.iter().map(|(l, _)| l.content.as_str()).collect();
-    assert_eq!(said, ["about 1", "about 2"]);
+    let messages = Post::open(dir.path()).recent(10).unwrap().letters;
+    let contents: Vec<&str> = messages.iter().map(|(m, _)| m.content.as_str()).collect();
+    assert_eq!(contents, ["about 1", "about 2"]);
 
-    // The same as a person sees it, drawn after each event. The program's own clock is never set back
-    // (`app::now`), but events of another one may be from any hour.
+    // The dashboard is drawn after each event. Its own clock never goes back (`app::now`), but events of another
+    // process can have any time.
     let (motion, mut now) = (Motion::Full, Stamp::default());
     let mut state = UiState::new(160, 45, jiff::tz::TimeZone::UTC, motion);
     let mut terminal = Terminal::new(TestBackend::new(160, 45)).unwrap();
     let (mut cache, theme) = (ViewCache::default(), Theme::default());
     for event in events {
         update(&mut state, Msg::Event(event));
-        now = Stamp(jumping().0.max(now.0));
+        now = Stamp(jumping_clock().0.max(now.0));
         update(&mut state, Msg::Tick { now });
         terminal
             .draw(|frame| draw(&state, &mut cache, &theme, frame))
             .unwrap();
         if let Some(wait) = next_tick(&state) {
-            // An age of hours reads otherwise after an hour.
+            // An age in hours changes after one hour at the latest.
             assert!(wait <= Duration::from_secs(3600), "{wait:?}");
         }
         let buffer = terminal.backend().buffer().clone();
@@ -181,14 +181,14 @@ fn a_crew_whose_clock_jumps_does_its_work_and_rests_as_long_as_it_should() {
             .iter()
             .map(ratatui::buffer::Cell::symbol)
             .collect();
-        for odd in ["-1", "NaN", "inf"] {
-            assert!(!text.contains(&format!(" {odd}")), "{odd}");
+        for invalid in ["-1", "NaN", "inf"] {
+            assert!(!text.contains(&format!(" {invalid}")), "{invalid}");
         }
     }
 }
 
 #[test]
-fn letters_of_an_inbox_stand_as_they_came() {
+fn messages_keep_their_order_despite_clock_jumps() {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let post = Post::open(dir.path());
@@ -199,7 +199,7 @@ fn letters_of_an_inbox_stand_as_they_came() {
         (1401.0, "third"),
         (5002.0, "fourth"),
     ] {
-        let letter = Letter::new(
+        let message = Letter::new(
             LetterId(new_id()),
             LetterKind::Message,
             &Name::lead(),
@@ -207,7 +207,7 @@ fn letters_of_an_inbox_stand_as_they_came() {
             text,
             Stamp(at),
         );
-        post.send(&letter).unwrap();
+        post.send(&message).unwrap();
     }
     let order = ["first", "second", "third", "fourth"];
     let pending = post.look(&bob).unwrap().letters;
@@ -219,12 +219,12 @@ fn letters_of_an_inbox_stand_as_they_came() {
 }
 
 #[test]
-fn ids_are_never_the_same_and_in_order() {
+fn new_ids_are_unique_and_sorted_in_each_thread() {
     let all = std::thread::scope(|scope| {
         let make = || (0..20_000).map(|_| new_id()).collect::<Vec<String>>();
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
-        let made = threads.into_iter().map(|t| t.join().unwrap());
-        made.collect::<Vec<_>>()
+        let results = threads.into_iter().map(|t| t.join().unwrap());
+        results.collect::<Vec<_>>()
     });
     assert!(all.iter().all(|ids| ids.is_sorted()));
     let unique: HashSet<&String> = all.iter().flatten().collect();

@@ -1,4 +1,4 @@
-//! Few files may be open at once: it is told, nothing panics; and a crew at work does not use more and more.
+//! A low limit on open files is reported without a panic, and a working crew does not leak files.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,28 +8,28 @@ use crate::common::narrow::{
     RUN, Ran, conversation, crewdeck, crewdeck_by, end_of, ran, script, start, subjects, wait_until,
 };
 
-fn limited(files: u32, dir: &Path, args: &[&str]) -> Command {
+fn crewdeck_with_file_limit(files: u32, dir: &Path, args: &[&str]) -> Command {
     let limit = format!("ulimit -n {files} && exec \"$@\"");
     crewdeck_by(&["bash", "-c", &limit, "bash"], dir, args)
 }
 
 #[test]
-fn too_few_files_are_one_line_and_40_are_enough_for_a_team() {
+fn low_file_limit_is_one_line_and_40_files_suffice_for_a_team() {
     let dir = tempfile::tempdir().unwrap();
     script(dir.path(), "  - say: Done.\n    times: 0\n");
     for few in [8, 16, 31] {
-        let refused = ran(limited(few, dir.path(), RUN)).refused();
+        let refused = ran(crewdeck_with_file_limit(few, dir.path(), RUN)).refused();
         assert!(
             refused.contains(&format!("the limit on open files is {few}")),
             "{refused}"
         );
         assert!(refused.contains("ulimit -n 1024"), "{refused}");
-        ran(limited(few, dir.path(), &["task", "list"])).ok();
+        ran(crewdeck_with_file_limit(few, dir.path(), &["task", "list"])).ok();
     }
     let demo = dir.path().join("demo");
     let demo = demo.to_string_lossy();
     let args = ["run", "--demo", "--speed", "100", "--dir", &demo];
-    let run: Ran = ran(limited(40, dir.path(), &args)).ok();
+    let run: Ran = ran(crewdeck_with_file_limit(40, dir.path(), &args)).ok();
     assert!(
         run.out.contains("That was the demo"),
         "{}{}",
@@ -39,14 +39,14 @@ fn too_few_files_are_one_line_and_40_are_enough_for_a_team() {
 }
 
 #[test]
-fn eight_agents_at_work_do_not_keep_files_open() {
+fn eight_working_agents_do_not_leak_open_files() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal"];
     let spawn: Vec<String> = names
         .iter()
         .map(|n| format!("      - {{ tool: spawn_teammate, input: {{ name: {n}, role: worker, prompt: work }} }}\n"))
         .collect();
-    // Every teammate goes round and round: files, programs, letters and the board.
+    // Every teammate repeats the same round: files, programs, messages and the board.
     script(
         dir.path(),
         &format!(
@@ -63,7 +63,7 @@ fn eight_agents_at_work_do_not_keep_files_open() {
       - {{ tool: bash, input: {{ command: echo x >> rounds }} }}
       - {{ tool: write_file, input: {{ path: a.txt, content: x }} }}
       - {{ tool: grep, input: {{ pattern: x }} }}
-      - {{ tool: task_create, input: {{ subject: more, tags: [nobody] }} }}
+      - {{ tool: task_create, input: {{ subject: more, tags: [unmatched] }} }}
       - {{ tool: send_message, input: {{ to: user, content: hello }} }}
   - say: It is done.
     times: 0
@@ -71,7 +71,7 @@ fn eight_agents_at_work_do_not_keep_files_open() {
             spawn.concat()
         ),
     );
-    let child = start(limited(1024, dir.path(), RUN));
+    let child = start(crewdeck_with_file_limit(1024, dir.path(), RUN));
     let open = || {
         let entries = std::fs::read_dir(format!("/proc/{}/fd", child.id()));
         entries.map_or(0, Iterator::count)
@@ -80,24 +80,27 @@ fn eight_agents_at_work_do_not_keep_files_open() {
         let text = std::fs::read_to_string(dir.path().join("rounds"));
         text.map_or(0, |t| t.lines().count())
     };
-    let most_until = |until: usize| {
-        let mut most = 0;
+    let max_open_until = |until: usize| {
+        let mut max_open = 0;
         wait_until("the rounds", || {
-            most = open().max(most);
+            max_open = open().max(max_open);
             rounds() >= until
         });
-        most
+        max_open
     };
-    let early = most_until(20);
-    let late = most_until(55);
-    assert!(early > 10, "{early}");
-    assert!(late <= early + 10, "{early} files were open, then {late}");
+    let first = max_open_until(20);
+    let second = max_open_until(55);
+    assert!(first > 10, "{first}");
+    assert!(
+        second <= first + 10,
+        "{first} files were open, then {second}"
+    );
     let run = end_of(child).ok();
     assert!(run.out.contains("Done."), "{}", run.err);
 }
 
 #[test]
-fn with_files_running_out_in_the_middle_nothing_is_lost() {
+fn reaching_the_file_limit_during_a_run_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     script(
         dir.path(),
@@ -117,8 +120,8 @@ fn with_files_running_out_in_the_middle_nothing_is_lost() {
 "#,
     );
     let child = start(crewdeck(dir.path(), RUN));
-    wait_until("it waits", || dir.path().join("waits").exists());
-    // As if others had used them up: what is open stays, nothing more can be opened.
+    wait_until("the command waits", || dir.path().join("waits").exists());
+    // Lowers the limit below the number of open files: open files stay open, no more can be opened.
     let set = Command::new("prlimit")
         .args(["--nofile=4:4096", "--pid", &child.id().to_string()])
         .status();
@@ -132,13 +135,13 @@ fn with_files_running_out_in_the_middle_nothing_is_lost() {
     assert!(failed.contains(too_many), "{failed}");
     run.line(&["crewdeck: The conversation cannot be saved", too_many]);
     assert_eq!(subjects(dir.path()), ["before"]);
-    // What was written before is whole.
+    // What was written before the limit is complete.
     let log = conversation(dir.path(), "lead", 0);
     assert_eq!(log[0].words(), "go");
 }
 
 #[test]
-fn where_nothing_can_be_watched_changes_are_seen_all_the_same() {
+fn changes_are_noticed_without_a_file_watcher() {
     let dir = tempfile::tempdir().unwrap();
     script(
         dir.path(),
@@ -151,43 +154,43 @@ fn where_nothing_can_be_watched_changes_are_seen_all_the_same() {
 "#,
     );
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
-        // The limits of a user namespace of its own: nobody else's change.
+        // The limit is set in a new user namespace, so that other processes keep theirs.
         let inside = format!("echo 0 > /proc/sys/user/{limit} && exec \"$@\"");
         let before = ["unshare", "-Ur", "sh", "-c", &inside, "sh"];
         let possible = crewdeck_by(&before, dir.path(), &["--version"]).output();
         if !possible.is_ok_and(|o| o.status.success()) {
-            let words = "passed over: this machine gives no user namespace (unshare -Ur)";
-            let _ = writeln!(std::io::stderr(), "{words}");
+            let note = "skipped: this machine has no user namespaces (unshare -Ur)";
+            let _ = writeln!(std::io::stderr(), "{note}");
             return;
         }
         let mut args = RUN.to_vec();
         args.push("--json");
         let child = start(crewdeck_by(&before, dir.path(), &args));
-        wait_until("it waits", || dir.path().join("waits").exists());
+        wait_until("the command waits", || dir.path().join("waits").exists());
         let task = ran(crewdeck(dir.path(), &["task", "add", limit])).ok();
         assert!(task.out.contains(limit), "{}", task.out);
-        // Longer than it takes to look at everything.
-        let seen = || {
+        // The poll fallback finds the change within a second.
+        let is_noticed = || {
             let text = journal(dir.path());
             text.contains("board_changed") && text.contains(limit)
         };
-        wait_until("the task is told", seen);
+        wait_until("the journal has the task", is_noticed);
         std::fs::write(dir.path().join("on"), "").unwrap();
         let run = end_of(child).ok();
-        let told: Vec<&str> = run
+        let notices: Vec<&str> = run
             .out
             .lines()
             .filter(|l| l.contains("Polling for file changes once a second"))
             .collect();
-        assert_eq!(told.len(), 1, "{}", run.out);
-        assert!(told[0].contains("inotify"), "{}", told[0]);
+        assert_eq!(notices.len(), 1, "{}", run.out);
+        assert!(notices[0].contains("inotify"), "{}", notices[0]);
         for file in ["waits", "on"] {
             std::fs::remove_file(dir.path().join(file)).unwrap();
         }
     }
 }
 
-/// All that the journals of the sessions hold.
+/// Returns the concatenated journals of all sessions.
 fn journal(root: &Path) -> String {
     let sessions = std::fs::read_dir(root.join(".crewdeck/sessions")).unwrap();
     let texts = sessions.map(|s| std::fs::read_to_string(s.unwrap().path().join("journal.jsonl")));

@@ -1,5 +1,5 @@
-//! A disk that is full while the crew works: what is on it is as before or as after, the error is shown, and
-//! the work goes on when there is room.
+//! A disk that fills up while the crew works: each file has its old or its new content, the error is shown, and work
+//! continues when there is room again.
 
 use std::fs;
 use std::path::Path;
@@ -7,21 +7,21 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::common::narrow::{
-    RUN, Ran, SmallDisk, conversation, crewdeck_by, end_of, files, ran, script, start as begin,
-    subjects, wait_until,
+    RUN, Ran, SmallDisk, conversation, crewdeck_by, end_of, files, ran, script, start, subjects,
+    wait_until,
 };
 use crate::common::pty::Screen;
-use crate::resources::surroundings::stands;
+use crate::resources::environment::wait_for_crew;
 use crewdeck::domain::chat::Message;
 
-/// Long enough to fill more than a page of the log.
-fn long() -> String {
+/// Returns 10 kB of text, more than a page of the log.
+fn long_text() -> String {
     "word ".repeat(2000)
 }
 
-/// The lead fills the disk, works on the full one, and makes room.
-fn fills_and_makes_room() -> String {
-    let long = long();
+/// Returns rules in which the lead fills the disk, works on the full disk, and makes room.
+fn full_disk_rules() -> String {
+    let long = long_text();
     format!(
         "
   - when: ^go$
@@ -51,11 +51,11 @@ fn fills_and_makes_room() -> String {
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
+fn full_disk_tears_no_file_and_work_continues_with_room() {
     let Some(disk) = SmallDisk::new(1024) else {
         return;
     };
-    script(&disk.seen, &fills_and_makes_room());
+    script(&disk.seen, &full_disk_rules());
     let run = ran(disk.crewdeck(RUN)).ok();
     assert!(
         run.out.ends_with("Still full.\nRoom.\nDone.\n"),
@@ -88,19 +88,23 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
         fs::read_to_string(disk.seen.join("kept.txt")).unwrap(),
         "old"
     );
-    let letters = fs::read_to_string(disk.seen.join(".team/inbox/user.jsonl")).unwrap();
-    assert_eq!(letters.matches("hello").count(), 1, "{letters}");
-    // The whole conversation: nothing is lost and nothing stands there twice.
+    let mail = fs::read_to_string(disk.seen.join(".team/inbox/user.jsonl")).unwrap();
+    assert_eq!(mail.matches("hello").count(), 1, "{mail}");
+    // The saved conversation is complete and has no duplicates.
     let messages = conversation(&disk.seen, "lead", 0);
-    let said: Vec<String> = messages.iter().map(Message::words).collect();
-    for words in ["Before.", "Still full.", "Room.", "Done."] {
-        assert_eq!(said.iter().filter(|s| *s == words).count(), 1, "{words}");
+    let texts: Vec<String> = messages.iter().map(Message::words).collect();
+    for expected in ["Before.", "Still full.", "Room.", "Done."] {
+        assert_eq!(
+            texts.iter().filter(|s| *s == expected).count(),
+            1,
+            "{expected}"
+        );
     }
-    assert_eq!(said.iter().filter(|s| s.starts_with("Full.")).count(), 1);
-    no_temporary_files(&disk.seen);
+    assert_eq!(texts.iter().filter(|s| s.starts_with("Full.")).count(), 1);
+    assert_no_temporary_files(&disk.seen);
 }
 
-fn no_temporary_files(root: &Path) {
+fn assert_no_temporary_files(root: &Path) {
     for folder in [
         ".tasks",
         ".team",
@@ -117,11 +121,11 @@ fn no_temporary_files(root: &Path) {
 }
 
 #[test]
-fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
+fn message_received_on_a_full_disk_is_processed_once() {
     let Some(disk) = SmallDisk::new(1024) else {
         return;
     };
-    let long = long();
+    let long = long_text();
     script(
         &disk.seen,
         &format!(
@@ -139,11 +143,11 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
 "
         ),
     );
-    let run = begin(disk.crewdeck(RUN));
-    wait_until("it waits", || disk.seen.join("waits").exists());
+    let run = start(disk.crewdeck(RUN));
+    wait_until("the command waits", || disk.seen.join("waits").exists());
     ran(disk.crewdeck(&["mail", "send", "lead", "the secret"])).ok();
     disk.fill();
-    // A name takes no room on this kind of disk.
+    // An empty file needs no space on tmpfs.
     fs::File::create(disk.seen.join("full")).unwrap();
     let run = end_of(run).ok();
     run.line(&[
@@ -152,14 +156,14 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
     ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
     let messages = conversation(&disk.seen, "lead", 0);
-    let holds = |m: &&Message| m.words().contains("the secret");
-    assert_eq!(messages.iter().filter(holds).count(), 1);
-    let left = ran(disk.crewdeck(&["mail", "list", "lead", "--json"])).ok();
-    assert_eq!(left.out.trim(), "[]");
+    let has_message = |m: &&Message| m.words().contains("the secret");
+    assert_eq!(messages.iter().filter(has_message).count(), 1);
+    let unread = ran(disk.crewdeck(&["mail", "list", "lead", "--json"])).ok();
+    assert_eq!(unread.out.trim(), "[]");
 }
 
 #[test]
-fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
+fn teammate_retries_a_failed_claim_until_the_disk_has_room() {
     let Some(disk) = SmallDisk::new(1024) else {
         return;
     };
@@ -185,23 +189,23 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
         "idle_timeout_s = 0\n",
     )
     .unwrap();
-    let mut screen = dashboard(&disk);
+    let mut screen = start_dashboard(&disk);
     screen.wait_for("crewdeck");
     screen.send("go");
     screen.wait_for("│ go ");
     screen.send("\r");
     screen.wait_for("Bob is here.");
-    // A short message may go before anybody sees it; the conversation of the teammate keeps it.
+    // A status message can disappear before it is read; the teammate's conversation keeps the notice.
     screen.send("\x1b");
     screen.wait_for("? help");
     screen.send("4g\r");
     screen.wait_for(" to bob ");
-    // As another program would write it: the file is there already when the disk fills up.
-    ran(disk.crewdeck(&["task", "add", "later", "--tag", "nobody"])).ok();
+    // Makes the task claimable as another program would: in place, because the full disk has no room for a new file.
+    ran(disk.crewdeck(&["task", "add", "later", "--tag", "unmatched"])).ok();
     let path = disk.seen.join(".tasks/task_1.json");
     let text = fs::read_to_string(&path).unwrap();
     disk.fill();
-    let text = text.replace("\"nobody\"", "");
+    let text = text.replace("\"unmatched\"", "");
     fs::OpenOptions::new()
         .write(true)
         .open(&path)
@@ -209,8 +213,8 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
         .set_len(0)
         .unwrap();
     fs::write(&path, text).unwrap();
-    screen.wait("why it waits", |t| {
-        // The left pane alone, as one line.
+    screen.wait("the reason why bob waits", |t| {
+        // Only the left pane, joined to one line.
         let left = t
             .lines()
             .map(|l| l.split('│').nth(1).unwrap_or_default().trim());
@@ -218,12 +222,12 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
         left.contains("cannot be claimed; retrying")
             && left.contains("the disk is full: free some space")
     });
-    let before = cpu(screen.pid());
+    let before = cpu_ticks(screen.pid());
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    let used = cpu(screen.pid()) - before;
+    let used = cpu_ticks(screen.pid()) - before;
     assert!(
         used < 50,
-        "{used} ticks of a hundredth second: it does not wait"
+        "{used} CPU ticks of 10 ms: the retry loop does not wait"
     );
     disk.make_room();
     wait_until("the task is completed", || {
@@ -234,22 +238,22 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
     assert!(status.success() && is_clean, "{status:?}");
 }
 
-/// Types a prompt as a person does: what comes in one piece counts as pasted.
-fn prompt(screen: &mut Screen, words: &str) {
-    screen.send(words);
-    screen.wait_for(&format!("│ {words} "));
+/// Types a prompt and sends it. Enter is sent separately, because input in one piece counts as pasted.
+fn type_prompt(screen: &mut Screen, text: &str) {
+    screen.send(text);
+    screen.wait_for(&format!("│ {text} "));
     screen.send("\r");
 }
 
-/// The processor time that a process has used, in ticks.
-fn cpu(pid: u32) -> u64 {
+/// Returns the CPU time that a process has used, in ticks.
+fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-fn dashboard(disk: &SmallDisk) -> Screen {
-    let words = [
+fn start_dashboard(disk: &SmallDisk) -> Screen {
+    let arguments = [
         &disk.inside[1..],
         &[
             env!("CARGO_BIN_EXE_crewdeck").to_string(),
@@ -260,26 +264,26 @@ fn dashboard(disk: &SmallDisk) -> Screen {
         ],
     ]
     .concat();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Screen::start_program(
         Path::new(&disk.inside[0]),
         Path::new("/"),
         160,
         45,
-        &words,
+        &arguments,
         &[("HOME", &disk.dir.to_string_lossy())],
     )
 }
 
-/// All words of the lead's conversation on disk.
-fn said(disk: &SmallDisk) -> Vec<String> {
+/// Returns the texts of the lead's conversation on disk.
+fn lead_texts(disk: &SmallDisk) -> Vec<String> {
     let messages = conversation(&disk.seen, "lead", 0);
     let words = messages.iter().map(Message::words);
     words.filter(|w| !w.is_empty()).collect()
 }
 
 #[test]
-fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
+fn dashboard_reports_a_full_disk_and_recovers() {
     let Some(disk) = SmallDisk::new(512) else {
         return;
     };
@@ -296,37 +300,40 @@ fn a_dashboard_on_a_full_disk_shows_it_and_takes_prompts_again_with_room() {
     times: 0
 ",
     );
-    let mut screen = dashboard(&disk);
-    stands(&screen);
+    let mut screen = start_dashboard(&disk);
+    wait_for_crew(&screen);
     disk.fill();
-    prompt(&mut screen, "first");
+    type_prompt(&mut screen, "first");
     screen.wait_for("That did not work.");
     let text = screen.text().replace('\n', " ");
     assert!(text.contains("the disk is full"), "{text}");
     disk.make_room();
-    prompt(&mut screen, "second");
+    type_prompt(&mut screen, "second");
     screen.wait_for("That did.");
     assert_eq!(subjects(&disk.seen), ["two"]);
-    // Words are on screen before they are on disk.
+    // Texts appear on screen before they are on disk.
     let until = Instant::now() + Duration::from_secs(40);
-    while said(&disk).len() < 4 && Instant::now() < until {
+    while lead_texts(&disk).len() < 4 && Instant::now() < until {
         std::thread::yield_now();
     }
-    let said = said(&disk);
-    assert_eq!(said, ["first", "That did not work.", "second", "That did."]);
+    let texts = lead_texts(&disk);
+    assert_eq!(
+        texts,
+        ["first", "That did not work.", "second", "That did."]
+    );
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?}");
 }
 
 #[test]
-fn a_crew_that_starts_on_a_full_disk_says_so() {
+fn crew_started_on_a_full_disk_reports_it() {
     let Some(disk) = SmallDisk::new(512) else {
         return;
     };
     script(&disk.seen, "  - say: Done.\n    times: 0\n");
     disk.fill();
-    // The folders of a new crew take no room on this kind of disk, what is in them does.
+    // On tmpfs the folders of a new crew need no space, but their files do.
     let run = ran(disk.crewdeck(RUN));
     assert!(
         run.err.contains("the disk is full: free some space"),
@@ -339,8 +346,8 @@ fn a_crew_that_starts_on_a_full_disk_says_so() {
     assert_eq!(run.out, "Done.\n");
 }
 
-/// Runs with files of at most 8 KiB (ulimit -f counts blocks of 512 bytes in sh, of 1024 in bash).
-fn short_files(dir: &Path) -> Ran {
+/// Runs with files of at most 8 KiB. `ulimit -f` counts blocks of 1024 bytes in bash, of 512 bytes in sh.
+fn run_with_file_size_limit(dir: &Path) -> Ran {
     let mut command = crewdeck_by(
         &["bash", "-c", "ulimit -f 8 && exec \"$@\"", "bash"],
         dir,
@@ -351,9 +358,9 @@ fn short_files(dir: &Path) -> Ran {
 }
 
 #[test]
-fn where_files_may_not_grow_the_conversation_is_whole_on_screen_and_no_line_is_glued() {
+fn file_size_limit_loses_no_output_and_joins_no_lines() {
     let dir = tempfile::tempdir().unwrap();
-    let long = long();
+    let long = long_text();
     script(
         dir.path(),
         &format!(
@@ -369,14 +376,14 @@ fn where_files_may_not_grow_the_conversation_is_whole_on_screen_and_no_line_is_g
 "
         ),
     );
-    let run = short_files(dir.path()).ok();
+    let run = run_with_file_size_limit(dir.path()).ok();
     assert!(run.out.ends_with("Next.\nDone.\n"), "{}", run.out);
     let failed = run.line(&["lead · task_create failed"]);
     assert!(failed.contains("ulimit -f"), "{failed}");
     run.line(&["crewdeck: The conversation cannot be saved", "ulimit -f"]);
     assert_eq!(subjects(dir.path()), ["before", "after"]);
-    no_temporary_files(dir.path());
-    // The log ends in a torn line; whoever goes on with it loses no more than what had no room.
+    assert_no_temporary_files(dir.path());
+    // The log ends in a torn line; a resumed session loses only what had no room.
     conversation(dir.path(), "lead", 1);
     script(dir.path(), "  - say: Again.\n    times: 0\n");
     let mut again = RUN.to_vec();

@@ -1,5 +1,5 @@
-//! Something else stands where a state file belongs: a folder, a circle of links, a pipe, a device, a file
-//! without end. It is told, it blocks nothing, and what it was stays.
+//! An irregular file in the place of a state file: a folder, a cycle of links, a pipe, a device, a huge file. It is
+//! reported, blocks nothing, and is not destroyed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,28 +8,29 @@ use std::process::Command;
 
 use crate::common::narrow::{RUN, crewdeck, ran, script, subjects};
 
-const LOOKS: &str = "
+const LIST_RULES: &str = "
   - when: ^go$
     calls: [{ tool: task_list, input: {} }]
   - say: Done.
     times: 0
 ";
 
-const KINDS: [&str; 5] = ["folder", "circle", "pipe", "device", "large"];
+const KINDS: [&str; 5] = ["folder", "cycle", "pipe", "device", "large"];
 
-fn put(kind: &str, path: &Path) {
+/// Replaces `path` with an irregular file of `kind`.
+fn create_obstacle(kind: &str, path: &Path) {
     let _ = fs::remove_file(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     match kind {
         "folder" => fs::create_dir(path).unwrap(),
-        "circle" => symlink(path.file_name().unwrap(), path).unwrap(),
+        "cycle" => symlink(path.file_name().unwrap(), path).unwrap(),
         "pipe" => assert!(Command::new("mkfifo").arg(path).status().unwrap().success()),
         "device" => symlink("/dev/zero", path).unwrap(),
         _ => fs::File::create(path).unwrap().set_len(1 << 30).unwrap(),
     }
 }
 
-/// A project with a task, a letter for the lead and a script.
+/// Returns a project with a task, a message for the lead and a script.
 fn project() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for args in [
@@ -38,72 +39,73 @@ fn project() -> tempfile::TempDir {
     ] {
         ran(crewdeck(dir.path(), args)).ok();
     }
-    script(dir.path(), LOOKS);
+    script(dir.path(), LIST_RULES);
     dir
 }
 
-/// Runs the crew and the verbs with `kind` at `file`; none may hang. The progress of the crew.
-fn around(file: &str, kind: &str) -> (tempfile::TempDir, String) {
+/// Runs the crew and some commands with an obstacle of `kind` at `file`; none may hang. Returns the project and the
+/// crew's progress output.
+fn run_with_obstacle(file: &str, kind: &str) -> (tempfile::TempDir, String) {
     let dir = project();
-    put(kind, &dir.path().join(file));
+    create_obstacle(kind, &dir.path().join(file));
     let run = ran(crewdeck(dir.path(), RUN)).ok();
-    // The letter may have had a turn of its own.
+    // The message may have had its own turn.
     assert!(
         run.out.lines().all(|l| l == "Done."),
         "{kind} {file}: {}",
         run.err
     );
-    for verb in [
+    for args in [
         &["task", "list"][..],
         &["team", "list"],
         &["mail", "list", "lead"],
     ] {
-        let told = ran(crewdeck(dir.path(), verb));
+        let command = ran(crewdeck(dir.path(), args));
         assert!(
-            told.code == 0 || told.err.lines().count() == 1,
-            "{kind} {file}: {verb:?}: {}",
-            told.err
+            command.code == 0 || command.err.lines().count() == 1,
+            "{kind} {file}: {args:?}: {}",
+            command.err
         );
     }
     (dir, run.err)
 }
 
 #[test]
-fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works() {
+fn irregular_task_roster_or_request_is_moved_aside() {
     for (file, what) in [
         (".tasks/task_2.json", "task_2.json"),
         (".team/config.json", "config.json"),
         (".team/requests/r1.json", "r1.json"),
     ] {
         for kind in &KINDS[..4] {
-            let (dir, told) = around(file, kind);
-            let lines: Vec<&str> = told.lines().filter(|l| l.contains(what)).collect();
-            assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
+            let (dir, progress) = run_with_obstacle(file, kind);
+            let lines: Vec<&str> = progress.lines().filter(|l| l.contains(what)).collect();
+            assert_eq!(lines.len(), 1, "{kind} {file}: {progress}");
             assert!(lines[0].contains("instead of a file"), "{}", lines[0]);
-            let aside = dir.path().join(format!("{file}.damaged-1"));
-            assert!(fs::symlink_metadata(aside).is_ok(), "{kind} {file}");
+            let moved = dir.path().join(format!("{file}.damaged-1"));
+            assert!(fs::symlink_metadata(moved).is_ok(), "{kind} {file}");
             assert_eq!(subjects(dir.path()), ["one"]);
         }
     }
-    let (_dir, told) = around(".tasks/task_2.json", "large");
+    let (_dir, progress) = run_with_obstacle(".tasks/task_2.json", "large");
     assert!(
-        told.contains("larger than 4 MiB: fix it or move it away"),
-        "{told}"
+        progress.contains("larger than 4 MiB: fix it or move it away"),
+        "{progress}"
     );
 }
 
 #[test]
-fn an_inbox_its_cursor_or_its_lock_that_is_no_file_is_told_and_the_lead_answers() {
+fn irregular_inbox_cursor_or_lock_is_reported() {
     for file in [".team/inbox/lead.jsonl", ".team/inbox/.lead.lock"] {
         for kind in &KINDS[..4] {
-            let (_dir, told) = around(file, kind);
-            let of_agent = told
+            let (_dir, progress) = run_with_obstacle(file, kind);
+            let reports = progress
                 .lines()
                 .filter(|l| l.starts_with("crewdeck: The inbox"));
-            let mut lines: Vec<&str> = of_agent.collect();
-            // Once a turn: the message that waits may begin one of its own, before the prompt.
+            let mut lines: Vec<&str> = reports.collect();
+            // Once per turn: the waiting message may start its own turn before the prompt.
             lines.dedup();
-            assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
+            assert_eq!(lines.len(), 1, "{kind} {file}: {progress}");
             assert!(
                 lines[0].ends_with("instead of a file: move it away"),
                 "{}",
@@ -111,20 +113,23 @@ fn an_inbox_its_cursor_or_its_lock_that_is_no_file_is_told_and_the_lead_answers(
             );
         }
     }
-    // Without its cursor an inbox is read from the start: letters come again, none is lost.
+    // Without its cursor an inbox is read from the start: messages are delivered again, none is lost.
     for kind in KINDS {
-        let (dir, told) = around(".team/inbox/.lead.cursor", kind);
-        assert!(told.contains("lead · message from user"), "{kind}: {told}");
+        let (dir, progress) = run_with_obstacle(".team/inbox/.lead.cursor", kind);
+        assert!(
+            progress.contains("lead · message from user"),
+            "{kind}: {progress}"
+        );
         let again = ran(crewdeck(dir.path(), RUN)).ok().err;
         assert!(!again.contains("message from user"), "{kind}: {again}");
     }
 }
 
 #[test]
-fn numbers_locks_and_the_exclusion_that_are_no_files_are_told() {
+fn irregular_id_lock_or_exclude_file_is_reported() {
     for kind in &KINDS[..4] {
         for file in [".tasks/.last_id", ".tasks/.lock"] {
-            let (dir, _) = around(file, kind);
+            let (dir, _) = run_with_obstacle(file, kind);
             let refused = ran(crewdeck(dir.path(), &["task", "add", "two"])).refused();
             assert!(
                 refused.contains("instead of a file: move it away"),
@@ -134,18 +139,18 @@ fn numbers_locks_and_the_exclusion_that_are_no_files_are_told() {
         }
         let dir = project();
         fs::create_dir_all(dir.path().join(".git/objects")).unwrap();
-        put(kind, &dir.path().join(".git/info/exclude"));
-        let told = ran(crewdeck(dir.path(), RUN)).ok();
-        told.line(&["git status will show the folders of crewdeck"]);
+        create_obstacle(kind, &dir.path().join(".git/info/exclude"));
+        let run = ran(crewdeck(dir.path(), RUN)).ok();
+        run.line(&["git status will show the folders of crewdeck"]);
     }
 }
 
 #[test]
-fn what_a_crew_can_not_do_without_is_one_line() {
+fn irregular_essential_file_is_refused_in_one_line() {
     for kind in &KINDS[..4] {
         for file in [".crewdeck/.lock", ".crewdeck/config.toml"] {
             let dir = project();
-            put(kind, &dir.path().join(file));
+            create_obstacle(kind, &dir.path().join(file));
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(refused.contains(file), "{refused}");
             assert!(
@@ -158,9 +163,9 @@ fn what_a_crew_can_not_do_without_is_one_line() {
                 continue;
             }
             let dir = project();
-            let place = dir.path().join(folder);
-            fs::rename(&place, dir.path().join("kept")).unwrap();
-            put(kind, &place);
+            let original = dir.path().join(folder);
+            fs::rename(&original, dir.path().join("kept")).unwrap();
+            create_obstacle(kind, &original);
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(
                 refused.contains("in the place of a folder: move it away"),
@@ -169,7 +174,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
         }
     }
     let dir = project();
-    put("large", &dir.path().join(".crewdeck/config.toml"));
+    create_obstacle("large", &dir.path().join(".crewdeck/config.toml"));
     let refused = ran(crewdeck(dir.path(), RUN)).refused();
     assert!(
         refused.contains("larger than 1 MiB: move it away"),
@@ -178,7 +183,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
 }
 
 #[test]
-fn an_agent_that_opens_a_pipe_or_a_device_is_told_and_works_on() {
+fn file_tools_refuse_pipes_and_devices() {
     let dir = tempfile::tempdir().unwrap();
     script(
         dir.path(),
@@ -196,7 +201,7 @@ fn an_agent_that_opens_a_pipe_or_a_device_is_told_and_works_on() {
     times: 0
 ",
     );
-    put("pipe", &dir.path().join("AGENTS.md"));
+    create_obstacle("pipe", &dir.path().join("AGENTS.md"));
     let run = ran(crewdeck(dir.path(), RUN)).ok();
     assert_eq!(run.out, "Done.\n", "{}", run.err);
     assert_eq!(
@@ -205,7 +210,7 @@ fn an_agent_that_opens_a_pipe_or_a_device_is_told_and_works_on() {
         "{}",
         run.err
     );
-    // Through a link the file behind it is written, whole; the link stays.
+    // Writing through a link replaces the target's content and keeps the link.
     assert_eq!(fs::read_to_string(dir.path().join("file")).unwrap(), "new");
     assert!(dir.path().join("good").is_symlink());
 }

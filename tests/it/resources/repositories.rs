@@ -1,5 +1,5 @@
-//! Git is missing, too old, or the repository is in an odd state: crewdeck starts, says in one line that there
-//! are no worktrees and why, and works.
+//! Git is missing or too old, or the repository is in an unusual state: crewdeck starts, says in one line why there are
+//! no worktrees, and works without them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::common::narrow::{RUN, Ran, crewdeck, is_root, ran, script, subjects};
 
-/// The lead hands one task to bob, who writes a file for it.
+/// The lead creates one task; bob claims it and writes a file.
 const TEAM: &str = r##"
   - agent: lead
     when: ^go$
@@ -28,35 +28,35 @@ const TEAM: &str = r##"
     times: 0
 "##;
 
-/// A folder in which things are tried, and git in it.
-struct Place {
-    /// Kept as long as this.
+/// A temporary project directory with git commands.
+struct TestRepository {
+    /// Deleted when this value is dropped.
     dir: tempfile::TempDir,
     root: PathBuf,
 }
 
-impl Place {
-    fn named(name: &str) -> Place {
+impl TestRepository {
+    fn new_dir(name: &str) -> TestRepository {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join(name);
         fs::create_dir(&root).unwrap();
-        Place { dir, root }
+        TestRepository { dir, root }
     }
 
-    fn repository(name: &str) -> Place {
-        let place = Place::named(name);
-        place.git(&["init", "--quiet", "--initial-branch=main"]);
-        place.commit("a.txt", "one\n");
-        place
+    fn repository(name: &str) -> TestRepository {
+        let repo = TestRepository::new_dir(name);
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo.commit("a.txt", "one\n");
+        repo
     }
 
-    /// One whose branches `main` and `side` conflict; `side` is checked out.
-    fn in_conflict() -> Place {
-        let place = Place::repository("r");
-        place.commit("a.txt", "main\n");
-        place.git(&["switch", "--quiet", "-c", "side", "HEAD~1"]);
-        place.commit("a.txt", "side\n");
-        place
+    /// Returns a repository whose branches `main` and `side` conflict; `side` is checked out.
+    fn with_conflicting_branches() -> TestRepository {
+        let repo = TestRepository::repository("r");
+        repo.commit("a.txt", "main\n");
+        repo.git(&["switch", "--quiet", "-c", "side", "HEAD~1"]);
+        repo.commit("a.txt", "side\n");
+        repo
     }
 
     fn try_git(&self, args: &[&str]) -> bool {
@@ -84,7 +84,7 @@ impl Place {
         self.git(&["commit", "--quiet", "-m", file]);
     }
 
-    /// Runs the team here.
+    /// Runs the team in this directory.
     fn run(&self) -> Ran {
         self.run_with(|command| command)
     }
@@ -98,35 +98,35 @@ impl Place {
         run
     }
 
-    fn is_done(&self) -> bool {
+    fn is_task_completed(&self) -> bool {
         let text = fs::read_to_string(self.root.join(".tasks/task_1.json")).unwrap();
         text.contains("\"completed\"")
     }
 
-    /// The team works in the directory itself, because of `why`.
-    fn works_without_worktrees(&self, run: &Ran, why: &str) {
+    /// Asserts that the team worked in the project directory and that the warning names `why`.
+    fn assert_works_without_worktrees(&self, run: &Ran, why: &str) {
         run.line(&[
             "All agents work in the project directory, without worktrees: ",
             why,
         ]);
         assert!(
-            self.is_done() && self.root.join("made.txt").exists(),
+            self.is_task_completed() && self.root.join("made.txt").exists(),
             "{}",
             run.err
         );
     }
 
-    /// The team works in worktrees.
-    fn works(&self, run: &Ran) {
+    /// Asserts that the team worked in worktrees.
+    fn assert_works_in_worktrees(&self, run: &Ran) {
         assert!(!run.err.contains("without worktrees"), "{}", run.err);
         let made = self.root.join(".worktrees/task-1/made.txt");
-        assert!(self.is_done() && made.exists(), "{}", run.err);
+        assert!(self.is_task_completed() && made.exists(), "{}", run.err);
         assert!(!self.root.join("made.txt").exists());
     }
 }
 
-/// A folder with programs: those of `names` as they are, and `git` as a script.
-fn programs(names: &[&str], git: Option<&str>) -> tempfile::TempDir {
+/// Creates a directory for PATH: links to the programs `names`, and `git` as a shell script.
+fn program_dir(names: &[&str], git: Option<&str>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in names {
         let found = std::env::split_paths(&std::env::var("PATH").unwrap())
@@ -142,7 +142,7 @@ fn programs(names: &[&str], git: Option<&str>) -> tempfile::TempDir {
     dir
 }
 
-/// Where git lies.
+/// Returns the path of the installed git.
 fn git_path() -> String {
     let found = std::env::split_paths(&std::env::var("PATH").unwrap())
         .map(|folder| folder.join("git"))
@@ -151,7 +151,7 @@ fn git_path() -> String {
 }
 
 #[test]
-fn without_git_or_with_an_old_one_the_team_shares_the_directory() {
+fn missing_or_old_git_makes_the_team_share_the_directory() {
     let shell = ["sh", "bash", "cat", "echo"];
     for (git, why) in [
         (None, "git was not found: install it (2.31 or newer)"),
@@ -160,11 +160,11 @@ fn without_git_or_with_an_old_one_the_team_shares_the_directory() {
             "git 2.5 is too old: worktrees need 2.31 or newer",
         ),
     ] {
-        let place = Place::repository("r");
-        let path = programs(&shell, git);
-        let run = place.run_with(|c| c.env("PATH", path.path()));
-        place.works_without_worktrees(&run, why);
-        let mut list = crewdeck(&place.root, &["worktree", "list"]);
+        let repo = TestRepository::repository("r");
+        let path = program_dir(&shell, git);
+        let run = repo.run_with(|c| c.env("PATH", path.path()));
+        repo.assert_works_without_worktrees(&run, why);
+        let mut list = crewdeck(&repo.root, &["worktree", "list"]);
         list.env("PATH", path.path());
         let refused = ran(list).refused();
         assert!(refused.contains(why), "{refused}");
@@ -172,7 +172,7 @@ fn without_git_or_with_an_old_one_the_team_shares_the_directory() {
 }
 
 #[test]
-fn the_oldest_git_that_is_taken_needs_nothing_newer() {
+fn oldest_supported_git_version_is_enough() {
     // 2.31 has neither merge-tree --write-tree (2.38) nor worktree list -z (2.36).
     let git = format!(
         "case \" $* \" in
@@ -182,112 +182,109 @@ esac
 exec {} \"$@\"",
         git_path()
     );
-    let place = Place::repository("r");
+    let repo = TestRepository::repository("r");
     let before = std::env::var("PATH").unwrap();
-    let old = programs(&[], Some(&git));
+    let old = program_dir(&[], Some(&git));
     let path = format!("{}:{before}", old.path().display());
-    let run = place.run_with(|c| c.env("PATH", &path));
-    place.works(&run);
-    for verb in [
+    let run = repo.run_with(|c| c.env("PATH", &path));
+    repo.assert_works_in_worktrees(&run);
+    for args in [
         &["worktree", "list"][..],
         &["worktree", "merge", "1"],
         &["worktree", "remove", "1"],
     ] {
-        let mut command = crewdeck(&place.root, verb);
+        let mut command = crewdeck(&repo.root, args);
         command.env("PATH", &path);
         ran(command).ok();
     }
-    assert!(place.root.join("made.txt").exists());
-    assert!(!place.root.join(".worktrees/task-1").exists());
+    assert!(repo.root.join("made.txt").exists());
+    assert!(!repo.root.join(".worktrees/task-1").exists());
 }
 
 #[test]
-fn repositories_without_worktrees_are_named_with_the_remedy() {
-    let none = Place::named("r");
+fn unusable_repositories_are_reported_with_the_fix() {
+    let none = TestRepository::new_dir("r");
     let run = none.run();
-    none.works_without_worktrees(&run, "is not a git repository: worktrees need one");
+    none.assert_works_without_worktrees(&run, "is not a git repository: worktrees need one");
 
-    let empty = Place::named("r");
+    let empty = TestRepository::new_dir("r");
     empty.git(&["init", "--quiet"]);
     let run = empty.run();
-    empty.works_without_worktrees(&run, "the repository has no commit yet");
+    empty.assert_works_without_worktrees(&run, "the repository has no commit yet");
 
-    let bare = Place::named("r");
+    let bare = TestRepository::new_dir("r");
     bare.git(&["init", "--quiet", "--bare"]);
     let run = bare.run();
-    bare.works_without_worktrees(&run, "is a bare git repository: work in a clone of it");
+    bare.assert_works_without_worktrees(&run, "is a bare git repository: work in a clone of it");
 
-    let lost = Place::named("r");
+    let lost = TestRepository::new_dir("r");
     fs::write(lost.root.join(".git"), "gitdir: /nowhere\n").unwrap();
     let run = lost.run();
-    lost.works_without_worktrees(&run, ".git is damaged or not a git repository");
+    lost.assert_works_without_worktrees(&run, ".git is damaged or not a git repository");
 
-    let damaged = Place::repository("r");
+    let damaged = TestRepository::repository("r");
     fs::write(damaged.root.join(".git/HEAD"), "nonsense").unwrap();
     let run = damaged.run();
-    damaged.works_without_worktrees(&run, ".git is damaged or not a git repository");
+    damaged.assert_works_without_worktrees(&run, ".git is damaged or not a git repository");
 
-    let unread = Place::repository("r");
+    let unread = TestRepository::repository("r");
     fs::write(unread.root.join(".git/config"), "[nonsense").unwrap();
     let run = unread.run();
-    unread.works_without_worktrees(&run, "bad config line");
+    unread.assert_works_without_worktrees(&run, "bad config line");
 
-    let broken = Place::repository("two\nlines");
+    let broken = TestRepository::repository("two\nlines");
     let run = broken.run();
-    broken.works_without_worktrees(&run, "has a line break in its name");
+    broken.assert_works_without_worktrees(&run, "has a line break in its name");
 }
 
 #[test]
-fn a_repository_of_somebody_else_is_not_touched_until_the_person_trusts_it() {
+fn repository_of_another_owner_is_not_used_until_trusted() {
     if !is_root() {
-        eprintln!("passed over: only root can give a repository to somebody else");
+        eprintln!("skipped: only root can change the owner of a repository");
         return;
     }
-    let place = Place::repository("r");
-    chown(&place.root, Some(65534), Some(65534)).unwrap();
-    chown(place.root.join(".git"), Some(65534), Some(65534)).unwrap();
-    let run = place.run();
-    place.works_without_worktrees(&run, "belongs to another user, so git refuses it");
+    let repo = TestRepository::repository("r");
+    chown(&repo.root, Some(65534), Some(65534)).unwrap();
+    chown(repo.root.join(".git"), Some(65534), Some(65534)).unwrap();
+    let run = repo.run();
+    repo.assert_works_without_worktrees(&run, "belongs to another user, so git refuses it");
     run.line(&[
         "git config --global --add safe.directory '",
-        &place.root.display().to_string(),
+        &repo.root.display().to_string(),
     ]);
 }
 
 #[test]
-fn in_the_middle_of_something_the_repository_stays_as_it_is() {
-    // A commit in the middle of these is no place to start from; it is said when somebody needs a worktree.
-    let rebase = Place::in_conflict();
+fn unfinished_git_operations_are_left_alone() {
+    // During a rebase or bisect the current commit is no base for worktrees; a task that needs one reports it.
+    let rebase = TestRepository::with_conflicting_branches();
     assert!(!rebase.try_git(&["rebase", "main"]));
-    let bisect = Place::repository("r");
+    let bisect = TestRepository::repository("r");
     for n in 0..3 {
         bisect.commit("a.txt", &format!("{n}\n"));
     }
     bisect.git(&["bisect", "start", "HEAD", "HEAD~3"]);
-    for (place, what, remedy) in [
+    for (repo, what, remedy) in [
         (rebase, "a rebase is under way", "git rebase --abort"),
         (bisect, "a bisect is under way", "git bisect reset"),
     ] {
-        let run = place.run();
+        let run = repo.run();
         run.line(&[
             "crewdeck: The worktree of task #1 cannot be created",
             what,
             remedy,
         ]);
         run.line(&["Task #1 (one) of bob is offered again"]);
-        assert!(!place.is_done() && !place.root.join("made.txt").exists());
+        assert!(!repo.is_task_completed() && !repo.root.join("made.txt").exists());
     }
     for command in ["merge", "cherry-pick"] {
-        let place = Place::in_conflict();
-        assert!(!place.try_git(&[command, "main"]));
-        let before = fs::read_to_string(place.root.join("a.txt")).unwrap();
-        let run = place.run();
-        place.works(&run);
-        assert_eq!(
-            fs::read_to_string(place.root.join("a.txt")).unwrap(),
-            before
-        );
-        let refused = ran(crewdeck(&place.root, &["worktree", "merge", "1"])).refused();
+        let repo = TestRepository::with_conflicting_branches();
+        assert!(!repo.try_git(&[command, "main"]));
+        let before = fs::read_to_string(repo.root.join("a.txt")).unwrap();
+        let run = repo.run();
+        repo.assert_works_in_worktrees(&run);
+        assert_eq!(fs::read_to_string(repo.root.join("a.txt")).unwrap(), before);
+        let refused = ran(crewdeck(&repo.root, &["worktree", "merge", "1"])).refused();
         assert!(
             refused.contains(&format!("git {command} --abort")),
             "{refused}"
@@ -296,22 +293,22 @@ fn in_the_middle_of_something_the_repository_stays_as_it_is() {
 }
 
 #[test]
-fn unusual_repositories_have_worktrees_like_any_other() {
-    let detached = Place::repository("r");
+fn unusual_repositories_support_worktrees() {
+    let detached = TestRepository::repository("r");
     detached.git(&["switch", "--quiet", "--detach"]);
-    detached.works(&detached.run());
+    detached.assert_works_in_worktrees(&detached.run());
 
-    let odd = Place::repository("a \"q'` $(x) 项目 😀 \\n");
-    odd.works(&odd.run());
+    let odd = TestRepository::repository("a \"q'` $(x) 项目 😀 \\n");
+    odd.assert_works_in_worktrees(&odd.run());
 
-    let sparse = Place::repository("r");
+    let sparse = TestRepository::repository("r");
     fs::create_dir(sparse.root.join("d")).unwrap();
     sparse.commit("d/x.txt", "x\n");
     sparse.git(&["sparse-checkout", "set", "d"]);
-    sparse.works(&sparse.run());
+    sparse.assert_works_in_worktrees(&sparse.run());
 
-    let outer = Place::repository("r");
-    let inner = Place::repository("sub");
+    let outer = TestRepository::repository("r");
+    let inner = TestRepository::repository("sub");
     let from = inner.root.display().to_string();
     outer.git(&[
         "-c",
@@ -323,19 +320,19 @@ fn unusual_repositories_have_worktrees_like_any_other() {
         "sub",
     ]);
     outer.git(&["commit", "--quiet", "-m", "sub"]);
-    outer.works(&outer.run());
+    outer.assert_works_in_worktrees(&outer.run());
 
-    // `.git` is a file: the root is a worktree of another repository, and has its git folder elsewhere.
-    let main = Place::repository("main");
+    // Here `.git` is a file: a worktree of another repository, and a repository with a separate git directory.
+    let main = TestRepository::repository("main");
     main.git(&["worktree", "add", "--quiet", "../tree", "-b", "tree"]);
-    let tree = Place {
+    let tree = TestRepository {
         root: main.root.with_file_name("tree"),
         dir: main.dir,
     };
-    tree.works(&tree.run());
-    let apart = Place::named("r");
+    tree.assert_works_in_worktrees(&tree.run());
+    let apart = TestRepository::new_dir("r");
     apart.git(&["init", "--quiet", "--separate-git-dir=../apart.git"]);
     apart.commit("a.txt", "one\n");
-    apart.works(&apart.run());
+    apart.assert_works_in_worktrees(&apart.run());
     assert!(Path::new(&apart.root.join(".git")).is_file());
 }

@@ -1,16 +1,16 @@
-//! A team in a git repository: worktrees, merges, conflicts.
+//! A team in a git repository: worktrees, merges and conflicts.
 
 use super::{notices, run};
 use crate::common::project::{Project, git};
 
-/// A git repository with one commit.
+/// Returns a git repository with one commit.
 fn repository() -> Project {
     let ignored = "script.yaml\n.config/\n";
     Project::repository(&[("base.txt", "base\n"), (".gitignore", ignored)])
 }
 
 #[test]
-fn s12_each_task_is_worked_on_in_a_worktree_and_dependents_see_what_they_need() {
+fn s12_tasks_use_worktrees_and_dependents_get_blockers_work() {
     let project = repository();
     let script = r#"
 rules:
@@ -41,26 +41,33 @@ rules:
 "#;
     let (ran, events) = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    // While they work, nobody sees the other's files.
+    // While they work, neither teammate sees the other's files.
     let listings: Vec<&str> = events
         .iter()
         .filter(|e| e["type"] == "tool_finished" && e["tool"] == "bash")
         .map(|e| e["output"].as_str().unwrap())
         .collect();
-    let apart = |l: &&&str| l.contains("/.worktrees/task-") && l.lines().count() == 3;
-    assert_eq!(listings.iter().filter(apart).count(), 2, "{listings:?}");
-    // After the merge of the last task all of it is in the main work tree, the first ones included.
+    let is_isolated = |l: &&&str| l.contains("/.worktrees/task-") && l.lines().count() == 3;
+    assert_eq!(
+        listings.iter().filter(is_isolated).count(),
+        2,
+        "{listings:?}"
+    );
+    // Merging the last task brings its blockers' work into the main worktree too.
     let all = std::fs::read_to_string(project.file("ab")).unwrap();
     assert_eq!(all, "a\nb\n");
     assert!(project.file("a").exists() && project.file("b").exists());
     let merged = events
         .iter()
         .filter(|e| e["type"] == "tool_finished" && e["tool"] == "merge_worktree");
-    let told: Vec<&str> = merged.map(|e| e["output"].as_str().unwrap()).collect();
-    assert!(told[0].starts_with("wt/task-3 is merged into "), "{told:?}");
+    let results: Vec<&str> = merged.map(|e| e["output"].as_str().unwrap()).collect();
     assert!(
-        told[1].contains("wt/task-1 is already merged into"),
-        "{told:?}"
+        results[0].starts_with("wt/task-3 is merged into "),
+        "{results:?}"
+    );
+    assert!(
+        results[1].contains("wt/task-1 is already merged into"),
+        "{results:?}"
     );
     let history = git(&project, &["log", "--oneline"]);
     assert!(history.contains("task #1: write a"), "{history}");
@@ -70,13 +77,13 @@ rules:
 }
 
 #[test]
-fn a_task_that_is_taken_with_a_tool_is_worked_on_in_its_worktree_too() {
-    for take in [
+fn task_claimed_by_tool_is_worked_on_in_its_worktree() {
+    for claim in [
         "{ tool: claim_task, input: { task_id: 1 } }",
         "{ tool: task_update, input: { task_id: 1, status: in_progress } }",
     ] {
         let project = repository();
-        // Alice is kept from resting, so that the task does not come to her by itself.
+        // Alice is kept busy, so that the task is not assigned to her automatically.
         let script = format!(
             r"
 rules:
@@ -89,7 +96,7 @@ rules:
     when: Take it
     calls:
       - {{ tool: bash, input: {{ command: 'while ! test -e .tasks/task_1.json; do sleep 0.01; done' }} }}
-      - {take}
+      - {claim}
       - {{ tool: bash, input: {{ command: 'pwd; echo done > work.txt' }} }}
       - {{ tool: write_file, input: {{ path: more.txt, content: more }} }}
       - {{ tool: task_update, input: {{ task_id: 1, status: completed }} }}
@@ -106,20 +113,22 @@ rules:
             files.contains("work.txt") && files.contains("more.txt"),
             "{files}"
         );
-        let told = |tool: &str| {
+        let output_of = |tool: &str| {
             let mut ended = events
                 .iter()
                 .filter(|e| e["type"] == "tool_finished" && e["agent"] == "alice");
-            let found = ended.find(|e| take.contains(tool) && e["tool"] == tool);
+            let found = ended.find(|e| claim.contains(tool) && e["tool"] == tool);
             found.map(|e| e["output"].as_str().unwrap().to_string())
         };
-        let told = told("claim_task").or(told("task_update")).unwrap();
-        assert!(told.contains("You work in "), "{told}");
+        let output = output_of("claim_task")
+            .or(output_of("task_update"))
+            .unwrap();
+        assert!(output.contains("You work in "), "{output}");
     }
 }
 
 #[test]
-fn a_conflict_becomes_a_task_in_the_same_worktree_and_is_merged_when_it_is_solved() {
+fn merge_conflict_becomes_a_task_in_the_same_worktree() {
     let project = repository();
     let script = r#"
 rules:
@@ -149,7 +158,7 @@ rules:
 "#;
     let (ran, events) = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    // A call that merged nothing does not look like one that did, nor does a line that folds it.
+    // A call that merged nothing has an error as its outcome.
     let merges = events
         .iter()
         .filter(|e| e["type"] == "tool_finished" && e["tool"] == "merge_worktree");
@@ -160,11 +169,12 @@ rules:
             .contains("does not merge into");
         assert_eq!(call["outcome"] == "ok", is_merged, "{call}");
     }
-    let told = notices(&events);
+    let texts = notices(&events);
     assert!(
-        told.iter()
+        texts
+            .iter()
             .any(|t| t.contains("does not merge into") && t.contains("base.txt")),
-        "{told:?}"
+        "{texts:?}"
     );
     assert_eq!(
         std::fs::read_to_string(project.file("base.txt")).unwrap(),
@@ -179,7 +189,7 @@ rules:
 }
 
 #[test]
-fn without_worktrees_everybody_works_in_the_directory_and_it_is_said() {
+fn without_worktrees_agents_share_the_directory_with_a_notice() {
     let script = r"
 rules:
   - agent: lead
@@ -197,11 +207,12 @@ rules:
     let (ran, events) = run(&outside, script, &["go"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(outside.file("a").exists());
-    let told = notices(&events);
+    let texts = notices(&events);
     assert!(
-        told.iter()
+        texts
+            .iter()
             .any(|t| t.starts_with("All agents work in the project directory")),
-        "{told:?}"
+        "{texts:?}"
     );
     let off = repository();
     off.write(".crewdeck/config.toml", "worktrees = false\n");

@@ -1,4 +1,4 @@
-//! edit_file as models call it: text that is nearly right, several edits at once, files that changed meanwhile.
+//! edit_file as models call it: nearly exact text, several edits in one call, files that changed meanwhile.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::common::place::Place;
 const PYTHON: &str = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n";
 
 #[test]
-fn leading_blanks_that_are_missing_do_not_stop_an_edit() {
+fn edit_tolerates_missing_leading_spaces() {
     let place = Place::new();
     place.write("a.py", PYTHON);
     let text = place.ok(
@@ -25,7 +25,7 @@ fn leading_blanks_that_are_missing_do_not_stop_an_edit() {
 }
 
 #[test]
-fn the_result_of_an_exact_edit_stays_short() {
+fn exact_edit_has_a_short_result() {
     let place = Place::new();
     place.write("a.py", PYTHON);
     let input = json!({"path": "a.py", "old_text": "return 2", "new_text": "return 3"});
@@ -33,7 +33,7 @@ fn the_result_of_an_exact_edit_stays_short() {
 }
 
 #[test]
-fn a_failed_edit_shows_the_nearest_lines_with_numbers() {
+fn failed_edit_shows_the_closest_lines_with_numbers() {
     let place = Place::new();
     place.write("a.py", PYTHON);
     let text = place.no(
@@ -52,7 +52,7 @@ fn a_failed_edit_shows_the_nearest_lines_with_numbers() {
 }
 
 #[test]
-fn several_edits_of_one_call_are_made_in_order() {
+fn edits_of_one_call_are_applied_in_order() {
     let place = Place::new();
     place.write("a.py", PYTHON);
     let text = place.ok(
@@ -73,7 +73,7 @@ fn several_edits_of_one_call_are_made_in_order() {
 }
 
 #[test]
-fn one_edit_that_fails_leaves_the_file_as_it_was() {
+fn one_failing_edit_leaves_the_file_unchanged() {
     let place = Place::new();
     place.write("a.py", PYTHON);
     let text = place.no(
@@ -99,7 +99,7 @@ fn one_edit_that_fails_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn what_some_models_send_around_the_array_is_understood() {
+fn malformed_edits_arguments_are_accepted() {
     for input in [
         json!({"path": "a.py", "edits": "[{\"old_text\": \"return 2\", \"new_text\": \"return 3\"}]"}),
         json!({"path": "a.py", "edits": {"old_text": "return 2", "new_text": "return 3"}}),
@@ -118,7 +118,7 @@ fn what_some_models_send_around_the_array_is_understood() {
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_read_is_refused_once() {
+fn file_changed_since_last_read_is_refused_once() {
     for tool in ["edit_file", "write_file"] {
         let place = Place::new();
         place.write("a.py", PYTHON);
@@ -135,13 +135,13 @@ fn a_file_that_changed_since_it_was_read_is_refused_once() {
         assert!(text.contains("changed since you last read it"), "{text}");
         assert!(text.contains("-        x = 1\n+        x = 99"), "{text}");
         assert_eq!(place.read("a.py"), theirs);
-        // What changed was shown: the same call is made knowingly now.
+        // The refusal showed the change, so the same call is accepted now.
         place.ok(tool, input);
     }
 }
 
 #[test]
-fn a_change_too_large_to_show_asks_for_another_read() {
+fn change_too_large_to_show_requires_a_new_read() {
     let place = Place::new();
     place.write("a.txt", "one\n");
     place.ok("read_file", json!({"path": "a.txt"}));
@@ -160,7 +160,7 @@ fn a_change_too_large_to_show_asks_for_another_read() {
 }
 
 #[test]
-fn writing_the_same_content_again_says_that_nothing_changed() {
+fn writing_identical_content_reports_no_change() {
     let place = Place::new();
     let write = json!({"path": "a.py", "content": PYTHON});
     assert!(place.ok("write_file", write.clone()).contains("Wrote"));
@@ -169,26 +169,26 @@ fn writing_the_same_content_again_says_that_nothing_changed() {
 }
 
 #[test]
-fn own_changes_and_unread_files_are_not_refused() {
+fn own_changes_and_unread_files_are_accepted() {
     let place = Place::new();
     place.write("a.py", PYTHON);
-    // Never read: an exact match is enough.
+    // A file that was never read needs only an exact match.
     let edit = |old: &str, new: &str| json!({"path": "a.py", "old_text": old, "new_text": new});
     place.ok("edit_file", edit("return 2", "return 3"));
     place.ok("edit_file", edit("return 3", "return 4"));
     place.ok("write_file", json!({"path": "a.py", "content": PYTHON}));
     place.ok("edit_file", edit("return 2", "return 5"));
-    // What another agent did with its own tools counts as a change for this one.
+    // An edit by another agent counts as a change for this one.
     place.call_as("bob", "edit_file", edit("return 5", "return 6"));
     let text = place.no("edit_file", edit("return 6", "return 7"));
     assert!(text.contains("changed since you last"), "{text}");
-    // A file that is gone is written anew.
+    // A deleted file can be written again.
     std::fs::remove_file(place.root().join("a.py")).unwrap();
     place.ok("write_file", json!({"path": "a.py", "content": PYTHON}));
 }
 
 #[test]
-fn line_ends_and_the_rest_of_the_file_stay_as_they_are() {
+fn edit_preserves_line_endings_and_indentation() {
     let place = Place::new();
     place.write("a.txt", "one  \r\n\ttwo\r\nthree\nfour");
     place.ok(

@@ -1,38 +1,38 @@
-//! What the vendors publish about the tools and tool calls of a request, as a check of a request's body.
+//! The vendors' published rules for tools and tool calls, as a check of a request body.
 //!
 //! OpenAI: <https://platform.openai.com/docs/api-reference/chat/create> and
 //! <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>. Anthropic:
 //! <https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use> and
 //! <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations>. Where they
-//! differ, or a limit was raised, the narrower rule counts: compatible servers follow the older one.
+//! differ, or a limit was raised, the stricter rule applies: compatible servers follow the older one.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// The wire of a request.
+/// The wire format of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
     Anthropic,
 }
 
-/// OpenAI takes no more functions.
+/// OpenAI's limit for functions in a request.
 const TOOLS_MAX: usize = 128;
-/// OpenAI refuses a longer description of a function.
+/// OpenAI's limit for a function description, in characters.
 const DESCRIPTION_MAX: usize = 1024;
-/// Most properties of one schema, levels of nesting, values of all enums, and characters of names and values.
+// Limits of one schema: properties, nesting levels, values of all enums, and characters of all names and values.
 const PROPERTIES_MAX: usize = 100;
 const LEVELS_MAX: usize = 5;
 const VALUES_MAX: usize = 500;
 const CHARACTERS_MAX: usize = 15_000;
-/// OpenAI refuses a longer id of a call.
+/// OpenAI's limit for the id of a call, in characters.
 const ID_MAX: usize = 40;
 
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
-/// The formats that both know.
+/// The formats that both vendors support.
 const FORMATS: &[&str] = &[
     "date-time",
     "time",
@@ -44,7 +44,8 @@ const FORMATS: &[&str] = &[
     "ipv6",
     "uuid",
 ];
-/// The keywords that both know in a strict schema. References are known too, but not to all compatible servers.
+/// The keywords that both vendors support in a strict schema. References are left out: not all compatible servers
+/// support them.
 const KEYWORDS: &[&str] = &[
     "type",
     "description",
@@ -58,8 +59,8 @@ const KEYWORDS: &[&str] = &[
     "format",
 ];
 
-/// Every rule that the body of a request breaks, a line each.
-pub fn broken(wire: Wire, body: &Value) -> Vec<String> {
+/// Returns one line for each rule that a request body violates.
+pub fn violations(wire: Wire, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let tools = body["tools"].as_array().cloned().unwrap_or_default();
     if tools.len() > TOOLS_MAX {
@@ -83,7 +84,7 @@ pub fn broken(wire: Wire, body: &Value) -> Vec<String> {
     out
 }
 
-/// Whether a text is of letters, digits, `_` and `-` only, and within `max`.
+/// Returns whether `text` has 1 to `max` characters and only ASCII letters, digits, `_` and `-`.
 fn is_name(text: &str, max: usize) -> bool {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=max).contains(&text.len()) && text.chars().all(is_known)
@@ -105,28 +106,28 @@ fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
         }
     };
     let name = fields["name"].as_str().unwrap_or_default().to_string();
-    let mut say = |what: String| out.push(format!("{name}: {what}"));
+    let mut report = |text: String| out.push(format!("{name}: {text}"));
     for key in fields.as_object().into_iter().flat_map(Map::keys) {
         if !known.contains(&key.as_str()) {
-            say(format!("an unknown field {key}"));
+            report(format!("an unknown field {key}"));
         }
     }
     if !is_name(&name, 64) {
-        say("no valid name".into());
+        report("no valid name".into());
     }
     let description = fields["description"].as_str().unwrap_or_default();
     if description.trim().is_empty() || description.chars().count() > DESCRIPTION_MAX {
-        say(format!("a description of {} bytes", description.len()));
+        report(format!("a description of {} bytes", description.len()));
     }
     if schema["type"] != "object" {
-        say("object schema missing: the root is no object".into());
+        report("object schema missing: the root is no object".into());
     }
     if schema.get("anyOf").is_some() {
-        say("anyOf at the root".into());
+        report("anyOf at the root".into());
     }
     let mut size = Size::default();
-    check_schema(schema, "()", 1, &mut size, &mut say);
-    for (what, is, max) in [
+    check_schema(schema, "()", 1, &mut size, &mut report);
+    for (label, actual, max) in [
         ("properties", size.properties, PROPERTIES_MAX),
         ("values of enums", size.values, VALUES_MAX),
         (
@@ -135,8 +136,8 @@ fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
             CHARACTERS_MAX,
         ),
     ] {
-        if is > max {
-            say(format!("{is} {what}, {max} at most"));
+        if actual > max {
+            report(format!("{actual} {label}, {max} at most"));
         }
     }
     name
@@ -154,30 +155,30 @@ fn check_schema(
     at: &str,
     level: usize,
     size: &mut Size,
-    say: &mut impl FnMut(String),
+    report: &mut impl FnMut(String),
 ) {
     let Some(fields) = schema.as_object() else {
-        return say(format!("{at}: a schema that is no object"));
+        return report(format!("{at}: a schema that is no object"));
     };
     for key in fields.keys().filter(|k| !KEYWORDS.contains(&k.as_str())) {
-        say(format!("{at}: '{key}' is not permitted"));
+        report(format!("{at}: '{key}' is not permitted"));
     }
     if let Some(format) = schema["format"].as_str()
         && !FORMATS.contains(&format)
     {
-        say(format!("{at}: unknown format {format}"));
+        report(format!("{at}: unknown format {format}"));
     }
     let kinds = kinds(schema);
     if kinds.is_empty() && schema.get("anyOf").is_none() && schema.get("const").is_none() {
-        say(format!("{at}: no type"));
+        report(format!("{at}: no type"));
     }
     for kind in kinds.iter().filter(|kind| !TYPES.contains(kind)) {
-        say(format!("{at}: unknown type {kind}"));
+        report(format!("{at}: unknown type {kind}"));
     }
     if let Some(values) = schema.get("enum") {
         let values = values.as_array().cloned().unwrap_or_default();
         if values.is_empty() || values.iter().any(|v| v.is_object() || v.is_array()) {
-            say(format!("{at}: an enum without plain values"));
+            report(format!("{at}: an enum without plain values"));
         }
         size.values += values.len();
         let texts = values.iter().filter_map(Value::as_str);
@@ -185,18 +186,18 @@ fn check_schema(
     }
     if kinds.contains(&"object") || schema.get("properties").is_some() {
         if level > LEVELS_MAX {
-            say(format!("{at}: deeper than {LEVELS_MAX} levels"));
+            report(format!("{at}: deeper than {LEVELS_MAX} levels"));
         }
-        check_object(schema, at, level, size, say);
+        check_object(schema, at, level, size, report);
     }
     if kinds.contains(&"array") {
         match schema.get("items") {
-            Some(items) => check_schema(items, &format!("{at}[]"), level + 1, size, say),
-            None => say(format!("{at}: array schema missing items")),
+            Some(items) => check_schema(items, &format!("{at}[]"), level + 1, size, report),
+            None => report(format!("{at}: array schema missing items")),
         }
     }
     for choice in schema["anyOf"].as_array().into_iter().flatten() {
-        check_schema(choice, &format!("{at}|"), level, size, say);
+        check_schema(choice, &format!("{at}|"), level, size, report);
     }
 }
 
@@ -205,29 +206,29 @@ fn check_object(
     at: &str,
     level: usize,
     size: &mut Size,
-    say: &mut impl FnMut(String),
+    report: &mut impl FnMut(String),
 ) {
     let Some(properties) = schema["properties"].as_object() else {
-        return say(format!("{at}: object schema missing properties"));
+        return report(format!("{at}: object schema missing properties"));
     };
     if schema["additionalProperties"] != false {
-        say(format!("{at}: additionalProperties must be false"));
+        report(format!("{at}: additionalProperties must be false"));
     }
     let required: Option<BTreeSet<&str>> = schema["required"]
         .as_array()
         .map(|names| names.iter().filter_map(Value::as_str).collect());
     let names: BTreeSet<&str> = properties.keys().map(String::as_str).collect();
     if required != Some(names) {
-        say(format!("{at}: required must name every property"));
+        report(format!("{at}: required must name every property"));
     }
     for (name, property) in properties {
         let is_known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if !(1..=64).contains(&name.len()) || !name.chars().all(is_known) {
-            say(format!("{at}: a property with the name {name:?}"));
+            report(format!("{at}: a property with the name {name:?}"));
         }
         size.properties += 1;
         size.characters += name.len();
-        check_schema(property, &format!("{at}.{name}"), level + 1, size, say);
+        check_schema(property, &format!("{at}.{name}"), level + 1, size, report);
     }
 }
 
@@ -239,7 +240,7 @@ fn kinds(schema: &Value) -> Vec<&str> {
     }
 }
 
-/// The calls in a request's conversation: id and name.
+/// Returns the id and name of each call in a request's conversation.
 fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let messages = body["messages"].as_array().into_iter().flatten();
@@ -258,7 +259,7 @@ fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// The check itself: each rule, broken once.
+/// Tests of the check itself: each rule is violated once.
 mod tests {
     use serde_json::json;
 
@@ -269,25 +270,25 @@ mod tests {
     }
 
     #[allow(clippy::needless_pass_by_value)] // so that it reads as JSON does
-    fn closed(properties: Value) -> Value {
+    fn strict_object(properties: Value) -> Value {
         let names: Vec<&String> = properties.as_object().unwrap().keys().collect();
         json!({"type": "object", "required": names, "additionalProperties": false, "properties": properties})
     }
 
     #[test]
     fn check_accepts_a_valid_schema() {
-        let schema = closed(json!({
+        let schema = strict_object(json!({
             "path": {"type": "string", "description": "The file."},
             "limit": {"type": ["integer", "null"]},
             "kind": {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]},
-            "items": {"type": "array", "items": closed(json!({"text": {"type": "string"}}))},
+            "items": {"type": "array", "items": strict_object(json!({"text": {"type": "string"}}))},
         }));
-        assert_eq!(broken(Wire::Anthropic, &body(&schema)), [""; 0]);
+        assert_eq!(violations(Wire::Anthropic, &body(&schema)), [""; 0]);
     }
 
     #[test]
-    fn check_names_every_broken_rule_of_schemas() {
-        let one = |property: Value| closed(json!({ "x": property }));
+    fn check_reports_every_violation_in_schemas() {
+        let one = |property: Value| strict_object(json!({ "x": property }));
         let many = |n: usize| -> Value {
             (0..n)
                 .map(|n| (format!("p{n}"), json!({"type": "null"})))
@@ -355,10 +356,10 @@ mod tests {
                 "().x|: object schema",
             ),
             (
-                closed(json!({"a b": {"type": "null"}})),
+                strict_object(json!({"a b": {"type": "null"}})),
                 "a property with the name",
             ),
-            (closed(many(101)), "101 properties"),
+            (strict_object(many(101)), "101 properties"),
             (one(deep), "deeper than 5 levels"),
             (
                 one(json!({"type": "string", "enum": vec!["x"; 501]})),
@@ -369,19 +370,22 @@ mod tests {
                 "15002 characters",
             ),
         ] {
-            let said = broken(Wire::Anthropic, &body(&schema));
-            assert!(said.iter().any(|s| s.contains(rule)), "{rule}: {said:?}");
+            let found = violations(Wire::Anthropic, &body(&schema));
+            assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
         }
     }
 
     #[test]
-    fn check_names_every_broken_rule_of_tools_and_calls() {
-        let nothing = closed(json!({}));
+    fn check_reports_every_violation_in_tools_and_calls() {
+        let nothing = strict_object(json!({}));
         let tool = |name: &str, text: &str| json!({"type": "function", "function": {"name": name, "description": text, "parameters": nothing}});
         let call = |id: &str, name: &str| json!({"messages": [{"role": "assistant", "tool_calls": [{"id": id, "function": {"name": name}}]}]});
         let good = tool("bash", "does it");
-        assert_eq!(broken(Wire::OpenAi, &json!({ "tools": [good] })), [""; 0]);
-        assert_eq!(broken(Wire::OpenAi, &call("c1", "bash")), [""; 0]);
+        assert_eq!(
+            violations(Wire::OpenAi, &json!({ "tools": [good] })),
+            [""; 0]
+        );
+        assert_eq!(violations(Wire::OpenAi, &call("c1", "bash")), [""; 0]);
         let long = "x".repeat(65);
         for (body, rule) in [
             (json!({"tools": [tool("a b", "x")]}), "no valid name"),
@@ -411,8 +415,8 @@ mod tests {
             (call(&long, "a"), "no valid id"),
             (call("a b", "a"), "no valid id"),
         ] {
-            let said = broken(Wire::OpenAi, &body);
-            assert!(said.iter().any(|s| s.contains(rule)), "{rule}: {said:?}");
+            let found = violations(Wire::OpenAi, &body);
+            assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
         }
     }
 }

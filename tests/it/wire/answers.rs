@@ -1,4 +1,4 @@
-//! What servers answer when all is not well: refusals, waits, broken streams, silence.
+//! Problem responses of servers: error statuses, wait times, broken streams, silence.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use serde_json::json;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{ANTHROPIC, KEY, answering, anthropic, call, openai, sse};
+use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse};
 
 #[tokio::test]
-async fn every_refusal_has_its_kind_and_a_hint() {
-    for (status, body, fault, words) in [
+async fn every_error_status_has_its_kind_and_a_hint() {
+    for (status, body, fault, hint_part) in [
         (
             401,
             json!({"error": {"message": "invalid key"}}),
             Fault::Auth,
             "Check ",
         ),
-        // The words of Anthropic for a wrong key: the header is right.
+        // Anthropic's error for a wrong key, although the header is right.
         (
             401,
             json!({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}),
@@ -71,12 +71,12 @@ async fn every_refusal_has_its_kind_and_a_hint() {
             "Try again",
         ),
     ] {
-        let server = answering(ResponseTemplate::new(status).set_body_json(&body)).await;
+        let server = mock_server(ResponseTemplate::new(status).set_body_json(&body)).await;
         for config in [anthropic(&server), openai(&server)] {
-            let error = call(&config).await.unwrap_err();
+            let error = call_model(&config).await.unwrap_err();
             assert_eq!(error.fault, fault, "{status} {body}");
             assert!(
-                error.hint.contains(words),
+                error.hint.contains(hint_part),
                 "{status} {body}: {}",
                 error.hint
             );
@@ -87,9 +87,8 @@ async fn every_refusal_has_its_kind_and_a_hint() {
     }
 }
 
-/// Settings of the wire that is spoken, and of no other.
 #[tokio::test]
-async fn a_hint_names_the_settings_of_its_own_provider() {
+async fn hint_names_only_settings_of_its_provider() {
     let field = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'";
     for (status, message, at_anthropic, at_openai) in [
         (
@@ -120,25 +119,25 @@ async fn a_hint_names_the_settings_of_its_own_provider() {
         (401, "wrong", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
     ] {
         let body = json!({"error": {"message": message}});
-        let server = answering(ResponseTemplate::new(status).set_body_json(&body)).await;
+        let server = mock_server(ResponseTemplate::new(status).set_body_json(&body)).await;
         let other = ["[openai]", "[anthropic]"];
         let both = [
             (anthropic(&server), at_anthropic),
             (openai(&server), at_openai),
         ];
-        for ((config, words), other) in both.into_iter().zip(other) {
-            let hint = call(&config).await.unwrap_err().hint;
-            assert!(hint.contains(words), "{message}: {hint}");
+        for ((config, expected), other) in both.into_iter().zip(other) {
+            let hint = call_model(&config).await.unwrap_err().hint;
+            assert!(hint.contains(expected), "{message}: {hint}");
             assert!(!hint.contains(other), "{message}: {hint}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_server_says_how_long_to_wait() {
+async fn wait_time_is_read_from_response_headers() {
     let soon = jiff::Timestamp::now() + Duration::from_secs(90);
     let date = soon.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    for (headers, least, most) in [
+    for (headers, min, max) in [
         (
             vec![("retry-after-ms", "250"), ("retry-after", "9")],
             250,
@@ -151,70 +150,73 @@ async fn the_server_says_how_long_to_wait() {
         for (name, value) in &headers {
             response = response.insert_header(*name, *value);
         }
-        let server = answering(response).await;
-        let wait = call(&openai(&server))
+        let server = mock_server(response).await;
+        let wait = call_model(&openai(&server))
             .await
             .unwrap_err()
             .wait
             .unwrap()
             .as_millis();
-        assert!((least..=most).contains(&wait), "{headers:?}: {wait}");
+        assert!((min..=max).contains(&wait), "{headers:?}: {wait}");
     }
-    // Longer than anybody should wait: then the person must know.
+    // A wait that is too long is an error that names it.
     let hours = ResponseTemplate::new(429).insert_header("retry-after", "5401");
-    let server = answering(hours).await;
-    let error = call(&anthropic(&server)).await.unwrap_err();
+    let server = mock_server(hours).await;
+    let error = call_model(&anthropic(&server)).await.unwrap_err();
     assert!(
         error.to_string().ends_with("; the server asks to wait 91 min"),
         "{error}"
     );
     let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");
-    let server = answering(never).await;
+    let server = mock_server(never).await;
     assert_eq!(
-        call(&anthropic(&server)).await.unwrap_err().retry,
+        call_model(&anthropic(&server)).await.unwrap_err().retry,
         Some(false)
     );
 }
 
 #[tokio::test]
-async fn broken_answers_are_errors_and_odd_ones_are_understood() {
+async fn broken_responses_are_errors_and_unusual_ones_accepted() {
     let html = ResponseTemplate::new(200).set_body_raw("<html>", "text/html");
-    let server = answering(html).await;
+    let server = mock_server(html).await;
     for config in [anthropic(&server), openai(&server)] {
-        let error = call(&config).await.unwrap_err();
+        let error = call_model(&config).await.unwrap_err();
         assert_eq!(error.fault, Fault::Garbled);
         assert!(error.hint.contains("--base-url"), "{}", error.hint);
     }
-    let server = answering(sse(&ANTHROPIC[..ANTHROPIC.len() - 60])).await;
+    let server = mock_server(sse(&ANTHROPIC[..ANTHROPIC.len() - 60])).await;
     assert_eq!(
-        call(&anthropic(&server)).await.unwrap_err().fault,
+        call_model(&anthropic(&server)).await.unwrap_err().fault,
         Fault::Cut
     );
-    let server = answering(sse("")).await;
-    assert_eq!(call(&openai(&server)).await.unwrap_err().fault, Fault::Cut);
+    let server = mock_server(sse("")).await;
+    assert_eq!(
+        call_model(&openai(&server)).await.unwrap_err().fault,
+        Fault::Cut
+    );
     let whole = json!({"choices": [{"message": {"content": "hi", "tool_calls": [
         {"id": "x", "function": {"name": "glob", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
-    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
-    let reply = call(&openai(&server)).await.unwrap();
+    let server = mock_server(ResponseTemplate::new(200).set_body_json(whole)).await;
+    let reply = call_model(&openai(&server)).await.unwrap();
     assert_eq!(
         (reply.blocks.len(), reply.usage.prompt(), reply.stop),
         (2, 3, StopReason::ToolUse)
     );
     let whole = json!({"type": "message", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn", "usage": {"input_tokens": 3}});
-    let server = answering(ResponseTemplate::new(200).set_body_json(whole)).await;
+    let server = mock_server(ResponseTemplate::new(200).set_body_json(whole)).await;
     assert_eq!(
-        call(&anthropic(&server)).await.unwrap().blocks,
+        call_model(&anthropic(&server)).await.unwrap().blocks,
         [Block::text("hi")]
     );
     let empty = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-    let server = answering(sse(empty)).await;
-    assert_eq!(call(&openai(&server)).await.unwrap().blocks, []);
+    let server = mock_server(sse(empty)).await;
+    assert_eq!(call_model(&openai(&server)).await.unwrap().blocks, []);
 }
 
 #[tokio::test]
-async fn nothing_listening_says_where_it_was_looked_for() {
-    // A port that was free a moment ago: the listener is gone.
+async fn unreachable_server_error_names_the_address() {
+    // A free port: the listener is closed again.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -222,7 +224,7 @@ async fn nothing_listening_says_where_it_was_looked_for() {
         base_url: address.clone(),
         ..OpenAiConfig::default()
     });
-    let error = call(&config).await.unwrap_err();
+    let error = call_model(&config).await.unwrap_err();
     assert_eq!(error.fault, Fault::Unreachable);
     assert!(
         error.to_string().contains(&address) && error.hint.contains("--base-url"),
@@ -232,14 +234,16 @@ async fn nothing_listening_says_where_it_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_out() {
-    let late = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
-    let server = answering(late).await;
+async fn silent_server_times_out_after_the_configured_time() {
+    let delayed = sse(ANTHROPIC).set_delay(Duration::from_secs(60));
+    let server = mock_server(delayed).await;
     let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
         panic!()
     };
     config.silence = Duration::from_secs(1);
-    let error = call(&ProviderConfig::Anthropic(config)).await.unwrap_err();
+    let error = call_model(&ProviderConfig::Anthropic(config))
+        .await
+        .unwrap_err();
     assert_eq!(
         (error.fault, error.to_string().as_str()),
         (Fault::Timeout, "the server sent nothing for 1 s")
@@ -247,14 +251,14 @@ async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
+async fn connection_closed_early_is_not_an_unreachable_server() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             stream.readable().await.unwrap();
-            // With bytes unread, closing is a reset.
+            // Closing with unread bytes sends a reset.
             drop(stream);
         }
     });
@@ -262,7 +266,7 @@ async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
         base_url,
         ..OpenAiConfig::default()
     });
-    let error = call(&config).await.unwrap_err();
+    let error = call_model(&config).await.unwrap_err();
     assert_eq!(
         (error.fault, error.to_string().as_str()),
         (Fault::Cut, "the connection was closed before a response")
@@ -270,7 +274,7 @@ async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
 }
 
 #[tokio::test]
-async fn models_are_listed_in_every_spelling() {
+async fn model_lists_of_every_format_are_read() {
     for (body, names) in [
         (json!({"data": [{"id": "a"}, {"id": "b"}]}), vec!["a", "b"]),
         (
@@ -292,7 +296,7 @@ async fn models_are_listed_in_every_spelling() {
 }
 
 #[tokio::test]
-async fn the_list_of_models_tells_their_windows_and_nothing_else_is_asked() {
+async fn model_list_gives_context_windows_without_more_requests() {
     for (entry, window) in [
         (json!({"id": "m", "context_length": 65_536}), Some(65_536)),
         (json!({"id": "m", "max_model_len": 40_960}), Some(40_960)),
@@ -316,12 +320,12 @@ async fn the_list_of_models_tells_their_windows_and_nothing_else_is_asked() {
         for config in [anthropic(&server), openai(&server)] {
             let model = connect(&config).unwrap();
             assert_eq!(model.listed_window("m"), None);
-            let asked = server.received_requests().await.unwrap().len();
+            let before = server.received_requests().await.unwrap().len();
             model.list().await.unwrap();
-            let told = model.listed_window("m").map(|w| (w.tokens, w.is_assumed));
-            assert_eq!(told, window.map(|tokens| (tokens, false)), "{entry}");
-            let now = server.received_requests().await.unwrap().len();
-            assert_eq!(now, asked + 1);
+            let listed = model.listed_window("m").map(|w| (w.tokens, w.is_assumed));
+            assert_eq!(listed, window.map(|tokens| (tokens, false)), "{entry}");
+            let after = server.received_requests().await.unwrap().len();
+            assert_eq!(after, before + 1);
         }
     }
 }

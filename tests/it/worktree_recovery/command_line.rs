@@ -1,4 +1,4 @@
-//! The verbs on worktrees, as a process of their own.
+//! The `crewdeck worktree` commands as real processes.
 
 use crate::common::project::Project;
 use crate::common::repository::{NOW, commit, git};
@@ -7,7 +7,7 @@ use crewdeck::store::{NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// A project with a commit, and a worktree of task 1 with one more.
+/// Returns a project with one commit and a worktree of task 1 with another one.
 fn project() -> Project {
     let project = Project::new();
     let root = project.path();
@@ -28,7 +28,7 @@ fn project() -> Project {
 }
 
 #[test]
-fn list_diff_merge_remove() {
+fn worktree_list_diff_merge_and_remove_work() {
     let project = project();
     let rows = project.json(&["worktree", "list"]);
     let row = &rows[0];
@@ -58,7 +58,7 @@ fn list_diff_merge_remove() {
         text.starts_with("task-1  #1  wt/task-1  active  @alice  clean  1 not merged  "),
         "{text}"
     );
-    // From within the worktree it is the same project.
+    // From inside the worktree the project is the same.
     let mut inside = project.command(&["worktree", "list"]);
     inside.current_dir(project.file(".worktrees/task-1"));
     assert_eq!(
@@ -71,10 +71,10 @@ fn list_diff_merge_remove() {
         diff.contains("1 file changed") && diff.contains("-one\n+two"),
         "{diff}"
     );
-    let why = project.refused(&["worktree", "remove", "1"]);
+    let error = project.refused(&["worktree", "remove", "1"]);
     assert!(
-        why.contains("1 unmerged commit") && why.contains("--force"),
-        "{why}"
+        error.contains("1 unmerged commit") && error.contains("--force"),
+        "{error}"
     );
     let merged = project.run(&["worktree", "merge", "1"]);
     assert_eq!(
@@ -84,8 +84,8 @@ fn list_diff_merge_remove() {
         merged.err()
     );
     project.run(&["task", "claim", "1", "--as", "alice"]);
-    let why = project.refused(&["worktree", "remove", "1"]);
-    assert!(why.contains("alice works on task #1"), "{why}");
+    let error = project.refused(&["worktree", "remove", "1"]);
+    assert!(error.contains("alice works on task #1"), "{error}");
     project.run(&["task", "done", "1", "--as", "alice"]);
     let removed = project.json(&["worktree", "remove", "task-1"]);
     assert_eq!(removed, json!({"removed": "task-1", "branch_stays": null}));
@@ -93,23 +93,23 @@ fn list_diff_merge_remove() {
 }
 
 #[test]
-fn a_conflict_names_the_files_and_force_keeps_the_commits() {
+fn conflict_names_files_and_forced_removal_keeps_commits() {
     let project = project();
     commit(project.path(), "a.txt", "three\n");
-    let why = project.refused(&["worktree", "merge", "task-1"]);
+    let error = project.refused(&["worktree", "merge", "task-1"]);
     assert!(
-        why.contains("conflicts with main in a.txt; nothing was changed"),
-        "{why}"
+        error.contains("conflicts with main in a.txt; nothing was changed"),
+        "{error}"
     );
-    let gone = project.run(&["worktree", "remove", "1", "--force"]).out();
+    let output = project.run(&["worktree", "remove", "1", "--force"]).out();
     assert!(
-        gone.contains("its commits are still on branch wt/task-1"),
-        "{gone}"
+        output.contains("its commits are still on branch wt/task-1"),
+        "{output}"
     );
 }
 
 #[test]
-fn outside_git_it_says_so() {
+fn worktree_commands_fail_clearly_outside_git() {
     let project = Project::new();
     let all = [
         &["list"][..],
@@ -118,15 +118,15 @@ fn outside_git_it_says_so() {
         &["remove", "a"],
     ];
     for args in all {
-        let why = project.refused(&[&["worktree"], args].concat());
-        assert!(why.contains("is not a git repository"), "{why}");
+        let error = project.refused(&[&["worktree"], args].concat());
+        assert!(error.contains("is not a git repository"), "{error}");
     }
     let project = self::project();
     for bad in ["..", "a.lock", "nothing", "7"] {
-        let why = project.refused(&["worktree", "merge", bad]);
+        let error = project.refused(&["worktree", "merge", bad]);
         assert!(
-            why.contains("not a valid worktree name") || why.contains("existing: task-1"),
-            "{why}"
+            error.contains("not a valid worktree name") || error.contains("existing: task-1"),
+            "{error}"
         );
     }
 }

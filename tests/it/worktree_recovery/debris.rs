@@ -1,7 +1,7 @@
-//! What a git leaves that is killed together with the process that started it, and that each kind of it is repaired.
+//! Leftovers of a git process that is killed together with its parent, and their repair.
 //!
-//! A git is held at a step by a filter or a hook of the repository, killed there with its parent, and what it left is
-//! looked at with git before and after the repair.
+//! A filter or a hook of the repository pauses git at a step. There it is killed with its parent, and the leftovers are
+//! checked with git before and after the repair.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -14,30 +14,29 @@ use crewdeck::domain::worktree::{Leftovers, Merge, Removal};
 use crewdeck::store::{Debris, NewWorktree, Worktrees};
 use pretty_assertions::assert_eq;
 
-use super::process_of;
+use super::start_process_as;
 use crate::common::process_tree::kill_tree;
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
 
-/// What a process does that is killed.
+/// What the killed process does.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// Makes the worktree of task 2, which needs the branch of task 1.
+    /// Creates the worktree of task 2, which needs the branch of task 1.
     Create,
     /// Merges the worktree of task 1.
     Merge,
-    /// Everything that becomes of a worktree.
-    Life,
+    /// Creates, commits to, merges and removes a worktree.
+    Lifecycle,
 }
 
 impl Step {
-    /// The step with that name.
+    /// Returns the step with the name `name`.
     pub fn named(name: &str) -> Option<Step> {
-        [Step::Create, Step::Merge, Step::Life]
+        [Step::Create, Step::Merge, Step::Lifecycle]
             .into_iter()
             .find(|step| format!("{step:?}") == name)
     }
 
-    /// Does it.
     pub fn run(self, trees: &Worktrees) {
         let new = |task, needs: &[&str]| NewWorktree {
             task: TaskId(task),
@@ -47,7 +46,7 @@ impl Step {
         match self {
             Step::Create => drop(trees.create(&new(2, &["wt/task-1"]), NOW).unwrap()),
             Step::Merge => drop(trees.merge(&name("task-1"), NOW).unwrap()),
-            Step::Life => {
+            Step::Lifecycle => {
                 let made = trees.create(&new(2, &["wt/task-1"]), NOW).unwrap();
                 let own = made.worktree.name;
                 fs::write(Path::new(&made.worktree.path).join("new.txt"), "new\n").unwrap();
@@ -60,16 +59,15 @@ impl Step {
     }
 }
 
-/// A repository in which a git can be held.
-pub struct Held {
-    /// The repository.
+/// A repository in which git can be paused.
+pub struct PausedRepository {
     pub r: Repository,
     started: PathBuf,
 }
 
-impl Held {
-    /// With `files` in the base, and task 1 that has changed and added some.
-    pub fn new() -> Held {
+impl PausedRepository {
+    /// Creates files on the main branch, and a worktree of task 1 that has changed and added some.
+    pub fn new() -> PausedRepository {
         let r = Repository::new();
         for file in ["b.txt", "d.txt"] {
             r.commit(file, &format!("{file} as it was\n"));
@@ -81,49 +79,54 @@ impl Held {
             commit(&r.tree("task-1"), file, &format!("{file} of task 1\n"));
         }
         let started = r.root().join(".git/started");
-        Held { r, started }
+        PausedRepository { r, started }
     }
 
-    fn hold(&self) -> String {
-        // Ends with the test, whatever becomes of it.
+    fn pause_command(&self) -> String {
+        // Ends after 10 minutes if the test does not kill it.
         format!("touch '{}'; exec sleep 600", self.started.display())
     }
 
-    /// Git is held when it writes that file anywhere.
-    pub fn hold_at_file(&self, file: &str) {
+    /// Makes git pause when it writes a file that matches `file`.
+    pub fn pause_at_file(&self, file: &str) {
         let attributes = self.r.root().join(".git/info/attributes");
         fs::create_dir_all(attributes.parent().unwrap()).unwrap();
         fs::write(attributes, format!("{file} filter=held\n")).unwrap();
-        self.r.git(&["config", "filter.held.smudge", &self.hold()]);
+        self.r
+            .git(&["config", "filter.held.smudge", &self.pause_command()]);
         self.r.git(&["config", "filter.held.clean", "cat"]);
     }
 
-    pub fn hold_at_hook(&self, hook: &str) {
+    pub fn pause_at_hook(&self, hook: &str) {
         let path = self.r.root().join(".git/hooks").join(hook);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let only = match hook {
-            // The branch is locked and not moved yet.
+            // The branch is locked but not moved yet.
             "reference-transaction" => "[ \"$1\" = prepared ] || exit 0",
             _ => "true",
         };
-        fs::write(&path, format!("#!/bin/sh\n{only}\n{}\n", self.hold())).unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\n{only}\n{}\n", self.pause_command()),
+        )
+        .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs the step until git is held, and kills it there with all that it has started. What it left is old then.
-    pub fn kill_in(&self, step: Step) {
-        self.until_held(process_of(&self.r, &format!("{step:?}")));
+    /// Runs the step until git is paused, kills the process tree there, and makes the locks that are left old.
+    pub fn kill_while_paused(&self, step: Step) {
+        self.kill_at_pause(start_process_as(&self.r, &format!("{step:?}")));
         fs::remove_file(&self.started).unwrap();
         fs::remove_dir_all(self.r.root().join(".git/hooks")).unwrap_or_default();
         let attributes = self.r.root().join(".git/info/attributes");
         fs::remove_file(attributes).unwrap_or_default();
-        age(&self.r.root().join(".git"));
+        make_locks_old(&self.r.root().join(".git"));
     }
 
-    fn until_held(&self, process: Child) {
+    fn kill_at_pause(&self, process: Child) {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.started.exists() {
-            assert!(Instant::now() < until, "git never came to the step");
+            assert!(Instant::now() < until, "git did not reach the step");
             std::thread::yield_now();
         }
         kill_tree(process);
@@ -135,14 +138,14 @@ impl Held {
 }
 
 /// Makes all lock files below a folder an hour old.
-fn age(folder: &Path) {
-    date_locks(folder, SystemTime::now() - Duration::from_secs(3600));
+fn make_locks_old(folder: &Path) {
+    set_lock_times(folder, SystemTime::now() - Duration::from_secs(3600));
 }
 
-fn date_locks(folder: &Path, then: SystemTime) {
+fn set_lock_times(folder: &Path, then: SystemTime) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         if entry.file_type().unwrap().is_dir() {
-            date_locks(&entry.path(), then);
+            set_lock_times(&entry.path(), then);
         } else if entry.path().extension().is_some_and(|e| e == "lock") {
             let file = File::options().write(true).open(entry.path());
             file.unwrap().set_modified(then).unwrap();
@@ -150,12 +153,12 @@ fn date_locks(folder: &Path, then: SystemTime) {
     }
 }
 
-fn locks(folder: &Path) -> Vec<PathBuf> {
+fn lock_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            found.extend(locks(&path));
+            found.extend(lock_files(&path));
         } else if path.extension().is_some_and(|e| e == "lock") {
             found.push(path);
         }
@@ -167,10 +170,10 @@ pub fn status(dir: &Path) -> String {
     git(dir, &["status", "--porcelain", "--untracked-files=all"])
 }
 
-/// Nothing is left, as git and the folders show it.
-pub fn assert_nothing_is_left(r: &Repository) {
+/// Asserts that git and the folders show no leftovers.
+pub fn assert_clean(r: &Repository) {
     assert_eq!(r.worktrees().debris().unwrap(), []);
-    assert_eq!(locks(&r.root().join(".git")), Vec::<PathBuf>::new());
+    assert_eq!(lock_files(&r.root().join(".git")), Vec::<PathBuf>::new());
     assert!(!r.root().join(".git/MERGE_HEAD").exists());
     r.git(&["fsck", "--no-dangling"]);
     let mut entered: Vec<String> = r
@@ -202,22 +205,22 @@ pub fn assert_nothing_is_left(r: &Repository) {
 }
 
 #[test]
-fn a_clean_repository_is_left_as_it_is() {
-    let held = Held::new();
-    let before = held.r.picture();
-    assert_eq!(held.r.worktrees().debris().unwrap(), []);
+fn repair_does_not_change_a_clean_repository() {
+    let paused = PausedRepository::new();
+    let before = paused.r.picture();
+    assert_eq!(paused.r.worktrees().debris().unwrap(), []);
     assert_eq!(
-        held.r.worktrees().repair(NOW).unwrap(),
+        paused.r.worktrees().repair(NOW).unwrap(),
         Vec::<String>::new()
     );
-    assert_eq!(held.r.picture(), before);
-    assert_nothing_is_left(&held.r);
+    assert_eq!(paused.r.picture(), before);
+    assert_clean(&paused.r);
 }
 
 #[test]
-fn locks_that_no_process_holds_are_named_and_removed() {
-    let held = Held::new();
-    let own = held.r.root().join(".git");
+fn stale_locks_are_reported_and_removed() {
+    let paused = PausedRepository::new();
+    let own = paused.r.root().join(".git");
     let all = [
         "index.lock",
         "packed-refs.lock",
@@ -228,106 +231,109 @@ fn locks_that_no_process_holds_are_named_and_removed() {
     for file in all {
         fs::write(own.join(file), "").unwrap();
     }
-    // A lock that is young may be anyone's; these stay young however slow the test is.
-    date_locks(&own, SystemTime::now() + Duration::from_secs(3600));
-    assert_eq!(held.r.worktrees().debris().unwrap(), []);
-    age(&own);
-    let named: Vec<Debris> = all
+    // A young lock may belong to a running process. A time in the future keeps these young in a slow test.
+    set_lock_times(&own, SystemTime::now() + Duration::from_secs(3600));
+    assert_eq!(paused.r.worktrees().debris().unwrap(), []);
+    make_locks_old(&own);
+    let expected: Vec<Debris> = all
         .iter()
         .map(|file| Debris::Lock(Path::new(".git").join(file)))
         .collect();
-    // A program that another test starts has all files of this process open for a moment.
+    // A program that another test starts has all files of this process open for a moment, so this retries.
     let until = Instant::now() + Duration::from_secs(60);
-    let mut found = held.r.worktrees().debris().unwrap();
-    while found != named && Instant::now() < until {
-        found = held.r.worktrees().debris().unwrap();
+    let mut found = paused.r.worktrees().debris().unwrap();
+    while found != expected && Instant::now() < until {
+        found = paused.r.worktrees().debris().unwrap();
     }
-    assert_eq!(found, named);
-    assert_eq!(held.r.worktrees().repair(NOW).unwrap().len(), all.len());
-    assert_nothing_is_left(&held.r);
+    assert_eq!(found, expected);
+    assert_eq!(paused.r.worktrees().repair(NOW).unwrap().len(), all.len());
+    assert_clean(&paused.r);
 }
 
-/// A commit of the user in another terminal: its lock is old and no process has it open, while the editor is.
+/// The user commits in another terminal: while the editor is open, the lock is old and no process has it open.
 #[test]
-fn the_lock_of_a_git_that_runs_stays() {
-    let held = Held::new();
-    let go = held.r.root().join(".git/go");
-    let (started, wait) = (held.started.display(), go.display());
+fn lock_of_a_running_git_is_kept() {
+    let paused = PausedRepository::new();
+    let go = paused.r.root().join(".git/go");
+    let (started, wait) = (paused.started.display(), go.display());
     let editor =
         format!("touch '{started}'; until [ -e '{wait}' ]; do sleep 0.01; done; echo Mine >");
-    fs::write(held.r.root().join("d.txt"), "of the user\n").unwrap();
+    fs::write(paused.r.root().join("d.txt"), "of the user\n").unwrap();
     let mut user = Command::new("git")
         .args(["commit", "--quiet", "--all"])
-        .current_dir(held.r.root())
+        .current_dir(paused.r.root())
         .env("GIT_EDITOR", editor)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    while !held.started.exists() {
-        assert!(Instant::now() < until, "the editor never came");
+    while !paused.started.exists() {
+        assert!(Instant::now() < until, "the editor did not start");
         std::thread::yield_now();
     }
-    age(&held.r.root().join(".git"));
-    let was_locked = held.exists("index.lock");
-    let (found, said) = (held.r.worktrees().debris(), held.r.worktrees().repair(NOW));
-    let is_locked = held.exists("index.lock");
+    make_locks_old(&paused.r.root().join(".git"));
+    let was_locked = paused.exists("index.lock");
+    let (found, repairs) = (
+        paused.r.worktrees().debris(),
+        paused.r.worktrees().repair(NOW),
+    );
+    let is_locked = paused.exists("index.lock");
     fs::write(&go, "").unwrap();
     assert!(user.wait().unwrap().success());
     assert!(was_locked && is_locked);
     assert_eq!(found.unwrap(), []);
-    assert!(said.unwrap()[0].contains("index.lock was kept"));
-    assert_eq!(held.r.git(&["log", "-1", "--format=%s"]), "Mine");
+    assert!(repairs.unwrap()[0].contains("index.lock was kept"));
+    assert_eq!(paused.r.git(&["log", "-1", "--format=%s"]), "Mine");
 }
 
 #[test]
-fn a_merge_cut_while_it_writes_files_is_undone() {
+fn merge_killed_while_writing_files_is_undone() {
     for file in ["a.txt", "b.txt", "new/c.txt"] {
-        let held = Held::new();
-        let r = &held.r;
-        held.hold_at_file(file);
-        held.kill_in(Step::Merge);
-        assert!(held.exists("index.lock"), "{file}");
-        // What the user does before the next start stays.
+        let paused = PausedRepository::new();
+        let r = &paused.r;
+        paused.pause_at_file(file);
+        paused.kill_while_paused(Step::Merge);
+        assert!(paused.exists("index.lock"), "{file}");
+        // Changes of the user before the repair are kept.
         fs::write(r.root().join("d.txt"), "of the user\n").unwrap();
         fs::write(r.root().join("notes.txt"), "of the user\n").unwrap();
         let found = r.worktrees().debris().unwrap();
         assert!(found.contains(&Debris::Merge(name("task-1"))), "{found:?}");
-        let said = r.worktrees().repair(NOW).unwrap();
+        let repairs = r.worktrees().repair(NOW).unwrap();
         assert!(
-            said.iter().any(|line| line.contains("wt/task-1")),
-            "{said:?}"
+            repairs.iter().any(|line| line.contains("wt/task-1")),
+            "{repairs:?}"
         );
         assert_eq!(
             status(r.root()),
             " M d.txt\n?? notes.txt",
-            "{file}: {said:?}"
+            "{file}: {repairs:?}"
         );
         r.git(&["checkout", "--quiet", "d.txt"]);
-        assert_nothing_is_left(r);
+        assert_clean(r);
         let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
         assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     }
 }
 
 #[test]
-fn work_of_the_user_in_a_file_of_a_cut_merge_stays() {
-    let held = Held::new();
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
-    fs::write(held.r.root().join("a.txt"), "of the user\n").unwrap();
-    let said = held.r.worktrees().repair(NOW).unwrap();
+fn user_changes_in_a_file_of_a_killed_merge_are_kept() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
+    fs::write(paused.r.root().join("a.txt"), "of the user\n").unwrap();
+    let repairs = paused.r.worktrees().repair(NOW).unwrap();
     assert!(
-        said.iter().any(|line| line.contains("kept: a.txt")),
-        "{said:?}"
+        repairs.iter().any(|line| line.contains("kept: a.txt")),
+        "{repairs:?}"
     );
-    assert_eq!(status(held.r.root()), " M a.txt");
-    let text = fs::read_to_string(held.r.root().join("a.txt")).unwrap();
+    assert_eq!(status(paused.r.root()), " M a.txt");
+    let text = fs::read_to_string(paused.r.root().join("a.txt")).unwrap();
     assert_eq!(text, "of the user\n");
 }
 
 #[test]
-fn a_merge_cut_at_its_commit_is_undone_or_noted() {
+fn merge_killed_at_its_commit_is_undone_or_recorded() {
     let hooks = [
         "pre-merge-commit",
         "commit-msg",
@@ -335,10 +341,10 @@ fn a_merge_cut_at_its_commit_is_undone_or_noted() {
         "post-merge",
     ];
     for hook in hooks {
-        let held = Held::new();
-        let r = &held.r;
-        held.hold_at_hook(hook);
-        held.kill_in(Step::Merge);
+        let paused = PausedRepository::new();
+        let r = &paused.r;
+        paused.pause_at_hook(hook);
+        paused.kill_while_paused(Step::Merge);
         let found = r.worktrees().debris().unwrap();
         assert!(
             found.contains(&Debris::Merge(name("task-1"))),
@@ -351,63 +357,63 @@ fn a_merge_cut_at_its_commit_is_undone_or_noted() {
         assert_eq!(is_merged.status.success(), hook == "post-merge");
         r.worktrees().repair(NOW).unwrap();
         assert_eq!(status(r.root()), "", "{hook}");
-        assert_nothing_is_left(r);
+        assert_clean(r);
         let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
         let is_known = matches!(merged, Merge::AlreadyMerged { .. });
         assert_eq!(is_known, hook == "post-merge", "{hook}: {merged:?}");
     }
 }
 
-/// Without a start in between: the merge that comes next repairs it.
+/// The next merge repairs it, without a restart of crewdeck.
 #[test]
-fn the_next_merge_repairs_a_cut_one() {
-    let held = Held::new();
-    held.hold_at_file("b.txt");
-    held.kill_in(Step::Merge);
-    let merged = held.r.worktrees().merge(&name("task-1"), NOW).unwrap();
+fn next_merge_repairs_a_killed_one() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
+    let merged = paused.r.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
-    assert_eq!(status(held.r.root()), "");
-    assert_nothing_is_left(&held.r);
+    assert_eq!(status(paused.r.root()), "");
+    assert_clean(&paused.r);
 }
 
 #[test]
-fn a_half_made_worktree_is_removed() {
-    let held = Held::new();
-    held.hold_at_file("d.txt");
-    held.kill_in(Step::Create);
-    assert!(held.exists("worktrees/task-2/locked"));
-    let found = held.r.worktrees().debris().unwrap();
+fn partially_created_worktree_is_removed() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("d.txt");
+    paused.kill_while_paused(Step::Create);
+    assert!(paused.exists("worktrees/task-2/locked"));
+    let found = paused.r.worktrees().debris().unwrap();
     assert!(
         found.contains(&Debris::HalfMade(name("task-2"))),
         "{found:?}"
     );
-    held.r.worktrees().repair(NOW).unwrap();
-    assert!(!held.r.tree("task-2").exists());
-    assert_nothing_is_left(&held.r);
-    assert_eq!(held.r.create(2, &[]), "task-2");
+    paused.r.worktrees().repair(NOW).unwrap();
+    assert!(!paused.r.tree("task-2").exists());
+    assert_clean(&paused.r);
+    assert_eq!(paused.r.create(2, &[]), "task-2");
 }
 
 #[test]
-fn a_half_made_worktree_that_holds_work_is_finished() {
-    let held = Held::new();
-    held.hold_at_file("d.txt");
-    held.kill_in(Step::Create);
-    let dir = held.r.tree("task-2");
+fn partially_created_worktree_with_user_files_is_completed() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("d.txt");
+    paused.kill_while_paused(Step::Create);
+    let dir = paused.r.tree("task-2");
     fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
-    let said = held.r.worktrees().repair(NOW).unwrap();
+    let repairs = paused.r.worktrees().repair(NOW).unwrap();
     assert!(
-        said.iter().any(|line| line.contains("notes.txt")),
-        "{said:?}"
+        repairs.iter().any(|line| line.contains("notes.txt")),
+        "{repairs:?}"
     );
     assert_eq!(status(&dir), "?? notes.txt");
-    assert!(!held.exists("worktrees/task-2/locked"));
+    assert!(!paused.exists("worktrees/task-2/locked"));
     fs::remove_file(dir.join("notes.txt")).unwrap();
-    assert_nothing_is_left(&held.r);
+    assert_clean(&paused.r);
 }
 
-/// Each state in which `git worktree add` can be killed before it writes files.
+/// Covers each state in which `git worktree add` can be killed before it writes files.
 #[test]
-fn a_worktree_that_was_only_begun_is_removed_at_each_step() {
+fn worktree_killed_before_checkout_is_removed() {
     let steps = [
         "folder",
         "locked",
@@ -446,17 +452,17 @@ fn a_worktree_that_was_only_begun_is_removed_at_each_step() {
         let found = r.worktrees().debris().unwrap();
         assert_eq!(found, [Debris::HalfMade(name("task-2"))], "{count}");
         r.worktrees().repair(NOW).unwrap();
-        assert_nothing_is_left(&r);
+        assert_clean(&r);
     }
 }
 
 #[test]
-fn a_worktree_cut_while_it_gets_its_blockers_work_is_taken_up() {
-    let held = Held::new();
-    let r = &held.r;
+fn worktree_killed_while_merging_blockers_is_completed() {
+    let paused = PausedRepository::new();
+    let r = &paused.r;
     r.commit("e.txt", "no fast-forward\n");
-    held.hold_at_file("new/c.txt");
-    held.kill_in(Step::Create);
+    paused.pause_at_file("new/c.txt");
+    paused.kill_while_paused(Step::Create);
     assert_eq!(status(&r.tree("task-2")).is_empty(), false);
     let found = r.worktrees().debris().unwrap();
     assert!(
@@ -464,21 +470,21 @@ fn a_worktree_cut_while_it_gets_its_blockers_work_is_taken_up() {
         "{found:?}"
     );
     r.worktrees().repair(NOW).unwrap();
-    assert_nothing_is_left(r);
+    assert_clean(r);
     let needs = ["wt/task-1".to_string()];
     let brought = r.worktrees().bring(&name("task-2"), &needs, NOW).unwrap();
     assert_eq!(brought.merged, needs);
 }
 
-/// A process is killed before and after each git command of a worktree's life that changes something.
+/// Kills a process before and after each git command that changes something in the lifecycle of a worktree.
 #[test]
-fn a_kill_before_or_after_any_change_by_git_leaves_nothing() {
+fn kill_before_or_after_any_git_change_is_repaired() {
     let found = Command::new("sh").args(["-c", "command -v git"]).output();
     let real = String::from_utf8(found.unwrap().stdout).unwrap();
     let path = std::env::var("PATH").unwrap();
     for at in 1.. {
-        let held = Held::new();
-        let r = &held.r;
+        let paused = PausedRepository::new();
+        let r = &paused.r;
         let (bin, count) = (r.root().join(".git/bin"), r.root().join(".git/count"));
         fs::create_dir(&bin).unwrap();
         let script = format!(
@@ -503,23 +509,23 @@ exec {real} "$@"
         let ended = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "worktree_recovery::role", "--nocapture"])
             .env(super::ROOT, r.root())
-            .env(super::NUMBER, format!("{:?}", Step::Life))
+            .env(super::NUMBER, format!("{:?}", Step::Lifecycle))
             .env("PATH", format!("{}:{path}", bin.display()))
             .stdout(Stdio::null())
             .status()
             .unwrap();
         fs::remove_dir_all(bin).unwrap();
-        age(&r.root().join(".git"));
+        make_locks_old(&r.root().join(".git"));
         r.worktrees().repair(NOW).unwrap();
         assert_eq!(status(r.root()), "", "{at}");
         if r.tree("task-2").join("new.txt").exists() {
-            // It was written and not committed yet.
+            // The file was written but not committed yet.
             let own = name("task-2");
             r.worktrees().commit_leftovers(&own, "Work").unwrap();
         }
-        assert_nothing_is_left(r);
+        assert_clean(r);
         if ended.success() {
-            assert!(at > 12, "only {at} places to kill");
+            assert!(at > 12, "only {at} points to kill at");
             return;
         }
     }

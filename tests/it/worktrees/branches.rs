@@ -1,4 +1,4 @@
-//! Where branches stand: what a look tells, whoever has merged, and taken back.
+//! States of branches: which changes a read reports, after merges by crewdeck or git and after resets.
 
 use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use crewdeck::store::{Look, Seen};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-/// What a look tells, by the names of the worktrees.
-fn told(r: &Repository, seen: &mut Seen, how: Look) -> Vec<(String, BranchState)> {
+/// Returns the changed states that a read reports, with the worktree names.
+fn changed_states(r: &Repository, seen: &mut Seen, how: Look) -> Vec<(String, BranchState)> {
     let changed = r.worktrees().branches(seen, how, &[]).unwrap();
     let row = |b: Branch| (b.worktree.to_string(), b.state);
     changed.into_iter().map(row).collect()
@@ -34,64 +34,76 @@ fn merged(commit: &str) -> BranchState {
 }
 
 #[test]
-fn a_branch_is_told_whenever_it_stands_otherwise() {
+fn every_state_change_of_a_branch_is_reported() {
     let r = Repository::new();
     let mut seen = Seen::default();
-    let mut look = |how| told(&r, &mut seen, how);
+    let mut read = |how| changed_states(&r, &mut seen, how);
     let row = |state| vec![("task-1".to_string(), state)];
-    assert_eq!(look(Look::IfChanged), []);
+    assert_eq!(read(Look::IfChanged), []);
     r.create(1, &[]);
-    assert_eq!(look(Look::IfChanged), row(BranchState::Empty));
-    assert_eq!(look(Look::Anew), []);
+    assert_eq!(read(Look::IfChanged), row(BranchState::Empty));
+    assert_eq!(read(Look::Anew), []);
     commit(&r.tree("task-1"), "a.txt", "two\nthree\n");
-    // A commit on it alone is no change that is watched for.
-    assert_eq!(look(Look::Anew), row(unmerged(1, 2, 1)));
+    // A commit on the branch alone does not count as a change for `IfChanged`.
+    assert_eq!(read(Look::Anew), row(unmerged(1, 2, 1)));
     let start = r.git(&["rev-parse", "HEAD"]);
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     let merge = r.git(&["rev-parse", "HEAD"]);
-    assert_eq!(look(Look::IfChanged), row(merged(&merge)));
+    assert_eq!(read(Look::IfChanged), row(merged(&merge)));
     r.git(&["reset", "--quiet", "--keep", &start]);
-    assert_eq!(look(Look::IfChanged), row(unmerged(1, 2, 1)));
+    assert_eq!(read(Look::IfChanged), row(unmerged(1, 2, 1)));
     r.git(&["merge", "--quiet", "--ff-only", "wt/task-1"]);
-    assert_eq!(look(Look::IfChanged), row(merged("")));
+    assert_eq!(read(Look::IfChanged), row(merged("")));
     r.worktrees()
         .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
         .unwrap();
-    assert_eq!(look(Look::IfChanged), row(BranchState::Gone));
-    assert_eq!(look(Look::Anew), []);
+    assert_eq!(read(Look::IfChanged), row(BranchState::Gone));
+    assert_eq!(read(Look::Anew), []);
 }
 
 #[test]
-fn what_was_squashed_or_picked_is_merged_and_what_was_taken_back_is_not() {
+fn squashed_or_picked_work_is_merged_until_reset() {
     let r = Repository::new();
     let mut seen = Seen::default();
     r.create(1, &[]);
     commit(&r.tree("task-1"), "b.txt", "b\n");
     commit(&r.tree("task-1"), "c.txt", "c\n");
     let row = |state| vec![("task-1".to_string(), state)];
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(2, 2, 0)));
+    assert_eq!(
+        changed_states(&r, &mut seen, Look::Anew),
+        row(unmerged(2, 2, 0))
+    );
     r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(merged("")));
-    // To say so changes nothing, nor does what the base did later to the same lines.
+    assert_eq!(changed_states(&r, &mut seen, Look::Anew), row(merged("")));
+    // Neither an explicit merge nor later changes of the base to the same lines change the state.
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     r.commit("b.txt", "other\n");
-    assert_eq!(told(&r, &mut seen, Look::Anew), []);
-    assert_eq!(told(&r, &mut Seen::default(), Look::Anew), row(merged("")));
+    assert_eq!(changed_states(&r, &mut seen, Look::Anew), []);
+    assert_eq!(
+        changed_states(&r, &mut Seen::default(), Look::Anew),
+        row(merged(""))
+    );
     r.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(2, 2, 0)));
+    assert_eq!(
+        changed_states(&r, &mut seen, Look::Anew),
+        row(unmerged(2, 2, 0))
+    );
     r.commit("d.txt", "d\n");
     r.git(&["cherry-pick", "wt/task-1~1"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), []);
+    assert_eq!(changed_states(&r, &mut seen, Look::Anew), []);
     r.git(&["cherry-pick", "wt/task-1"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(merged("")));
-    // What comes to it afterwards is not there.
+    assert_eq!(changed_states(&r, &mut seen, Look::Anew), row(merged("")));
+    // Later commits on the branch are not merged.
     commit(&r.tree("task-1"), "e.txt", "e\n");
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(3, 3, 0)));
+    assert_eq!(
+        changed_states(&r, &mut seen, Look::Anew),
+        row(unmerged(3, 3, 0))
+    );
 }
 
 #[test]
-fn more_branches_than_one_look_takes_in_are_told_by_the_next() {
+fn branches_over_the_limit_are_counted_by_the_next_read() {
     const TREES: u64 = 66;
     let r = Repository::new();
     let base = r.git(&["rev-parse", "HEAD"]);
@@ -112,24 +124,24 @@ fn more_branches_than_one_look_takes_in_are_told_by_the_next() {
     let registry = json!({ "worktrees": trees }).to_string();
     std::fs::write(folder.join("index.json"), registry).unwrap();
     let mut seen = Seen::default();
-    let counted = |told: &[(String, BranchState)]| {
+    let count_sized = |states: &[(String, BranchState)]| {
         let is_it = |(_, state): &&(String, BranchState)| *state == unmerged(1, 1, 0);
-        told.iter().filter(is_it).count()
+        states.iter().filter(is_it).count()
     };
-    let first = told(&r, &mut seen, Look::Anew);
+    let first = changed_states(&r, &mut seen, Look::Anew);
     assert_eq!(
-        (first.len(), counted(&first), seen.is_partial()),
+        (first.len(), count_sized(&first), seen.is_partial()),
         (66, 64, true)
     );
-    let second = told(&r, &mut seen, Look::IfChanged);
+    let second = changed_states(&r, &mut seen, Look::IfChanged);
     assert_eq!(
-        (second.len(), counted(&second), seen.is_partial()),
+        (second.len(), count_sized(&second), seen.is_partial()),
         (2, 2, false)
     );
 }
 
 #[test]
-fn a_dependent_holds_what_it_waited_for() {
+fn dependent_branch_includes_its_blockers_changes() {
     let r = Repository::new();
     let mut seen = Seen::default();
     r.create(1, &[]);
@@ -138,19 +150,19 @@ fn a_dependent_holds_what_it_waited_for() {
     commit(&r.tree("task-2"), "c.txt", "c\n");
     let both = |one, two| vec![("task-1".to_string(), one), ("task-2".to_string(), two)];
     assert_eq!(
-        told(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, Look::Anew),
         both(unmerged(1, 1, 0), unmerged(2, 2, 0))
     );
     r.worktrees().merge(&name("task-1"), NOW).unwrap();
     let first = r.git(&["rev-parse", "HEAD"]);
     assert_eq!(
-        told(&r, &mut seen, Look::Anew),
+        changed_states(&r, &mut seen, Look::Anew),
         both(merged(&first), unmerged(1, 1, 0))
     );
 }
 
 #[test]
-fn the_first_look_tells_of_worktrees_that_are_gone() {
+fn first_read_reports_missing_worktrees() {
     let r = Repository::new();
     let mut seen = Seen::default();
     let named = [name("task-7")];
@@ -160,31 +172,31 @@ fn the_first_look_tells_of_worktrees_that_are_gone() {
         state: BranchState::Gone,
     };
     assert_eq!(changed.unwrap(), [gone]);
-    let again = r.worktrees().branches(&mut seen, Look::Anew, &named);
-    assert_eq!(again.unwrap(), []);
-    // A checked out commit has no name of its own.
+    let second = r.worktrees().branches(&mut seen, Look::Anew, &named);
+    assert_eq!(second.unwrap(), []);
+    // A detached HEAD is named by its commit.
     git(r.root(), &["checkout", "--quiet", "--detach"]);
     r.create(8, &[]);
     commit(&r.tree("task-8"), "b.txt", "b\n");
     let into = r.git(&["rev-parse", "--short=10", "HEAD"]);
-    let told = told(&r, &mut seen, Look::Anew);
+    let states = changed_states(&r, &mut seen, Look::Anew);
     assert!(
-        matches!(&told[..], [(_, BranchState::Unmerged { into: found, .. })] if *found == into),
-        "{told:?}"
+        matches!(&states[..], [(_, BranchState::Unmerged { into: found, .. })] if *found == into),
+        "{states:?}"
     );
 }
 
-/// Worktrees of the walk below.
-const WALKED: [&str; 3] = ["task-1", "task-2", "task-3"];
+/// The worktrees of the random walk below.
+const WORKTREES: [&str; 3] = ["task-1", "task-2", "task-3"];
 
-/// Whether git does that in the root.
+/// Runs git in the root and returns whether it succeeds.
 fn succeeds(r: &Repository, args: &[&str]) -> bool {
     git_output(r.root(), args).status.success()
 }
 
-/// One step of an agent or a user: commits, merges by crewdeck and by hand, squashes, picks, moves of the base. One that git refuses
-/// changes nothing. `fresh` is content that nothing else has.
-fn step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
+/// Does one step of an agent or a user: a commit, a merge by crewdeck or git, a squash, or a move of the base. A step
+/// that git refuses changes nothing. `fresh` is unique content.
+fn random_step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
     let branch = format!("wt/{task}");
     let try_git = |args: &[&str], undo: &[&str]| {
         let done = succeeds(r, args);
@@ -221,7 +233,7 @@ fn step(r: &Repository, what: u64, task: &str, fresh: &str) -> String {
             format!("squash {task}: {done}")
         }
         7 => {
-            // A conflict that is squashed in another form: the base has it, and git cannot tell.
+            // A squash that resolves conflicts: the base has the work in another form, which git cannot detect.
             let done = succeeds(
                 r,
                 &["merge", "--quiet", "--squash", "-X", "theirs", &branch],
@@ -253,18 +265,23 @@ fn board_worktree_list_and_git_agree_after_every_step() {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            let task = WALKED[(random >> 8) as usize % WALKED.len()];
-            steps.push(step(&r, random % 10, task, &format!("{seed}-{at}\n")));
-            // What the screen knows: the events, one after the other.
-            board.extend(told(&r, &mut seen, Look::Anew));
-            // What one knows who looks for the first time.
-            let anew: BTreeMap<_, _> = told(&r, &mut Seen::default(), Look::Anew)
+            let task = WORKTREES[(random >> 8) as usize % WORKTREES.len()];
+            steps.push(random_step(
+                &r,
+                random % 10,
+                task,
+                &format!("{seed}-{at}\n"),
+            ));
+            // The state of the screen: all reported changes so far.
+            board.extend(changed_states(&r, &mut seen, Look::Anew));
+            // The state of a first read.
+            let fresh: BTreeMap<_, _> = changed_states(&r, &mut Seen::default(), Look::Anew)
                 .into_iter()
                 .collect();
-            assert_eq!(board, anew, "{seed}: {steps:#?}");
+            assert_eq!(board, fresh, "{seed}: {steps:#?}");
             let listed = r.git(&["branch", "--no-merged", "main", "--format=%(refname:short)"]);
             let listed: BTreeSet<&str> = listed.lines().collect();
-            for task in WALKED {
+            for task in WORKTREES {
                 let by_list = match r.worktrees().state(&name(task)).unwrap().content {
                     Content::Nothing => "nothing",
                     Content::Merged => "merged",
@@ -276,7 +293,7 @@ fn board_worktree_list_and_git_agree_after_every_step() {
                     BranchState::Unmerged { .. } => "unmerged",
                 };
                 assert_eq!(by_board, by_list, "{seed}: {task} after {steps:#?}");
-                // What git calls merged is; what it does not is, where the base has the content under other commits.
+                // A branch that is merged for git is merged; one that is not may be, if the base has its content.
                 let by_git = listed.contains(format!("wt/{task}").as_str());
                 assert!(
                     by_git || by_board != "unmerged",
@@ -293,19 +310,25 @@ fn board_worktree_list_and_git_agree_after_every_step() {
 }
 
 #[test]
-fn a_branch_deleted_by_hand_is_gone_for_everyone() {
+fn branch_deleted_with_git_is_reported_gone() {
     let r = Repository::new();
     r.create(1, &[]);
     commit(&r.tree("task-1"), "b.txt", "b\n");
     let mut seen = Seen::default();
     let row = |state| vec![("task-1".to_string(), state)];
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(unmerged(1, 1, 0)));
+    assert_eq!(
+        changed_states(&r, &mut seen, Look::Anew),
+        row(unmerged(1, 1, 0))
+    );
     let tree = r.tree("task-1");
     r.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
     r.git(&["branch", "--quiet", "-D", "wt/task-1"]);
-    assert_eq!(told(&r, &mut seen, Look::Anew), row(BranchState::Gone));
-    let anew = told(&r, &mut Seen::default(), Look::Anew);
-    assert_eq!(anew, row(BranchState::Gone));
+    assert_eq!(
+        changed_states(&r, &mut seen, Look::Anew),
+        row(BranchState::Gone)
+    );
+    let fresh = changed_states(&r, &mut Seen::default(), Look::Anew);
+    assert_eq!(fresh, row(BranchState::Gone));
     let state = r.worktrees().state(&name("task-1")).unwrap();
     assert_eq!(state.content, Content::Nothing);
 }

@@ -1,4 +1,4 @@
-//! Merges: what stops one, what a conflict leaves, and what counts as merged.
+//! Merges: preconditions, conflicts, and what counts as merged.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::common::repository::{NOW, Repository, commit, git, name};
 use crewdeck::domain::worktree::{BranchFate, Content, Merge, Removal, WorktreeStatus};
 use pretty_assertions::assert_eq;
 
-fn files(conflict: &Merge) -> Vec<String> {
+fn conflict_files(conflict: &Merge) -> Vec<String> {
     match conflict {
         Merge::Conflict { files, .. } => files.clone(),
         other => panic!("{other:?}"),
@@ -14,7 +14,7 @@ fn files(conflict: &Merge) -> Vec<String> {
 }
 
 #[test]
-fn blockers_that_conflict_are_named_and_left_out() {
+fn conflicting_blockers_are_reported_and_left_out() {
     let r = Repository::new();
     for (task, text) in [(1, "left\n"), (2, "right\n")] {
         let name = r.create(task, &[]);
@@ -32,7 +32,7 @@ fn blockers_that_conflict_are_named_and_left_out() {
 }
 
 #[test]
-fn a_conflict_leaves_everything_as_it_was() {
+fn conflict_leaves_the_repository_unchanged() {
     let r = Repository::new();
     r.create(1, &[]);
     commit(&r.tree("task-1"), "a.txt", "theirs\n");
@@ -42,7 +42,7 @@ fn a_conflict_leaves_everything_as_it_was() {
     fs::write(r.root().join("untracked.txt"), "mine\n").unwrap();
     let before = r.picture();
     let merge = r.worktrees().merge(&name("task-1"), NOW).unwrap();
-    assert_eq!(files(&merge), ["a.txt", "文 件.txt"]);
+    assert_eq!(conflict_files(&merge), ["a.txt", "文 件.txt"]);
     assert_eq!(r.picture(), before);
     assert_eq!(r.events().last().unwrap(), "worktree.merge.conflict");
     let tree = &r.worktrees().list().unwrap().worktrees[0];
@@ -50,7 +50,7 @@ fn a_conflict_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_branch_that_changes_the_folders_of_crewdeck_is_not_merged() {
+fn branch_that_changes_crewdeck_folders_is_not_merged() {
     let r = Repository::new();
     let members = r.root().join(".team/config.json");
     fs::create_dir(r.root().join(".team")).unwrap();
@@ -70,10 +70,10 @@ fn a_branch_that_changes_the_folders_of_crewdeck_is_not_merged() {
         git(&dir, &["add", "--force", file]);
         git(&dir, &["commit", "--quiet", "-m", "work"]);
         let before = r.picture();
-        let why = trees.merge(&tree, NOW).unwrap_err().to_string();
+        let error = trees.merge(&tree, NOW).unwrap_err().to_string();
         assert!(
-            why.contains(&format!("folders of crewdeck ({file})")),
-            "{why}"
+            error.contains(&format!("folders of crewdeck ({file})")),
+            "{error}"
         );
         assert_eq!(r.picture(), before);
         assert_eq!(fs::read_to_string(&members).unwrap(), "members");
@@ -81,15 +81,15 @@ fn a_branch_that_changes_the_folders_of_crewdeck_is_not_merged() {
 }
 
 #[test]
-fn the_main_work_tree_must_be_clean_and_on_the_base() {
+fn merge_requires_a_clean_main_worktree_on_the_base() {
     let r = Repository::new();
     r.create(1, &[]);
     commit(&r.tree("task-1"), "b.txt", "b\n");
     let (trees, task) = (r.worktrees(), name("task-1"));
     let check = |expected: &str| {
         let before = r.picture();
-        let why = trees.merge(&task, NOW).unwrap_err().to_string();
-        assert!(why.contains(expected), "{why}");
+        let error = trees.merge(&task, NOW).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
         assert_eq!(r.picture(), before);
     };
     fs::write(r.root().join("a.txt"), "changed\n").unwrap();
@@ -108,12 +108,12 @@ fn the_main_work_tree_must_be_clean_and_on_the_base() {
     make_executable(&hook);
     check("not today");
     fs::remove_file(hook).unwrap();
-    // A key that can not be used.
+    // Signing fails.
     r.git(&["config", "commit.gpgsign", "true"]);
     r.git(&["config", "gpg.program", "/bin/false"]);
     check("nothing was changed");
     r.git(&["config", "commit.gpgsign", "false"]);
-    // A line of the person's settings must not turn the merge into something else.
+    // The user's git settings must not change the kind of merge.
     r.git(&["config", "branch.main.mergeOptions", "--squash"]);
     assert!(matches!(
         trees.merge(&task, NOW).unwrap(),
@@ -138,7 +138,7 @@ fn squashed_and_rebased_work_counts_as_merged() {
     r.git(&["merge", "--quiet", "--squash", "wt/task-1"]);
     r.git(&["commit", "--quiet", "-m", "squashed"]);
     r.git(&["cherry-pick", "wt/task-2~1", "wt/task-2"]);
-    // What the base did later to the same lines takes nothing back.
+    // Later changes of the base to the same lines do not undo the merge.
     r.commit("x1.txt", "other\n");
     r.commit("x2.txt", "other\n");
     let trees = r.worktrees();
@@ -151,7 +151,7 @@ fn squashed_and_rebased_work_counts_as_merged() {
         let fate = trees.remove(&name(task), Removal::OnlyIfSafe, NOW).unwrap();
         assert_eq!(fate, BranchFate::Deleted);
     }
-    // Half of a branch is not all of it, and the work in a merge commit is work.
+    // Half of a branch is not merged, and work in a merge commit counts.
     r.git(&["cherry-pick", "wt/task-3~1"]);
     assert_eq!(content("task-3"), Content::Unmerged);
     r.create(4, &[]);

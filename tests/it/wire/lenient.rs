@@ -1,14 +1,14 @@
-//! Answers that no strict reader takes: characters split over two events, names and ids without end.
+//! Responses that a strict parser would reject: characters split over two events, oversized names and ids.
 
 use crewdeck::domain::chat::Block;
 use crewdeck::model::Reply;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
-use super::{answering, anthropic, call, openai, sse};
+use super::{anthropic, call_model, mock_server, openai, sse};
 
-/// An answer of Messages whose blocks come in these parts: kind, field, and the parts as JSON texts.
-fn messages(blocks: &[(&str, &str, &[&str])]) -> String {
+/// Returns a Messages stream with these blocks: kind, field, and the parts as JSON strings.
+fn messages_stream(blocks: &[(&str, &str, &[&str])]) -> String {
     let mut out = String::new();
     for (index, (kind, field, parts)) in blocks.iter().enumerate() {
         out.push_str(&format!(
@@ -27,7 +27,7 @@ fn messages(blocks: &[(&str, &str, &[&str])]) -> String {
     out
 }
 
-fn chunks(deltas: &[String]) -> String {
+fn completions_stream(deltas: &[String]) -> String {
     let mut out = String::new();
     for delta in deltas {
         out += &format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
@@ -38,8 +38,8 @@ fn chunks(deltas: &[String]) -> String {
     out
 }
 
-/// What an answer says: thought, words, and the command that it calls.
-fn said(reply: &Reply) -> (String, String, String) {
+/// Returns a reply's thinking, its text and the command that it calls.
+fn reply_text(reply: &Reply) -> (String, String, String) {
     let mut out = (String::new(), String::new(), String::new());
     for block in &reply.blocks {
         match block {
@@ -55,9 +55,9 @@ fn said(reply: &Reply) -> (String, String, String) {
     out
 }
 
-/// A text in two parts, split in the middle of a character, and one with a half that stays alone.
+/// JSON strings: a character split over two parts, and a lone surrogate.
 const TEXT: [&str; 3] = [r#""a \ud83d""#, r#""\ude00 b""#, r#"" \ud83d""#];
-/// The same in an input: once as a split event, once as an escape of the input itself, once as half of one.
+/// The same in a tool input: split over events, split as an escape within the input, and a lone surrogate.
 const INPUT: [&str; 4] = [
     r#""{\"command\": \"a \ud83d""#,
     r#""\ude00 \\ud83d""#,
@@ -66,17 +66,17 @@ const INPUT: [&str; 4] = [
 ];
 
 #[tokio::test]
-async fn a_character_split_over_events_is_joined_on_both_wires() {
+async fn character_split_over_two_events_is_joined() {
     let expected = ["a 😀 b \u{fffd}", "a 😀 b \u{fffd}", "a 😀 😀 \u{fffd} c"];
     let expected = expected.map(String::from).into();
-    let body = messages(&[
+    let body = messages_stream(&[
         ("thinking", "thinking", &TEXT),
         ("text", "text", &TEXT),
         ("tool_use", "partial_json", &INPUT),
     ]);
-    let server = answering(sse(&body)).await;
-    let reply = call(&anthropic(&server)).await.unwrap();
-    assert_eq!(said(&reply), expected);
+    let server = mock_server(sse(&body)).await;
+    let reply = call_model(&anthropic(&server)).await.unwrap();
+    assert_eq!(reply_text(&reply), expected);
 
     let mut deltas = Vec::new();
     deltas.extend(TEXT.map(|part| format!("{{\"reasoning_content\":{part}}}")));
@@ -84,23 +84,26 @@ async fn a_character_split_over_events_is_joined_on_both_wires() {
     deltas.extend(INPUT.map(|part| {
         format!("{{\"tool_calls\":[{{\"index\":0,\"id\":\"c1\",\"function\":{{\"name\":\"bash\",\"arguments\":{part}}}}}]}}")
     }));
-    let server = answering(sse(&chunks(&deltas))).await;
-    let reply = call(&openai(&server)).await.unwrap();
-    assert_eq!(said(&reply), expected);
+    let server = mock_server(sse(&completions_stream(&deltas))).await;
+    let reply = call_model(&openai(&server)).await.unwrap();
+    assert_eq!(reply_text(&reply), expected);
 }
 
 #[tokio::test]
-async fn a_lone_half_in_a_whole_answer_is_replaced_on_both_wires() {
+async fn lone_surrogate_in_a_response_is_replaced() {
     let body = r#"{"content": [{"type": "text", "text": "a \ud83d"}], "choices": [{"message": {"content": "a \ud83d"}}]}"#;
     let whole = ResponseTemplate::new(200).set_body_raw(body, "application/json");
-    let server = answering(whole).await;
+    let server = mock_server(whole).await;
     for config in [anthropic(&server), openai(&server)] {
-        assert_eq!(said(&call(&config).await.unwrap()).1, "a \u{fffd}");
+        assert_eq!(
+            reply_text(&call_model(&config).await.unwrap()).1,
+            "a \u{fffd}"
+        );
     }
 }
 
 #[tokio::test]
-async fn names_and_ids_without_end_are_cut_as_they_are_read() {
+async fn oversized_names_and_ids_are_truncated_while_reading() {
     let long = "x".repeat(2 * 1024 * 1024);
     let tool = json!({"type": "tool_use", "id": long, "name": long, "input": {}});
     let body = format!(
@@ -108,9 +111,9 @@ async fn names_and_ids_without_end_are_cut_as_they_are_read() {
     );
     let delta = json!({"tool_calls": [{"index": 0, "id": long, "function": {"name": long, "arguments": "{}"}}]});
     for reply in [
-        call(&anthropic(&answering(sse(&body)).await)).await,
-        call(&openai(
-            &answering(sse(&chunks(&[delta.to_string()]))).await,
+        call_model(&anthropic(&mock_server(sse(&body)).await)).await,
+        call_model(&openai(
+            &mock_server(sse(&completions_stream(&[delta.to_string()]))).await,
         ))
         .await,
     ] {
@@ -123,12 +126,12 @@ async fn names_and_ids_without_end_are_cut_as_they_are_read() {
 }
 
 #[tokio::test]
-async fn words_of_an_error_in_a_stream_are_bounded() {
+async fn error_message_in_a_stream_is_truncated() {
     let long = "x".repeat(2 * 1024 * 1024);
     let body = format!("data: {{\"type\":\"error\",\"error\":{{\"message\":\"{long}\"}}}}\n\n");
-    let server = answering(sse(&body)).await;
+    let server = mock_server(sse(&body)).await;
     for config in [anthropic(&server), openai(&server)] {
-        let error = call(&config).await.unwrap_err().to_string();
+        let error = call_model(&config).await.unwrap_err().to_string();
         assert!(error.len() < 400, "{} bytes", error.len());
     }
 }

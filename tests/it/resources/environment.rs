@@ -1,4 +1,4 @@
-//! The surroundings are bare: no home, no folder for temporary files, no terminal, another locale, no size.
+//! Missing environment: no home, no temporary directory, no terminal, another locale, a terminal without a size.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn project() -> tempfile::TempDir {
 }
 
 #[test]
-fn neither_a_home_nor_a_folder_for_temporary_files_is_needed() {
+fn run_works_without_home_or_temporary_directory() {
     let dir = project();
     let run = |with: &dyn Fn(&mut Command)| {
         let mut command = crewdeck(dir.path(), RUN);
@@ -30,7 +30,7 @@ fn neither_a_home_nor_a_folder_for_temporary_files_is_needed() {
     run(&|c| _ = c.env_remove("TMPDIR").env_remove("HOME"));
     run(&|c| _ = c.env_remove("PATH"));
     run(&|c| _ = c.env("LC_ALL", "C").env("LANG", "C"));
-    // The demo makes its repository there.
+    // The demo creates its repository in the temporary directory.
     let mut demo = crewdeck(dir.path(), &["run", "--demo"]);
     demo.env("TMPDIR", "/nowhere");
     let refused = ran(demo).refused();
@@ -41,7 +41,7 @@ fn neither_a_home_nor_a_folder_for_temporary_files_is_needed() {
 }
 
 #[test]
-fn a_dashboard_without_a_terminal_says_what_to_use_instead() {
+fn dashboard_without_a_terminal_points_to_crewdeck_run() {
     let dir = project();
     for args in [&[][..], &["--demo"]] {
         let refused = ran(crewdeck(dir.path(), args)).refused();
@@ -52,28 +52,28 @@ fn a_dashboard_without_a_terminal_says_what_to_use_instead() {
     }
 }
 
-fn screen(dir: &Path, cols: u16, rows: u16, more: &[(&str, &str)]) -> Screen {
+fn start_dashboard(dir: &Path, cols: u16, rows: u16, more: &[(&str, &str)]) -> Screen {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let args = ["--provider", "script:script.yaml"];
     Screen::start_program(program, dir, cols, rows, &args, more)
 }
 
-/// Waits for what stays on the screen: a page about the directory comes in its own time over the first words.
-pub fn stands(screen: &Screen) {
+/// Waits until the crew is ready: a page about the directory can cover the first screen for a while.
+pub fn wait_for_crew(screen: &Screen) {
     screen.wait("the crew", |t| {
         t.contains("scripted") && t.contains(" to lead ")
     });
 }
 
-fn leave(mut screen: Screen) {
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 #[test]
-fn terminals_of_any_name_and_locale_work() {
-    for more in [
+fn any_terminal_name_and_locale_works() {
+    for env in [
         &[("TERM", "")][..],
         &[("TERM", "dumb")],
         &[("TERM", "no-such-terminal")],
@@ -82,25 +82,25 @@ fn terminals_of_any_name_and_locale_work() {
         &[("TMPDIR", "/nowhere")],
     ] {
         let dir = project();
-        let screen = screen(dir.path(), 100, 30, more);
-        stands(&screen);
-        leave(screen);
+        let screen = start_dashboard(dir.path(), 100, 30, env);
+        wait_for_crew(&screen);
+        quit(screen);
     }
 }
 
 #[test]
-fn a_terminal_of_one_cell_or_none_is_waited_for() {
+fn dashboard_waits_for_a_usable_terminal_size() {
     for (cols, rows) in [(1, 1), (2, 1), (1, 5)] {
         let dir = project();
-        let screen = screen(dir.path(), cols, rows, &[]);
+        let screen = start_dashboard(dir.path(), cols, rows, &[]);
         screen.resize(100, 30);
-        stands(&screen);
+        wait_for_crew(&screen);
         screen.resize(1, 1);
         screen.resize(100, 30);
-        stands(&screen);
-        leave(screen);
+        wait_for_crew(&screen);
+        quit(screen);
     }
-    // What some consoles say: no rows and no columns.
+    // Some consoles report no rows and no columns.
     let dir = project();
     let script = "stty rows 0 cols 0; exec \"$0\" --provider script:script.yaml";
     let screen = Screen::start_program(
@@ -111,10 +111,10 @@ fn a_terminal_of_one_cell_or_none_is_waited_for() {
         &["-c", script, env!("CARGO_BIN_EXE_crewdeck")],
         &[],
     );
-    wait_until("it has the terminal", || {
+    wait_until("the dashboard uses the alternate screen", || {
         screen.raw().windows(8).any(|w| w == b"\x1b[?1049h")
     });
     screen.resize(100, 30);
-    stands(&screen);
-    leave(screen);
+    wait_for_crew(&screen);
+    quit(screen);
 }

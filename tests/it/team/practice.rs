@@ -1,4 +1,4 @@
-//! The practice prompts of letters, shutdown and autonomy.
+//! The practice prompts of the learn-claude-code lessons on messages, shutdown and autonomy.
 
 use super::{notices, run};
 use crate::common::project::Project;
@@ -40,10 +40,10 @@ rules:
         steps.iter().any(|s| *s == "delivered") && steps.iter().any(|s| *s == "acted_on"),
         "{steps:?}"
     );
-    let said = events
+    let has_answered = events
         .iter()
         .any(|e| e["type"] == "said" && e["text"] == "I test the parser.");
-    assert!(said);
+    assert!(has_answered);
 }
 
 #[test]
@@ -75,17 +75,20 @@ rules:
             .iter()
             .any(|t| t == "alice has shut down, as asked.")
     );
-    let said = events
+    let has_answered = events
         .iter()
         .any(|e| e["type"] == "said" && e["text"] == "Alice is gone.");
-    assert!(said, "the lead hears of it by letter");
+    assert!(
+        has_answered,
+        "the lead gets the shutdown response as a message"
+    );
 }
 
 #[test]
-fn s11_two_teammates_claim_three_tasks_and_housekeeping_costs_no_call() {
+fn s11_two_teammates_claim_tasks_without_extra_model_calls() {
     let project = Project::new();
     let work = |name: &str| {
-        // Nobody is done before both have begun.
+        // No task is done before both teammates have started.
         let both_at_work = format!(
             "echo {name} >> begun; until grep -q alice begun && grep -q bob begun; do sleep 0.02; done"
         );
@@ -131,8 +134,8 @@ rules:
     owners.sort_unstable();
     owners.dedup();
     assert_eq!(owners, ["alice", "bob"]);
-    // Calls of the model: the lead answers the person and the end of all work; each teammate says that it
-    // is ready, and makes two calls for each of its tasks. Claims, rests and completions cost nothing.
+    // Model calls: the lead answers the prompt and the completion of all tasks; each teammate answers its first prompt
+    // and makes two calls per task. Claims, idling and completions need no call.
     let calls = |who: &str| {
         let mine = |e: &&Value| e["type"] == "usage_changed" && e["agent"] == who;
         events.iter().filter(mine).count()

@@ -1,4 +1,4 @@
-//! Teammates that refuse, hang, fail or are killed, and what becomes of their work.
+//! Teammates that refuse a shutdown, hang, fail or are killed, and what happens to their tasks.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use crate::common::project::{Project, Ran};
 use crate::common::pty::Screen;
 
 #[test]
-fn a_teammate_may_refuse_to_shut_down_and_says_why() {
+fn teammate_can_refuse_a_shutdown_with_a_reason() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -44,17 +44,17 @@ rules:
         .spawn()
         .unwrap();
     wait_for(&project, "measuring");
-    // The lead's tool would do the same; here the request stands in a file of its own, approved by the person.
+    // Writes an approved shutdown request as a file, as the lead's tool would.
     let request = serde_json::json!({
         "id": "r1", "kind": "shutdown", "from": "lead", "target": "bob", "body": "no longer needed",
         "status": "approved", "decided_by": "user"
     });
     project.write(".team/requests/r1.json", &request.to_string());
-    let letter = serde_json::json!({
+    let message = serde_json::json!({
         "id": "l1", "type": "shutdown_request", "from": "lead", "to": "bob",
         "content": "Please shut down.", "timestamp": 1.0, "request_id": "r1"
     });
-    project.write(".team/inbox/bob.jsonl", &format!("{letter}\n"));
+    project.write(".team/inbox/bob.jsonl", &format!("{message}\n"));
     project.write("asked", "");
     let out = Ran(child.wait_with_output().unwrap()).out();
     assert!(
@@ -71,7 +71,7 @@ rules:
 }
 
 #[test]
-fn a_teammate_that_hangs_is_ended_by_force_and_its_task_is_offered_again() {
+fn force_shutdown_of_a_hung_teammate_releases_its_task() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -109,7 +109,7 @@ rules:
 }
 
 #[test]
-fn a_killed_team_is_back_with_its_plan_and_its_open_request() {
+fn resumed_team_restores_a_pending_plan_request() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -140,7 +140,7 @@ rules:
     screen.send("go\r");
     screen.wait_for("bob asks you to approve its plan");
     screen.kill();
-    // Whoever looks now sees it as it was; nothing was decided.
+    // The request is still on disk and was not decided.
     let requests = std::fs::read_dir(project.file(".team/requests")).unwrap();
     assert_eq!(
         requests
@@ -160,7 +160,7 @@ rules:
     screen.send("cbut only one\ra");
     screen.wait_for("1/1");
     assert_eq!(std::fs::read_to_string(project.file("file")).unwrap(), "x");
-    // Wherever the focus is, and however short ago it moved by itself.
+    // Works from any focus.
     screen.send("\x1b1");
     screen.wait_for("i to write");
     screen.send("qy");
@@ -168,7 +168,7 @@ rules:
 }
 
 #[test]
-fn a_teammate_whose_model_fails_gives_its_task_to_another() {
+fn task_of_a_teammate_with_a_failing_model_is_reassigned() {
     let project = Project::new();
     let script = r"
 rules:
@@ -191,38 +191,38 @@ rules:
     say: fine
 ";
     let (ran, events) = run(&project, script, &["go"]);
-    // The work is done, and bob needs help all the same.
+    // Exit code 4: all tasks are completed, but bob has failed.
     assert_eq!(ran.code(), 4, "{}", ran.err());
     let tasks = project.json(&["task", "list"]);
     assert_eq!(
         (&tasks[0]["status"], &tasks[0]["owner"]),
         (&"completed".into(), &"alice".into())
     );
-    let told = notices(&events);
+    let texts = notices(&events);
     assert!(
-        told.iter().any(|t| t.contains("bob left it open")),
-        "{told:?}"
+        texts.iter().any(|t| t.contains("bob left it open")),
+        "{texts:?}"
     );
 }
 
 #[test]
-fn a_command_line_without_a_crew_sees_who_was_there() {
-    // Nothing of a finished run holds names, tasks or locks.
+fn team_list_works_after_the_run_has_ended() {
+    // A finished run holds no names, tasks or locks.
     let project = Project::new();
     let script = "rules:\n  - when: .\n    times: 0\n    say: fine\n";
     let (ran, _) = run(&project, script, &["go"]);
     assert_eq!(ran.code(), 0);
-    let left = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+    let listed = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
         .args(["team", "list"])
         .current_dir(project.path())
         .env("HOME", project.path())
         .output()
         .unwrap();
-    assert!(left.status.success());
+    assert!(listed.status.success());
 }
 
 #[test]
-fn that_a_teammate_is_stuck_is_told_once_whatever_else_changes() {
+fn stuck_teammate_is_reported_once() {
     let project = Project::new();
     let script = r#"
 rules:
@@ -232,7 +232,7 @@ rules:
       - { tool: task_create, input: { subject: the work, tags: [rust] } }
       - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work, tags: [rust] } }
       - { tool: spawn_teammate, input: { name: carol, role: writer, prompt: Write } }
-  # What others do moves the board, and bob looks around again.
+  # Carol changes the board after bob is stuck, so that bob checks the board again.
   - agent: carol
     when: Write
     calls:
@@ -240,7 +240,7 @@ rules:
   - agent: carol
     when: .
     times: 3
-    calls: [{ tool: task_create, input: { subject: more of it, tags: [nobody] } }]
+    calls: [{ tool: task_create, input: { subject: more of it, tags: [unmatched] } }]
   - when: .
     times: 0
     say: fine
@@ -252,13 +252,13 @@ rules:
         end.contains("#1 the work (@bob)") && end.contains("stuck teammate: bob ("),
         "{end}"
     );
-    let told = notices(&events);
-    let stuck: Vec<&String> = told.iter().filter(|t| t.contains("is stuck")).collect();
+    let texts = notices(&events);
+    let stuck: Vec<&String> = texts.iter().filter(|t| t.contains("is stuck")).collect();
     assert_eq!(
         stuck,
         [
             "bob is stuck: it ended its turn twice with task #1 still open. Write to @bob to restart it."
         ],
-        "{told:?}"
+        "{texts:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Rights that are missing: on the root, on a folder of state, on a file.
+//! Missing permissions on the root, on a state folder or on a file.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -9,9 +9,9 @@ use crate::common::narrow::{
     RUN, Ran, SmallDisk, crewdeck, crewdeck_by, is_root, ran, script, subjects,
 };
 
-/// Whom root becomes, because rights do not bind it.
-const NOBODY: u32 = 65534;
-const AS_NOBODY: &[&str] = &[
+/// The user id that the tests switch to when they run as root, because root ignores permission bits.
+const UNPRIVILEGED_UID: u32 = 65534;
+const AS_UNPRIVILEGED: &[&str] = &[
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
@@ -20,7 +20,7 @@ const AS_NOBODY: &[&str] = &[
 
 const TEAM: &str = r##"
   - agent: lead
-    # Alone or together with the message that waits.
+    # Alone or together with the waiting message.
     when: (?m)^go$
     calls:
       - { tool: task_create, input: { subject: two } }
@@ -40,75 +40,75 @@ const TEAM: &str = r##"
     times: 0
 "##;
 
-/// A project with a task and a letter for the lead, which belongs to whoever runs crewdeck in it.
-struct Place {
+/// A project with a task and a message for the lead, owned by the user that runs crewdeck in it.
+struct DeniedProject {
     _dir: tempfile::TempDir,
     root: PathBuf,
 }
 
-impl Place {
-    fn new() -> Place {
+impl DeniedProject {
+    fn new() -> DeniedProject {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let root = dir.path().canonicalize().unwrap().join("r");
         fs::create_dir(&root).unwrap();
-        let place = Place { _dir: dir, root };
-        script(&place.root, TEAM);
-        Place::give_away(&place.root);
+        let project = DeniedProject { _dir: dir, root };
+        script(&project.root, TEAM);
+        DeniedProject::make_unprivileged_owner(&project.root);
         for args in [
             &["task", "add", "one"][..],
             &["mail", "send", "lead", "hello"],
         ] {
-            place.run(args).ok();
+            project.run(args).ok();
         }
-        place
+        project
     }
 
-    /// The project is a repository with a commit.
-    fn repository() -> Place {
-        let place = Place::new();
+    /// Returns a project that is a repository with one commit.
+    fn repository() -> DeniedProject {
+        let project = DeniedProject::new();
         let script = "git init --quiet && git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m a";
         let shell = ["sh", "-c", script];
-        let words = if is_root() {
-            [AS_NOBODY, &shell].concat()
+        let argv = if is_root() {
+            [AS_UNPRIVILEGED, &shell].concat()
         } else {
             shell.to_vec()
         };
-        let made = Command::new(words[0])
-            .args(&words[1..])
-            .current_dir(&place.root)
-            .env("HOME", &place.root)
+        let made = Command::new(argv[0])
+            .args(&argv[1..])
+            .current_dir(&project.root)
+            .env("HOME", &project.root)
             .status();
         assert!(made.unwrap().success());
-        place
+        project
     }
 
-    fn give_away(path: &Path) {
+    fn make_unprivileged_owner(path: &Path) {
         if !is_root() {
             return;
         }
-        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(path, Some(UNPRIVILEGED_UID), Some(UNPRIVILEGED_UID)).unwrap();
         if path.is_dir() {
             for entry in fs::read_dir(path).unwrap() {
-                Place::give_away(&entry.unwrap().path());
+                DeniedProject::make_unprivileged_owner(&entry.unwrap().path());
             }
         }
     }
 
     fn run(&self, args: &[&str]) -> Ran {
         ran(if is_root() {
-            crewdeck_by(AS_NOBODY, &self.root, args)
+            crewdeck_by(AS_UNPRIVILEGED, &self.root, args)
         } else {
             crewdeck(&self.root, args)
         })
     }
 
-    fn set(&self, path: &str, mode: u32) {
+    fn set_mode(&self, path: &str, mode: u32) {
         fs::set_permissions(self.root.join(path), fs::Permissions::from_mode(mode)).unwrap();
     }
 }
 
-impl Drop for Place {
+impl Drop for DeniedProject {
     fn drop(&mut self) {
         for path in [
             "",
@@ -120,7 +120,7 @@ impl Drop for Place {
             ".git/info",
         ] {
             if self.root.join(path).exists() {
-                self.set(path, 0o755);
+                self.set_mode(path, 0o755);
             }
         }
     }
@@ -129,19 +129,19 @@ impl Drop for Place {
 const DENIED: &str = "permission denied: check the owner with ls -l";
 
 #[test]
-fn a_root_that_can_not_be_written_is_one_line() {
-    let place = Place::new();
+fn unwritable_root_is_reported_in_one_line() {
+    let project = DeniedProject::new();
     for folder in [".tasks", ".team", ".crewdeck/sessions"] {
-        fs::remove_dir_all(place.root.join(folder)).unwrap();
+        fs::remove_dir_all(project.root.join(folder)).unwrap();
     }
-    place.set("", 0o555);
+    project.set_mode("", 0o555);
     for args in [
         RUN,
         &["task", "list"],
         &["task", "add", "x"],
         &["team", "list"],
     ] {
-        let refused = place.run(args).refused();
+        let refused = project.run(args).refused();
         assert!(
             refused.contains(".tasks: ") && refused.contains(DENIED),
             "{refused}"
@@ -150,20 +150,20 @@ fn a_root_that_can_not_be_written_is_one_line() {
 }
 
 #[test]
-fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
-    let place = Place::new();
-    place.set(".tasks/.lock", 0o444);
-    let refused = place.run(&["task", "add", "x"]).refused();
+fn unwritable_board_is_reported_and_the_run_ends() {
+    let project = DeniedProject::new();
+    project.set_mode(".tasks/.lock", 0o444);
+    let refused = project.run(&["task", "add", "x"]).refused();
     assert!(refused.contains(DENIED), "{refused}");
-    place.set(".tasks/.lock", 0o644);
-    place.set(".tasks", 0o555);
-    let run = place.run(RUN).ok();
+    project.set_mode(".tasks/.lock", 0o644);
+    project.set_mode(".tasks", 0o555);
+    let run = project.run(RUN).ok();
     run.line(&["lead · task_create failed: Error: ", DENIED]);
     run.line(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
-    assert_eq!(place.run(&["task", "list"]).ok().out.lines().count(), 1);
-    let place = Place::new();
-    place.set(".tasks", 0o000);
-    let refused = place.run(RUN).refused();
+    assert_eq!(project.run(&["task", "list"]).ok().out.lines().count(), 1);
+    let project = DeniedProject::new();
+    project.set_mode(".tasks", 0o000);
+    let refused = project.run(RUN).refused();
     assert!(
         refused.contains(".tasks: ") && refused.contains(DENIED),
         "{refused}"
@@ -171,26 +171,26 @@ fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
 }
 
 #[test]
-fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
-    let place = Place::new();
-    place.set(".tasks/task_1.json", 0o000);
-    let run = place.run(RUN).ok();
+fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
+    let project = DeniedProject::new();
+    project.set_mode(".tasks/task_1.json", 0o000);
+    let run = project.run(RUN).ok();
     run.line(&[
         "warning: .tasks/task_1.json is left out: ",
         DENIED,
         "fix it or move it away",
     ]);
     run.line(&["bob · claimed task #2: two"]);
-    place.set(".tasks/task_1.json", 0o644);
-    assert_eq!(subjects(&place.root), ["one", "two"]);
+    project.set_mode(".tasks/task_1.json", 0o644);
+    assert_eq!(subjects(&project.root), ["one", "two"]);
 
-    let place = Place::new();
-    place.set(".team/inbox/lead.jsonl", 0o000);
-    let run = place.run(RUN).ok();
+    let project = DeniedProject::new();
+    project.set_mode(".team/inbox/lead.jsonl", 0o000);
+    let run = project.run(RUN).ok();
     run.line(&["warning: The inbox of lead cannot be read: ", DENIED]);
     assert!(run.err.contains("bob · message from lead"), "{}", run.err);
-    place.set(".team/inbox/lead.jsonl", 0o644);
-    let again = place.run(RUN).ok();
+    project.set_mode(".team/inbox/lead.jsonl", 0o644);
+    let again = project.run(RUN).ok();
     assert_eq!(
         again.err.matches("lead · message from user").count(),
         1,
@@ -198,9 +198,9 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
         again.err
     );
 
-    let place = Place::new();
-    place.set(".team/inbox", 0o555);
-    let run = place.run(RUN).ok();
+    let project = DeniedProject::new();
+    project.set_mode(".team/inbox", 0o555);
+    let run = project.run(RUN).ok();
     run.line(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
         run.err.contains("crewdeck: The inbox cannot be read: "),
@@ -214,9 +214,9 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     );
 
     for folder in [".transcripts", ".crewdeck/sessions"] {
-        let place = Place::new();
-        place.set(folder, 0o555);
-        let run = place.run(RUN).ok();
+        let project = DeniedProject::new();
+        project.set_mode(folder, 0o555);
+        let run = project.run(RUN).ok();
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
             ".transcripts" => {
@@ -226,25 +226,29 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
                 "warning: The journal cannot be written, so --resume will not show current events: "
             }
         };
-        let told = |l: &&str| l.starts_with(what) && l.contains(DENIED);
-        assert!(run.err.lines().any(|l| told(&l)), "{folder}: {}", run.err);
+        let has_line = |l: &&str| l.starts_with(what) && l.contains(DENIED);
+        assert!(
+            run.err.lines().any(|l| has_line(&l)),
+            "{folder}: {}",
+            run.err
+        );
         assert!(
             run.err.contains("bob · task_update #1 completed"),
             "{}",
             run.err
         );
-        place.set(folder, 0o755);
+        project.set_mode(folder, 0o755);
     }
 }
 
 #[test]
-fn a_repository_that_can_not_be_written_is_told() {
-    let place = Place::repository();
-    fs::write(place.root.join(".git/info/exclude"), "").unwrap();
+fn unwritable_repository_is_reported() {
+    let project = DeniedProject::repository();
+    fs::write(project.root.join(".git/info/exclude"), "").unwrap();
     for (path, mode) in [(".git/info/exclude", 0o444), (".git/info", 0o555)] {
-        place.set(path, mode);
+        project.set_mode(path, mode);
     }
-    let run = place.run(RUN).ok();
+    let run = project.run(RUN).ok();
     run.line(&[
         "warning: git status will show the folders of crewdeck",
         DENIED,
@@ -255,9 +259,9 @@ fn a_repository_that_can_not_be_written_is_told() {
         run.err
     );
 
-    let place = Place::repository();
-    place.set(".worktrees", 0o555);
-    let run = place.run(RUN).ok();
+    let project = DeniedProject::repository();
+    project.set_mode(".worktrees", 0o555);
+    let run = project.run(RUN).ok();
     run.line(&[
         "crewdeck: The worktree of task #1 cannot be created: ",
         DENIED,
@@ -266,7 +270,7 @@ fn a_repository_that_can_not_be_written_is_told() {
 }
 
 #[test]
-fn a_file_system_that_is_read_only_is_one_line() {
+fn read_only_file_system_is_reported_in_one_line() {
     let mount = "mount -t tmpfs -o ro none \"$1\"";
     let Some(disk) = SmallDisk::mounted(mount) else {
         return;

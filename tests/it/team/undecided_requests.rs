@@ -1,4 +1,4 @@
-//! Decisions that are left to a lead that never makes them: it is reminded, and the run ends with an error.
+//! Requests that the lead must decide and ignores: it is reminded, then the run ends with an error.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use super::{Value, notices, provider, run};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 
-/// Bob wants his plan approved; the lead talks of other things until it has been reminded often enough.
-fn planned(lead: &str) -> String {
+/// Returns a script in which bob asks for plan approval and the lead ignores it. `lead`: further rules for the lead.
+fn plan_script(lead: &str) -> String {
     format!(
         r"
 rules:
@@ -35,6 +35,7 @@ rules:
     )
 }
 
+/// Counts the reminders in the lead's conversation log.
 fn reminders(project: &Project) -> usize {
     let files = std::fs::read_dir(project.file(".transcripts")).unwrap();
     let logs = files.map(|e| e.unwrap().path());
@@ -45,7 +46,7 @@ fn reminders(project: &Project) -> usize {
     log.matches("The team waits for your decision").count()
 }
 
-/// The files of the requests.
+/// Returns the paths of the request files.
 fn requests(project: &Project) -> impl Iterator<Item = std::path::PathBuf> {
     let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
     let paths = files.map(|e| e.unwrap().path());
@@ -58,14 +59,14 @@ fn request(project: &Project) -> Value {
 }
 
 #[test]
-fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
+fn undecided_plan_ends_the_run_and_is_kept() {
     let project = Project::new();
-    let (ran, events) = run(&project, &planned(""), &["go", "--plan", "lead"]);
+    let (ran, events) = run(&project, &plan_script(""), &["go", "--plan", "lead"]);
     assert_eq!(ran.code(), 1, "{}", ran.err());
     let plan = request(&project);
     let id = plan["id"].as_str().unwrap();
-    let said = ran.err();
-    let end = said.lines().last().unwrap();
+    let stderr = ran.err();
+    let end = stderr.lines().last().unwrap();
     assert_eq!(
         end,
         format!(
@@ -74,17 +75,17 @@ fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
     );
     assert_eq!(plan["body"], "Green paint.");
     assert_eq!(reminders(&project), 3);
-    let told = notices(&events).join("\n");
+    let texts = notices(&events).join("\n");
     assert!(
-        told.contains("No decision on the plan of bob on task #1"),
-        "{told}"
+        texts.contains("No decision on the plan of bob on task #1"),
+        "{texts}"
     );
     assert_eq!(
         (&plan["status"], &plan["decided_by"]),
         (&"pending".into(), &"".into())
     );
-    // With somebody who decides it, the work goes on.
-    let provider = provider(&project, &planned(""));
+    // With an approver the work continues.
+    let provider = provider(&project, &plan_script(""));
     let resume = ["run", "--resume", "--plan", "auto", "--provider", &provider];
     let ran = project.run(&resume);
     // The scripted bob says that it is done and leaves its task open.
@@ -97,7 +98,7 @@ fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
 }
 
 #[test]
-fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
+fn lead_that_decides_after_a_reminder_gets_no_more() {
     let project = Project::new();
     let lead = r#"
   - agent: lead
@@ -106,25 +107,25 @@ fn a_lead_that_decides_when_it_is_reminded_is_not_reminded_again() {
   - agent: lead
     when: 'waits for your decision on the plan of bob on task #1 \(request_id (\w+)\)'
     calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]"#;
-    let (ran, events) = run(&project, &planned(lead), &["go", "--plan", "lead"]);
+    let (ran, events) = run(&project, &plan_script(lead), &["go", "--plan", "lead"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert_eq!(request(&project)["decided_by"], "lead");
     assert_eq!(reminders(&project), 1);
     assert_eq!(project.json(&["task", "show", "1"])["status"], "completed");
-    let told = notices(&events).join("\n");
-    assert!(!told.contains("No decision on"), "{told}");
+    let texts = notices(&events).join("\n");
+    assert!(!texts.contains("No decision on"), "{texts}");
 }
 
 #[test]
-fn a_permission_that_a_subagent_waits_for_is_one_too() {
+fn reminders_also_cover_permissions_of_subagents() {
     let project = Project::new();
     let script = r"
 rules:
   - agent: lead
     when: ^go$
-    calls: [{ tool: spawn_teammate, input: { name: bob, role: painter, prompt: Send somebody } }]
+    calls: [{ tool: spawn_teammate, input: { name: bob, role: painter, prompt: Delegate it } }]
   - agent: bob
-    when: Send somebody
+    when: Delegate it
     calls: [{ tool: task, input: { prompt: Push it, agent_type: general } }]
   - when: Push it
     calls: [{ tool: bash, input: { command: git push } }]
@@ -134,15 +135,15 @@ rules:
 ";
     let (ran, _) = run(&project, script, &["go", "--tool", "lead"]);
     assert_eq!(ran.code(), 1, "{}", ran.err());
-    let said = ran.err();
+    let stderr = ran.err();
     assert!(
-        said.contains("a permission for bob is undecided") && said.contains("reminded 3 times"),
-        "{said}"
+        stderr.contains("a permission for bob is undecided") && stderr.contains("reminded 3 times"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn what_is_decided_at_once_is_never_waited_for_in_vain() {
+fn requests_decided_at_once_cause_no_reminders() {
     let script = r#"
 rules:
   - agent: lead
@@ -159,7 +160,7 @@ rules:
     times: 0
     say: fine
 "#;
-    // Each is asked about, and by another command: one answer would cover all that are alike.
+    // Each call runs another command, because identical requests share one decision.
     let call = |n: u32| {
         format!(r#"{{ tool: bash, input: {{ command: "git reset --quiet --hard; echo {n}" }} }}"#)
     };
@@ -175,9 +176,9 @@ rules:
 }
 
 #[test]
-fn on_the_screen_the_person_can_decide_it_all_the_same() {
+fn user_can_decide_a_plan_that_the_lead_ignored() {
     let project = Project::new();
-    let provider = provider(&project, &planned(""));
+    let provider = provider(&project, &plan_script(""));
     let args = ["--plan", "lead", "--provider", &provider];
     let mut screen = Screen::start(project.path(), 160, 45, &args);
     screen.wait_for("scripted");

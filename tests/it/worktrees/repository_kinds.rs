@@ -1,4 +1,4 @@
-//! Repositories of every kind around a worktree, and inside it.
+//! Unusual repositories around a worktree, and repositories inside it.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crewdeck::store::{GitError, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 
 #[test]
-fn spaces_and_other_scripts_in_the_path() {
+fn paths_with_spaces_and_non_ascii_characters_work() {
     let r = Repository::named("my 项目 -x");
     r.create(1, &[]);
     fs::write(r.tree("task-1").join("文 件.txt"), "新\n").unwrap();
@@ -26,7 +26,7 @@ fn spaces_and_other_scripts_in_the_path() {
 }
 
 #[test]
-fn repositories_that_can_not_have_worktrees_are_named() {
+fn repositories_without_worktree_support_are_reported() {
     let git_error = |root: &std::path::Path| match Worktrees::open(root).check() {
         Err(StoreError::Git(error)) => error,
         other => panic!("{other:?}"),
@@ -43,7 +43,7 @@ fn repositories_that_can_not_have_worktrees_are_named() {
 }
 
 #[test]
-fn a_detached_main_work_tree_and_one_in_the_middle_of_something() {
+fn detached_head_works_and_unfinished_operations_block() {
     let r = Repository::new();
     r.git(&["switch", "--quiet", "--detach"]);
     let tree = r.try_create(1, &[]).unwrap().worktree;
@@ -54,14 +54,14 @@ fn a_detached_main_work_tree_and_one_in_the_middle_of_something() {
     commit(&r.tree("task-1"), "b.txt", "b\n");
     r.git(&["switch", "--quiet", "main"]);
 
-    // A rebase that stands at a conflict.
+    // A rebase that is stopped by a conflict.
     r.commit("a.txt", "ours\n");
     r.git(&["switch", "--quiet", "-c", "side", "HEAD~1"]);
     r.commit("a.txt", "side\n");
     assert!(!git_output(r.root(), &["rebase", "main"]).status.success());
-    let is_rebase = |why: WorktreeError| {
+    let is_rebase = |error: WorktreeError| {
         matches!(
-            why,
+            error,
             WorktreeError::Busy {
                 what: Busy::Rebase,
                 ..
@@ -75,9 +75,9 @@ fn a_detached_main_work_tree_and_one_in_the_middle_of_something() {
     r.git(&["rebase", "--abort"]);
     r.git(&["switch", "--quiet", "main"]);
     assert!(!git_output(r.root(), &["merge", "side"]).status.success());
-    let why = refusal(r.worktrees().merge(&name("task-1"), NOW));
+    let error = refusal(r.worktrees().merge(&name("task-1"), NOW));
     assert_eq!(
-        why.to_string(),
+        error.to_string(),
         "a merge is under way in the main work tree: finish it, or run git merge --abort there"
     );
     r.git(&["merge", "--abort"]);
@@ -86,13 +86,13 @@ fn a_detached_main_work_tree_and_one_in_the_middle_of_something() {
         Merge::Merged { .. }
     ));
 
-    // In the worktree: nothing with conflict marks in it is committed.
+    // Files with conflict markers in the worktree are not committed.
     let dir = r.tree("task-1");
     commit(&dir, "a.txt", "task\n");
     assert!(!git_output(&dir, &["merge", "side"]).status.success());
-    let why = refusal(r.worktrees().commit_leftovers(&name("task-1"), "m"));
+    let error = refusal(r.worktrees().commit_leftovers(&name("task-1"), "m"));
     assert!(matches!(
-        why,
+        error,
         WorktreeError::Busy {
             what: Busy::Merge,
             ..
@@ -101,7 +101,7 @@ fn a_detached_main_work_tree_and_one_in_the_middle_of_something() {
 }
 
 #[test]
-fn a_submodule_is_left_alone_until_somebody_works_in_it() {
+fn checked_out_submodule_blocks_removal() {
     let r = Repository::new();
     let lib = Repository::named("lib");
     let from = lib.root().to_string_lossy().into_owned();
@@ -118,11 +118,8 @@ fn a_submodule_is_left_alone_until_somebody_works_in_it() {
         &r.tree("task-2"),
         &["-c", local, "submodule", "--quiet", "update", "--init"],
     );
-    let why = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(
-        why.contains("a nested repository (lib)"),
-        "{why}"
-    );
+    let error = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
+    assert!(error.contains("a nested repository (lib)"), "{error}");
     trees
         .remove(&name("task-2"), Removal::WhatIsLostIsKnown, NOW)
         .unwrap();
@@ -130,7 +127,7 @@ fn a_submodule_is_left_alone_until_somebody_works_in_it() {
 }
 
 #[test]
-fn no_program_of_a_repository_inside_is_started() {
+fn nested_repository_starts_no_program() {
     let r = Repository::new();
     r.create(1, &[]);
     let (trees, tree) = (r.worktrees(), name("task-1"));
@@ -150,13 +147,13 @@ fn no_program_of_a_repository_inside_is_started() {
     git(&inside, &["config", "filter.x.clean", &program]);
     git(&r.tree("task-1"), &["add", "inside"]);
     fs::write(inside.join("a.txt"), "two\n").unwrap();
-    // It would be started by whoever asks whether something is uncommitted in there.
+    // The program starts when git checks the nested repository for uncommitted changes.
     git(&inside, &["status"]);
     assert!(mark.exists());
     fs::remove_file(&mark).unwrap();
 
-    let look = || {
-        // As large as before and at another time: git has to read it to know.
+    let read_after_change = || {
+        // Same size and another time: git has to read the file to compare it.
         fs::write(inside.join("a.txt"), "new\n").unwrap();
         git(&inside, &["-c", "filter.x.clean=cat", "add", "--all"]);
         fs::write(inside.join("a.txt"), "six\n").unwrap();
@@ -164,30 +161,27 @@ fn no_program_of_a_repository_inside_is_started() {
         trees.diff(&tree).unwrap();
         assert!(!mark.exists());
     };
-    look();
+    read_after_change();
     let done = trees.commit_leftovers(&tree, "work").unwrap();
     assert!(matches!(done, Leftovers::Committed(_)));
-    look();
+    read_after_change();
     let merged = trees.merge(&tree, NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
-    look();
-    let why = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(
-        why.contains("a nested repository (inside)"),
-        "{why}"
-    );
+    read_after_change();
+    let error = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
+    assert!(error.contains("a nested repository (inside)"), "{error}");
 
-    // A merge looks where .gitmodules wants it to.
-    let says = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";
+    // A merge reads .gitmodules.
+    let gitmodules = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";
     r.create(2, &[]);
-    commit(&r.tree("task-2"), ".gitmodules", says);
-    look();
+    commit(&r.tree("task-2"), ".gitmodules", gitmodules);
+    read_after_change();
     let brought = trees.bring(&tree, &["wt/task-2".into()], NOW).unwrap();
     assert_eq!(brought.conflicts[0].files, ["inside"]);
     let moved = r.root().join("inside");
     fs::remove_dir(&moved).unwrap();
     fs::rename(&inside, &moved).unwrap();
-    let why = refusal(trees.merge(&name("task-2"), NOW)).to_string();
-    assert!(why.contains("absorbgitdirs"), "{why}");
+    let error = refusal(trees.merge(&name("task-2"), NOW)).to_string();
+    assert!(error.contains("absorbgitdirs"), "{error}");
     assert!(!mark.exists());
 }

@@ -22,7 +22,7 @@
 //! - `src/store/reader.rs::what_a_killed_reader_had_in_its_log_is_not_read_again`
 //! - `src/store/reader.rs::an_inbox_that_was_cut_and_grew_unseen_loses_no_letter`
 //! - `src/store/reader.rs::an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones`
-//! - `tests/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
+//! - `tests/crash.rs::crew_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/resume.rs::a_letter_that_stands_in_the_conversation_does_not_come_again`
 //! - `tests/resume.rs::a_member_that_had_not_heard_its_first_words_hears_them_once`
 //! - `tests/resources.rs::disk::a_letter_that_comes_on_a_full_disk_is_acted_on_once`
@@ -38,11 +38,11 @@
 //!
 //! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
 //! - `tests/race.rs::the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner`
-//! - `tests/by_hand.rs::a_task_is_taken_from_one_at_work_who_goes_on_with_another`: who had it does not complete it
+//! - `tests/by_hand.rs::user_takes_a_task_from_a_working_teammate`: who had it does not complete it
 //! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
 //! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
-//! - `tests/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
-//! - `tests/cli.rs::numbers_are_never_used_again`
+//! - `tests/crash.rs::crew_killed_during_recovery_does_its_work_once`
+//! - `tests/cli.rs::task_ids_are_never_reused`
 //!
 //! # 3. No file is ever half written
 //!
@@ -54,7 +54,7 @@
 //! - `src/store/board/tests.rs::a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading`
 //! - `tests/resources.rs::disk::on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on`
 //! - `tests/resources.rs::files::a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works`
-//! - `tests/golden.rs::boards_of_other_programs`
+//! - `tests/golden.rs::boards_of_other_programs_are_handled`
 //!
 //! # 4. The graph stays a DAG
 //!
@@ -62,8 +62,8 @@
 //! finished work with the reason.
 //!
 //! - `src/domain/graph/tests.rs::it_stays_a_dag_with_one_owner_a_task`: random changes
-//! - `tests/board.rs::every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing`
-//! - `tests/board.rs::every_refusal_of_a_tool_says_what_to_do_and_changes_nothing`
+//! - `tests/board.rs::cli_refusals_name_the_remedy_and_change_nothing`
+//! - `tests/board.rs::tool_refusals_name_the_remedy_and_change_nothing`
 //!
 //! # 5. kill -9 loses no work
 //!
@@ -72,21 +72,21 @@
 //! is accepted, until the log that names it holds it ([`crate::store::PromptQueue`]).
 //!
 //! - `src/store/prompt_queue.rs::killed_session_gives_back_what_the_conversation_lacks`
-//! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
+//! - `tests/keys.rs::queued::resumed_crew_answers_a_queued_message`
 //! - `tests/lasting.rs::resuming::killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on`
 //! - `tests/team.rs::endings::a_killed_team_is_back_with_its_plan_and_its_open_request`
 //! - `tests/terminal.rs::after_a_kill_the_screen_and_the_lead_are_back_where_they_stood`
 //! - `tests/needs.rs::what_waits_when_crewdeck_dies_is_named_at_the_next_start`
 //! - `tests/worktree_recovery.rs::killed::a_process_that_is_killed_at_any_time_is_no_hindrance`
-//! - `tests/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
-//! - `tests/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
+//! - `tests/crash.rs::demo_killed_at_any_moment_resumes`
+//! - `tests/crash.rs::kill_of_whole_process_tree_leaves_no_git_debris`: locks, half-made worktrees, cut merges
 //! - `tests/worktree_recovery.rs::debris::a_kill_before_or_after_any_change_by_git_leaves_nothing`
 //! - `tests/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
 //! - `tests/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
-//! - `tests/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
+//! - `tests/by_hand.rs::user_claim_gets_a_worktree_and_survives_a_kill`
 //! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
-//! - `tests/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
+//! - `tests/doctor.rs::state_of_a_killed_crew_is_repaired_and_work_kept`
 //!
 //! # 6. A worktree with unmerged or uncommitted work is never removed
 //!
@@ -103,12 +103,12 @@
 //! - `tests/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
 //! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
 //! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
-//! - `tests/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
+//! - `tests/by_hand.rs::worktree_removal_names_losses_before_it_confirms`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::only_what_is_clean_and_merged_may_go`
-//! - `tests/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
+//! - `tests/doctor.rs::unneeded_files_are_cleared_and_content_is_kept`
 //!
 //! # 7. Every request is decided once, by someone named
 //!
@@ -120,7 +120,7 @@
 //! - `tests/team.rs::undecided::a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept`
 //! - `tests/team.rs::undecided::a_lead_that_decides_when_it_is_reminded_is_not_reminded_again`
 //! - `tests/worktrees.rs::merging::a_branch_that_changes_the_folders_of_crewdeck_is_not_merged`
-//! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
+//! - `tests/cli.rs::project_settings_need_approval_from_any_source`
 //! - `src/domain/request.rs::it_is_decided_once_by_someone_named`
 //! - `src/domain/request.rs::another_kind_or_target_or_oneself_does_not_count`
 //! - `tests/needs.rs::two_who_ask_the_same_get_one_answer_with_its_comment`
@@ -128,8 +128,8 @@
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
 //! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
 //! - `tests/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
-//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
-//! - `tests/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
+//! - `tests/confinement.rs::teammate_writes_only_in_its_worktree`: nor can it write a decision into the files
+//! - `tests/crew_tools.rs::send_message_ignores_forged_sender_and_type`
 //!
 //! # 8. A conversation sent to a model is always valid
 //!
@@ -138,8 +138,8 @@
 //! - `src/agent/turn/property_tests.rs::the_conversation_is_always_valid`
 //! - `src/domain/conversation.rs::it_is_always_valid`
 //! - `tests/wire.rs::messages_requests_are_valid_and_cache_their_prefix`
-//! - `tests/chaos/main.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
-//! - `tests/chaos/main.rs::the_work_ends_whatever_chat_completions_come_to`
+//! - `tests/chaos/main.rs::work_completes_despite_faults_of_the_messages_api`: a server that fails at three calls of ten checks all of them
+//! - `tests/chaos/main.rs::work_completes_despite_faults_of_chat_completions`
 //! - `src/model/governor/property_tests.rs::nobody_begins_before_the_announced_time_and_then_one_goes_first`
 //!
 //! # 9. Nothing unbounded
@@ -150,9 +150,9 @@
 //! - `src/app/dashboard/crew.rs::what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told`
 //! - `src/model/sse.rs::an_endless_line_is_refused`
 //! - `tests/tools.rs::the_output_of_a_command_is_bounded_with_a_mark`
-//! - `tests/hostile.rs::nesting_without_end_overflows_no_stack`
-//! - `tests/hostile.rs::few_bytes_that_stand_for_many_are_refused`
-//! - `tests/hostile_tools.rs::any_input_is_answered_within_bounds`
+//! - `tests/hostile.rs::deep_nesting_overflows_no_stack`
+//! - `tests/hostile.rs::expansion_bombs_are_refused`
+//! - `tests/hostile_tools.rs::any_tool_input_gets_a_bounded_result`
 //! - `tests/resources.rs::descriptors::eight_agents_at_work_do_not_keep_files_open`
 //! - `tests/lasting.rs::compaction::a_hundred_rounds_stay_under_the_limit_and_lose_nothing_that_matters`
 //! - `tests/lasting.rs::compaction::a_turn_that_only_forgets_and_begins_again_is_ended`
@@ -160,7 +160,7 @@
 //! # 10. The terminal comes back
 //!
 //! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
-//! - `tests/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
+//! - `tests/first.rs::starts::signal_during_demo_setup_exits`: between two starts
 //! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
 //! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
 //!
@@ -170,10 +170,10 @@
 //! reorders text are shown, not obeyed.
 //!
 //! - `src/domain/text.rs::control_sequences_are_shown_and_not_obeyed`
-//! - `tests/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
-//! - `tests/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
-//! - `tests/hostile.rs::any_keys_and_words_are_drawn`
-//! - `tests/hostile.rs::what_a_fuzzer_kept_holds_and_every_target_has_some`
+//! - `tests/hostile_cli.rs::dashboard_writes_only_its_own_escape_sequences`: in a real terminal
+//! - `tests/hostile_cli.rs::commands_escape_hostile_state`
+//! - `tests/hostile.rs::any_keys_and_text_are_drawn`
+//! - `tests/hostile.rs::fuzz_corpus_passes_and_covers_every_target`
 //!
 //! # 12. A child dies with all that it has started; children do not see API keys
 //!
@@ -182,22 +182,22 @@
 //! ([`crate::process::history`]); what a kernel lacks for that is told at start.
 //!
 //! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
-//! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
+//! - `tests/history.rs::commits_of_a_killed_crew_are_recovered`
 //! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
 //! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
 //! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
 //! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
-//! - `tests/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
-//! - `tests/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
-//! - `tests/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
+//! - `tests/guard.rs::processes_outside_the_group_end_with_the_command`
+//! - `tests/guard.rs::killed_crewdeck_leaves_no_program_or_supervisor`: by kill -9
+//! - `tests/guard.rs::killed_supervisor_leaves_no_processes`
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
-//! - `tests/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
-//! - `tests/confinement.rs::a_teammate_writes_in_its_worktree_alone`
+//! - `tests/confinement.rs::root_commands_cannot_write_state_or_git_hooks`
+//! - `tests/confinement.rs::teammate_writes_only_in_its_worktree`
 //! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
-//! - `tests/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
-//! - `tests/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
-//! - `tests/held_tools.rs::keys_of_the_environment_are_in_no_command`
-//! - `tests/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
+//! - `tests/confinement.rs::only_the_project_is_visible_in_shared_memory`
+//! - `tests/confinement.rs::commands_cannot_inspect_or_signal_crewdeck`
+//! - `tests/held_tools.rs::commands_do_not_inherit_api_keys`
+//! - `tests/held_tools.rs::destructive_commands_need_approval_and_do_no_harm`
 //! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
 //! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
 //! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
@@ -214,11 +214,11 @@
 //! Settings of a project that send a key somewhere, run something or loosen a rule wait for approval, which covers the
 //! directory and every byte. No credential follows a redirect to another origin.
 //!
-//! - `tests/cli.rs::project_settings_need_approval_wherever_they_come_from`
-//! - `tests/cli.rs::approval_covers_exactly_the_content_and_the_directory`
-//! - `tests/cli.rs::a_project_cannot_choose_which_variables_commands_see`
-//! - `tests/first.rs::trust::a_key_is_not_sent_before_the_project_is_approved`
-//! - `tests/first.rs::trust::settings_that_do_not_fit_the_page_are_not_approved_on_it`
+//! - `tests/cli.rs::project_settings_need_approval_from_any_source`
+//! - `tests/cli.rs::approval_covers_exactly_one_content_and_directory`
+//! - `tests/cli.rs::project_settings_cannot_set_pass_env`
+//! - `tests/first.rs::trust::key_is_not_sent_before_the_project_is_approved`
+//! - `tests/first.rs::trust::settings_that_do_not_fit_cannot_be_approved`
 //! - `src/model/redirect.rs::nothing_goes_to_another_origin`
 //!
 //! # The screen tells the truth
@@ -238,12 +238,12 @@
 //! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
 //! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
 //! - `tests/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
-//! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
+//! - `tests/keys.rs::queued::resumed_crew_answers_a_queued_message`
 //! - `src/ui/transcript/tests/folding.rs::a_message_is_read_where_it_came_in`
 //! - `src/ui/transcript/tests/folding.rs::the_users_answer_is_read_in_full_below_the_question`
 //! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
 //! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
-//! - `tests/headless.rs::failing::a_run_that_ends_with_open_tasks_says_which_and_exits_with_4`
+//! - `tests/headless.rs::failing::run_with_open_tasks_lists_them_and_exits_4`
 //!
 //! # Servers and models of every kind are understood
 //!
@@ -260,23 +260,23 @@
 //! # Commands cannot harm the repository, the user's services or the machine
 //!
 //! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
-//! - `tests/history.rs::commits_of_a_killed_crew_are_taken_over`
-//! - `tests/history.rs::refused::refused_refs_are_named_with_what_to_do`
+//! - `tests/history.rs::commits_of_a_killed_crew_are_recovered`
+//! - `tests/history.rs::refused::refused_refs_are_named_with_a_remedy`
 //! - `tests/history.rs::refused::commits_on_a_locked_branch_are_kept`
-//! - `tests/history.rs::refused::commits_on_a_branch_that_the_user_has_moved_are_kept`
+//! - `tests/history.rs::refused::commits_on_a_branch_moved_by_the_user_are_kept`
 //! - `tests/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
-//! - `tests/history.rs::holes::without_a_view_commands_read_the_repository_and_cannot_write_it`
-//! - `tests/history.rs::checkout::an_orphan_branch_without_a_commit_leaves_the_index_whole`
-//! - `tests/history.rs::refused::commits_that_an_accepted_change_leaves_are_kept`
-//! - `tests/history.rs::running::a_look_at_worktrees_leaves_a_running_command_alone`
-//! - `tests/history.rs::running::refusals_of_a_killed_crew_are_in_the_result_of_the_next_command`
-//! - `tests/history.rs::running::the_checkout_is_restored_when_the_last_command_has_ended`
-//! - `tests/history.rs::running::a_shallow_that_the_user_makes_meanwhile_is_not_lost`
-//! - `tests/history.rs::holes::ref_values_are_never_options_of_git`
-//! - `tests/history.rs::holes::without_network_namespaces_a_command_without_network_does_not_start`
-//! - `tests/history.rs::holes::links_in_the_private_folders_lead_nowhere`
-//! - `tests/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`
-//! - `tests/history.rs::holes::a_script_cannot_push_to_a_repository_outside`
+//! - `tests/history.rs::holes::repository_is_read_only_without_mount_namespaces`
+//! - `tests/history.rs::checkout::orphan_branch_without_a_commit_keeps_the_index`
+//! - `tests/history.rs::refused::commits_dropped_by_accepted_changes_are_kept`
+//! - `tests/history.rs::running::worktree_list_does_not_disturb_a_running_command`
+//! - `tests/history.rs::running::next_command_reports_refusals_of_a_killed_crew`
+//! - `tests/history.rs::running::checkout_is_restored_after_the_last_command`
+//! - `tests/history.rs::running::shallow_file_made_by_the_user_is_not_lost`
+//! - `tests/history.rs::holes::ref_values_are_never_passed_as_git_options`
+//! - `tests/history.rs::holes::offline_command_needs_network_namespaces`
+//! - `tests/history.rs::holes::links_in_private_folders_are_not_followed`
+//! - `tests/history.rs::holes::writable_hooks_do_not_run_with_approved_commands`
+//! - `tests/history.rs::holes::scripts_cannot_push_to_an_outside_repository`
 //! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
 //! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
 //! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
@@ -284,9 +284,9 @@
 //!
 //! # Size
 //!
-//! - `tests/headless.rs::scale::a_hundred_teammates_work_in_one_crew_and_no_more`
-//! - `tests/board.rs::a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one`
-//! - `tests/board.rs::a_question_beside_many_changes_reads_few_files`
+//! - `tests/headless.rs::scale::crew_runs_at_most_a_hundred_teammates`
+//! - `tests/board.rs::change_cost_is_independent_of_board_size`
+//! - `tests/board.rs::query_during_concurrent_changes_reads_few_files`
 //!
 //! # Beside the promises: secrets, and what the surroundings do
 //!

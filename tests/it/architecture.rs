@@ -158,7 +158,7 @@ fn complain(problems: &[String]) {
 }
 
 #[test]
-fn each_floor_imports_only_what_lies_below_it() {
+fn each_layer_imports_only_allowed_layers() {
     let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
     let mut problems = Vec::new();
     for source in sources() {
@@ -191,7 +191,7 @@ fn each_floor_imports_only_what_lies_below_it() {
 }
 
 #[test]
-fn every_floor_of_the_table_is_there() {
+fn every_listed_layer_exists() {
     let all = sources();
     let missing: Vec<String> = MAY_IMPORT
         .iter()
@@ -202,7 +202,7 @@ fn every_floor_of_the_table_is_there() {
 }
 
 #[test]
-fn pure_parts_touch_no_files_no_tasks_and_no_clock() {
+fn pure_modules_use_no_files_threads_or_clock() {
     let mut problems = Vec::new();
     for source in sources()
         .iter()
@@ -226,7 +226,7 @@ fn pure_parts_touch_no_files_no_tasks_and_no_clock() {
 }
 
 #[test]
-fn colours_live_in_the_theme_alone() {
+fn colours_are_used_only_in_the_theme() {
     let mut problems = Vec::new();
     for source in sources()
         .iter()
@@ -245,7 +245,7 @@ fn colours_live_in_the_theme_alone() {
 }
 
 #[test]
-fn no_file_eats_the_project_and_each_says_what_it_is_for() {
+fn files_are_short_and_start_with_a_module_doc() {
     let mut problems = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
@@ -266,7 +266,7 @@ fn no_file_eats_the_project_and_each_says_what_it_is_for() {
 }
 
 #[test]
-fn only_main_ends_the_process() {
+fn only_main_exits_the_process() {
     let mut problems = Vec::new();
     for source in sources() {
         for (line, text) in code(&source) {
@@ -282,7 +282,7 @@ fn only_main_ends_the_process() {
 }
 
 #[test]
-fn every_test_that_the_promises_name_is_there() {
+fn every_test_named_in_promises_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("src/promises.rs")).unwrap();
     let named: Vec<(&str, &str)> = page
@@ -309,7 +309,7 @@ fn every_test_that_the_promises_name_is_there() {
 }
 
 #[test]
-fn every_file_that_the_comparison_names_is_there() {
+fn every_file_named_in_the_comparison_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("src/ui/compared.rs")).unwrap();
     // Files of other programs are named without these folders.
@@ -329,7 +329,7 @@ fn every_file_that_the_comparison_names_is_there() {
 }
 
 #[test]
-fn every_picture_that_is_kept_belongs_to_a_file_that_takes_some() {
+fn every_snapshot_belongs_to_a_file_that_asserts_it() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pictures = files("snap");
     assert!(pictures.len() > 50, "{}", pictures.len());

@@ -211,7 +211,7 @@ fn refusals() -> Vec<Refusal> {
 }
 
 #[test]
-fn every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing() {
+fn cli_refusals_name_the_remedy_and_change_nothing() {
     let project = Project::new();
     board(project.path());
     let before = files(project.path());
@@ -228,7 +228,7 @@ fn every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing() {
 }
 
 #[test]
-fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
+fn tool_refusals_name_the_remedy_and_change_nothing() {
     let place = Place::new();
     board(&place.root());
     let before = files(&place.root());
@@ -314,7 +314,7 @@ fn large(root: &Path, count: u64) {
 }
 
 #[test]
-fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
+fn task_list_pages_a_large_board() {
     let place = Place::new();
     large(&place.root(), 10_000);
     let first = place.ok("task_list", json!({}));
@@ -360,7 +360,7 @@ fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
 }
 
 #[test]
-fn a_task_that_blocks_thousands_is_completed_and_shown_within_bounds() {
+fn task_blocking_thousands_is_handled_within_bounds() {
     let place = Place::new();
     let tasks = place.root().join(".tasks");
     std::fs::write(tasks.join("task_1.json"), r#"{"id": 1, "subject": "gate"}"#).unwrap();
@@ -395,7 +395,7 @@ fn told(project: &Project, rules: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_journal_holds_the_whole_board_once_in_pieces_and_then_only_what_changed() {
+fn journal_has_one_full_board_then_only_changes() {
     let project = Project::new();
     large(project.path(), 1_200);
     // It claims when the whole board was told (the brackets: the call itself is told too).
@@ -430,7 +430,7 @@ fn reads() -> u64 {
 }
 
 #[test]
-fn a_board_is_read_with_two_reads_of_each_file() {
+fn board_read_takes_two_reads_per_file() {
     let dir = tempfile::tempdir().unwrap();
     large(dir.path(), 500);
     let board = Board::open(dir.path());
@@ -442,7 +442,7 @@ fn a_board_is_read_with_two_reads_of_each_file() {
 
 /// Whoever asks while others of the same process change the board does not look at all of it.
 #[test]
-fn a_question_beside_many_changes_reads_few_files() {
+fn query_during_concurrent_changes_reads_few_files() {
     const TASKS: u64 = 2_000;
     let dir = tempfile::tempdir().unwrap();
     large(dir.path(), TASKS);
@@ -475,7 +475,7 @@ fn a_question_beside_many_changes_reads_few_files() {
 }
 
 #[test]
-fn a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one() {
+fn change_cost_is_independent_of_board_size() {
     let claimer = Claimer::person();
     let [few, many] = [20, 2_000].map(|size| {
         let dir = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ fn event_log(screen: &mut Screen, words: &str) {
 }
 
 #[test]
-fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
+fn user_takes_a_task_from_a_working_teammate() {
     let project = repository();
     let mut screen = open(&project, &[]);
     screen.send("go\r");
@@ -154,7 +154,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
 }
 
 #[test]
-fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
+fn release_with_force_takes_a_task_from_its_owner() {
     let project = repository();
     let mut screen = open(&project, &[]);
     screen.send("go\r");
@@ -194,7 +194,7 @@ fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
 }
 
 #[test]
-fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
+fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
     let mut screen = planted(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
@@ -231,7 +231,7 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
 }
 
 #[test]
-fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
+fn claim_after_worktree_removal_creates_a_new_worktree() {
     let project = repository();
     let mut screen = planted(&project);
     let tree = project.file(".worktrees/task-1/.git");
@@ -258,7 +258,7 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
 }
 
 #[test]
-fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
+fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
     let mut screen = planted(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
@@ -292,7 +292,7 @@ fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
 }
 
 #[test]
-fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
+fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
     let mut screen = planted(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");

@@ -41,7 +41,7 @@ const ROUNDS: &str = "
 ";
 
 #[test]
-fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
+fn reached_budget_ends_an_unattended_run() {
     let project = Project::new();
     settings(&project, "[ceilings]\nagent_tokens = 250\n");
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
@@ -65,7 +65,7 @@ fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
 }
 
 #[test]
-fn what_subagents_use_counts_and_a_price_turns_it_into_money() {
+fn subagent_usage_counts_towards_the_cost_budget() {
     let project = Project::new();
     settings(
         &project,
@@ -89,7 +89,7 @@ fn what_subagents_use_counts_and_a_price_turns_it_into_money() {
 }
 
 #[test]
-fn a_ceiling_in_dollars_without_a_price_is_said_to_have_no_effect() {
+fn cost_budget_without_a_price_warns_it_has_no_effect() {
     let project = Project::new();
     settings(&project, "[ceilings]\nagent_cost = 0.5\n");
     let ran = run(&project, "  - say: Hello.\n", &["go"]);
@@ -99,7 +99,7 @@ fn a_ceiling_in_dollars_without_a_price_is_said_to_have_no_effect() {
 }
 
 #[test]
-fn a_team_at_its_ceiling_does_not_ask_again_and_again() {
+fn team_over_budget_asks_once_per_agent() {
     let project = Project::new();
     settings(&project, "[ceilings]\nteam_tokens = 300\n");
     let rules = "
@@ -136,7 +136,7 @@ fn a_team_at_its_ceiling_does_not_ask_again_and_again() {
 }
 
 #[test]
-fn a_person_raises_a_ceiling_and_then_does_not() {
+fn user_raises_a_budget_then_rejects_the_next_raise() {
     let project = Project::new();
     settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
     let file = project.write("script.yaml", &format!("rules:\n{ROUNDS}"));

@@ -45,12 +45,12 @@ fn storm(wire: Wire) {
 }
 
 #[test]
-fn the_work_ends_whatever_messages_come_to() {
+fn work_completes_despite_faults_of_the_messages_api() {
     storm(Wire::Messages);
 }
 
 #[test]
-fn the_work_ends_whatever_chat_completions_come_to() {
+fn work_completes_despite_faults_of_chat_completions() {
     storm(Wire::Completions);
 }
 

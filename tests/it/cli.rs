@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::common::project::{Project, git};
 
 #[test]
-fn a_board_from_the_first_task_to_the_last() {
+fn board_lifecycle_from_first_task_to_last() {
     let project = Project::git();
     let first = project.json(&[
         "task",
@@ -102,7 +102,7 @@ fn a_board_from_the_first_task_to_the_last() {
 }
 
 #[test]
-fn refusals_say_what_to_do_and_change_nothing() {
+fn refusals_name_the_remedy_and_change_nothing() {
     let project = Project::new();
     for subject in ["one", "two", "three"] {
         project.json(&["task", "add", subject]);
@@ -174,7 +174,7 @@ fn refusals_say_what_to_do_and_change_nothing() {
 }
 
 #[test]
-fn numbers_are_never_used_again() {
+fn task_ids_are_never_reused() {
     let project = Project::new();
     project.json(&["task", "add", "one"]);
     project.json(&["task", "add", "two"]);
@@ -193,7 +193,7 @@ fn numbers_are_never_used_again() {
 }
 
 #[test]
-fn a_board_of_the_reference_is_worked_on_and_stays_readable_for_it() {
+fn learn_claude_code_boards_stay_compatible() {
     let project = Project::new();
     project.write(".tasks/task_1.json", "{\n  \"id\": 1,\n  \"subject\": \"Größe\",\n  \"description\": \"\",\n  \"status\": \"pending\",\n  \"blockedBy\": [],\n  \"owner\": null,\n  \"color\": \"red\"\n}");
     project.write(
@@ -232,7 +232,7 @@ fn a_board_of_the_reference_is_worked_on_and_stays_readable_for_it() {
 }
 
 #[test]
-fn mail_is_looked_at_and_taken() {
+fn mail_list_keeps_messages_and_mail_read_takes_them() {
     let project = Project::new();
     project.write(".team/config.json", "{\"team_name\": \"default\", \"members\": [{\"name\": \"bob\", \"role\": \"r\", \"status\": \"idle\"}], \"x\": 1}");
     assert_eq!(project.json(&["team", "list"])[0]["name"], "bob");
@@ -316,7 +316,7 @@ fn mail_list_without_a_name_lists_all_inboxes() {
 
 /// A verb that is killed while it writes, at any moment: the next one finds nothing of it but whole tasks.
 #[test]
-fn killed_verbs_leave_no_temporary_files() {
+fn killed_commands_leave_no_temporary_files() {
     let project = Project::new();
     project.json(&["task", "add", "first"]);
     let names = || -> Vec<String> {
@@ -342,7 +342,7 @@ fn killed_verbs_leave_no_temporary_files() {
 }
 
 #[test]
-fn a_wrong_setting_names_the_nearest_known_one() {
+fn unknown_setting_suggests_the_closest_match() {
     let project = Project::new();
     project.write(".crewdeck/config.toml", "modle = \"x\"\n");
     let line = project.refused(&["run", "hello"]);
@@ -364,7 +364,7 @@ fn asks_for_approval(project: &Project) {
 }
 
 #[test]
-fn project_settings_need_approval_wherever_they_come_from() {
+fn project_settings_need_approval_from_any_source() {
     // A folder out of an archive, a repository that tracks the file or not, a link to a folder of it.
     let plain = Project::new();
     plain.write(".crewdeck/config.toml", LOOSE);
@@ -395,7 +395,7 @@ fn project_settings_need_approval_wherever_they_come_from() {
 }
 
 #[test]
-fn approval_covers_exactly_the_content_and_the_directory() {
+fn approval_covers_exactly_one_content_and_directory() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::git();
     project.write(".crewdeck/config.toml", LOOSE);
@@ -446,7 +446,7 @@ fn approval_covers_exactly_the_content_and_the_directory() {
 }
 
 #[test]
-fn a_project_cannot_choose_which_variables_commands_see() {
+fn project_settings_cannot_set_pass_env() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
     let line = project.refused(&["run", "hello"]);
@@ -454,7 +454,7 @@ fn a_project_cannot_choose_which_variables_commands_see() {
 }
 
 #[test]
-fn usage_errors_end_with_two() {
+fn usage_errors_exit_with_2() {
     let project = Project::new();
     for args in [
         &["task", "claim", "1"][..],
@@ -488,7 +488,7 @@ fn usage_errors_end_with_two() {
 }
 
 #[test]
-fn a_demo_that_can_not_begin_leaves_no_folder_in_the_way_of_the_next_try() {
+fn failed_demo_start_leaves_no_folder() {
     let project = Project::new();
     let folder = project.file("shown");
     let demo = ["run", "--demo", "--dir", folder.to_str().unwrap()];
@@ -498,7 +498,7 @@ fn a_demo_that_can_not_begin_leaves_no_folder_in_the_way_of_the_next_try() {
 }
 
 #[test]
-fn without_a_model_run_says_what_to_do() {
+fn run_without_a_model_names_the_remedy() {
     let line = Project::new().refused(&["run", "hello", "--provider", "anthropic"]);
     assert!(
         line.contains("ANTHROPIC_API_KEY") && line.contains("--demo"),
@@ -520,7 +520,7 @@ fn without_a_model_run_says_what_to_do() {
 }
 
 #[test]
-fn the_completions_are_a_script_that_bash_takes_and_the_manual_names_every_verb() {
+fn bash_completion_works_and_man_page_lists_commands() {
     let project = Project::new();
     let script = project.run(&["completions", "bash"]).out();
     project.write("crewdeck.bash", &script);

@@ -105,7 +105,7 @@ fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
 }
 
 #[test]
-fn mode_owner_and_times_of_files_outside_stay_as_they_are() {
+fn commands_cannot_change_metadata_of_outside_files() {
     if !can_be_tried() {
         return;
     }
@@ -147,7 +147,7 @@ fn ways(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
+fn root_commands_cannot_write_state_or_git_hooks() {
     if !can_be_tried() {
         return;
     }
@@ -213,7 +213,7 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
 }
 
 #[test]
-fn a_teammate_writes_in_its_worktree_alone() {
+fn teammate_writes_only_in_its_worktree() {
     if !can_be_tried() {
         return;
     }
@@ -274,7 +274,7 @@ fn a_teammate_writes_in_its_worktree_alone() {
 }
 
 #[test]
-fn git_works_in_a_worktree_and_leaves_no_state_behind() {
+fn git_works_in_a_worktree_and_leaves_no_state() {
     if !can_be_tried() {
         return;
     }
@@ -318,7 +318,7 @@ fn git_works_in_a_worktree_and_leaves_no_state_behind() {
 }
 
 #[test]
-fn a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not() {
+fn only_the_project_is_visible_in_shared_memory() {
     let shared = Path::new("/dev/shm");
     if !can_be_tried() || !shared.is_dir() {
         return;
@@ -369,7 +369,7 @@ fn builds_work_in_a_worktree() {
 }
 
 #[test]
-fn keys_are_not_seen_and_crewdeck_is_not_reached() {
+fn commands_cannot_inspect_or_signal_crewdeck() {
     if !can_be_tried() {
         return;
     }
@@ -401,7 +401,7 @@ fn keys_are_not_seen_and_crewdeck_is_not_reached() {
 /// Where the kernel refuses namespaces, Landlock alone holds a git command that the user was asked about. Git complains
 /// then of a lock that it cannot take, and works.
 #[test]
-fn without_a_view_a_teammate_is_held_all_the_same() {
+fn landlock_alone_confines_a_teammate() {
     use std::io::{Read, Write};
     if !can_be_tried() {
         return;

@@ -16,7 +16,7 @@ fn team() -> Project {
 }
 
 #[test]
-fn looking_at_the_mail_again_and_again_changes_nothing() {
+fn repeated_mail_list_changes_nothing() {
     let project = team();
     let letter = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
     project.write(
@@ -35,7 +35,7 @@ fn looking_at_the_mail_again_and_again_changes_nothing() {
 }
 
 #[test]
-fn letters_of_no_type_and_for_nobody_are_refused_with_what_there_is() {
+fn mail_send_rejects_unknown_types_and_recipients() {
     let project = team();
     let line = project.refused(&["mail", "send", "amy", "x", "--type", "mesage"]);
     assert!(line.contains("message, broadcast"), "{line}");
@@ -47,7 +47,7 @@ fn letters_of_no_type_and_for_nobody_are_refused_with_what_there_is() {
 }
 
 #[test]
-fn an_empty_tag_is_no_tag() {
+fn empty_tags_are_dropped() {
     let project = Project::new();
     let task = project.json(&["task", "add", "x", "--tag", "", "--tag", " rust "]);
     assert_eq!(task["tags"], json!(["rust"]));
@@ -56,7 +56,7 @@ fn an_empty_tag_is_no_tag() {
 }
 
 #[test]
-fn every_verb_that_meets_a_damaged_task_sets_it_aside() {
+fn task_commands_set_damaged_tasks_aside() {
     for verb in [
         &["task", "add", "three"][..],
         &["task", "claim", "--as", "amy"],
@@ -76,7 +76,7 @@ fn every_verb_that_meets_a_damaged_task_sets_it_aside() {
 }
 
 #[test]
-fn two_who_take_the_mail_at_once_never_get_the_same_letter() {
+fn concurrent_mail_reads_never_share_a_message() {
     let project = team();
     let mut taken = Vec::new();
     for round in 0..3 {
@@ -111,7 +111,7 @@ fn nowhere() -> String {
 }
 
 #[test]
-fn the_environment_goes_over_the_files_and_options_over_both() {
+fn options_override_environment_overrides_files() {
     let (file, environment, option) = (nowhere(), nowhere(), nowhere());
     let project = Project::new();
     project.own_settings(&format!(
@@ -136,7 +136,7 @@ fn the_environment_goes_over_the_files_and_options_over_both() {
 }
 
 #[test]
-fn an_address_alone_says_which_server_is_asked() {
+fn base_url_variable_selects_the_provider() {
     for (name, provider) in [
         ("ANTHROPIC_BASE_URL", "anthropic"),
         ("OPENAI_BASE_URL", "openai"),
@@ -157,13 +157,13 @@ fn an_address_alone_says_which_server_is_asked() {
 }
 
 #[test]
-fn an_empty_prompt_is_none() {
+fn blank_prompt_is_refused() {
     let line = Project::new().refused(&["run", " ", "--provider", "openai"]);
     assert!(line.contains("run needs a prompt"), "{line}");
 }
 
 #[test]
-fn the_demo_comes_to_rest_when_its_lead_decides() {
+fn demo_ends_when_the_lead_approves_plans() {
     let project = Project::new();
     let ran = project.run(&[
         "run", "--demo", "--json", "--speed", "1000", "--plan", "lead",
@@ -178,7 +178,7 @@ fn the_demo_comes_to_rest_when_its_lead_decides() {
 }
 
 #[test]
-fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
+fn unattended_demo_denies_requests_set_to_ask() {
     let project = Project::new();
     let demo = [
         "--demo", "run", "--json", "--speed", "1000", "--plan", "ask",

@@ -60,26 +60,26 @@ fn rounds(play: Play) {
 }
 
 #[test]
-fn a_crew_that_is_killed_at_any_moment_does_its_work_once() {
+fn crew_killed_at_any_moment_does_its_work_once() {
     rounds(Play::Crew);
 }
 
 #[test]
-fn a_crew_that_is_killed_while_it_comes_back_does_its_work_once() {
+fn crew_killed_during_recovery_does_its_work_once() {
     rounds(Play::CrewEarly);
 }
 
 #[test]
-fn no_git_debris_is_left_after_the_whole_process_tree_is_killed() {
+fn kill_of_whole_process_tree_leaves_no_git_debris() {
     rounds(Play::CrewTree);
 }
 
 #[test]
-fn the_demo_that_is_killed_at_any_moment_is_gone_on_with() {
+fn demo_killed_at_any_moment_resumes() {
     rounds(Play::Demo);
 }
 
 #[test]
-fn no_program_outlives_a_crew_that_is_killed() {
+fn no_program_outlives_a_killed_crew() {
     round::outlived();
 }

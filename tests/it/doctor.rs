@@ -111,7 +111,7 @@ rules:
 }
 
 #[test]
-fn what_killed_gits_left_is_named_and_repaired() {
+fn debris_of_killed_git_processes_is_found_and_repaired() {
     let project = repository();
     killed_crew(&project);
     let log = project.file(".worktrees/events.jsonl");
@@ -145,7 +145,7 @@ fn what_killed_gits_left_is_named_and_repaired() {
 }
 
 #[test]
-fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
+fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     let project = repository();
     killed_crew(&project);
     let found = troubles(&examine(&project, &[]));
@@ -213,7 +213,7 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
 }
 
 #[test]
-fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay() {
+fn unneeded_files_are_cleared_and_content_is_kept() {
     let project = repository();
     project.json(&["task", "list"]);
     let old = std::time::SystemTime::now() - Duration::from_secs(600);
@@ -304,7 +304,7 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
 }
 
 #[test]
-fn what_fails_ends_with_one_line_and_says_what_to_do() {
+fn failures_end_with_one_line_and_a_remedy() {
     let project = Project::git();
     let ran = project.run(&["doctor"]);
     assert_eq!(ran.code(), 1);
@@ -342,7 +342,7 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
 }
 
 #[test]
-fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
+fn model_check_lists_models_and_hides_the_key() {
     use wiremock::matchers::{header, path};
     use wiremock::{Mock, MockServer, ResponseTemplate};
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -390,7 +390,7 @@ fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
 }
 
 #[test]
-fn at_a_terminal_each_is_asked_about() {
+fn each_fix_is_confirmed_at_a_terminal() {
     let project = repository();
     project.json(&["task", "list"]);
     std::fs::create_dir(project.file(".worktrees/one")).unwrap();

@@ -32,7 +32,7 @@ fn home() -> tempfile::TempDir {
 }
 
 #[test]
-fn levels_have_colours_and_long_lines_go_on_below_their_text() {
+fn levels_are_coloured_and_long_lines_are_indented() {
     let home = home();
     let (text, raw) = report(home.path(), 60, &[]);
     assert!(raw.contains("\x1b[32m✓ ok  \x1b[0m "), "{raw:?}");
@@ -47,7 +47,7 @@ fn levels_have_colours_and_long_lines_go_on_below_their_text() {
 }
 
 #[test]
-fn without_colour_there_is_none() {
+fn no_color_disables_colours() {
     let (text, raw) = report(home().path(), 100, &[("NO_COLOR", "1")]);
     assert!(text.contains("✓ ok   "), "{text}");
     assert!(!raw.contains("\x1b[3"), "{raw:?}");

@@ -59,7 +59,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_works_as_it_stands() {
+fn every_help_example_works() {
     let mut root = Cli::command();
     root.build();
     let verbs: Vec<clap::Command> = root.get_subcommands().cloned().collect();

@@ -128,7 +128,7 @@ fn nowhere() -> String {
 }
 
 #[test]
-fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
+fn missing_model_page_explains_setup_and_starts_demo() {
     let project = repository();
     let home = home(&project);
     let mut screen = open(&project, home.path(), &[], &[]);
@@ -156,7 +156,7 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
 }
 
 #[test]
-fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
+fn refused_key_is_reported_before_the_first_prompt() {
     let (project, server) = (repository(), Server::refusing());
     let (home, environment) = (home(&project), server.environment());
     let environment = borrowed(&environment);
@@ -195,7 +195,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
 }
 
 #[test]
-fn a_server_that_comes_up_is_found_and_the_page_goes() {
+fn setup_page_closes_when_the_server_comes_up() {
     let project = repository();
     let (home, url) = (home(&project), nowhere());
     let environment = [
@@ -233,7 +233,7 @@ fn a_server_that_comes_up_is_found_and_the_page_goes() {
 }
 
 #[test]
-fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
+fn unknown_model_is_reported_and_can_be_replaced() {
     let (project, server) = (repository(), Server::with_models());
     let (home, environment) = (home(&project), server.environment());
     let environment = borrowed(&environment);
@@ -255,7 +255,7 @@ fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
 }
 
 #[test]
-fn a_directory_outside_git_becomes_a_repository_at_a_key() {
+fn key_turns_a_directory_into_a_repository() {
     let project = Project::new();
     project.write("src/a.txt", "one\n");
     project.write("rules.yaml", "rules: [{ say: fine }]\n");
@@ -288,7 +288,7 @@ fn a_directory_outside_git_becomes_a_repository_at_a_key() {
 }
 
 #[test]
-fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_too() {
+fn empty_repository_gets_a_commit_by_key_or_by_hand() {
     let rules = "rules: [{ say: fine }]\n";
     // By a key.
     let project = Project::git();
@@ -323,7 +323,7 @@ fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_
 }
 
 #[test]
-fn where_all_is_well_the_first_screen_says_what_to_write() {
+fn complete_setup_shows_the_composer_hint() {
     let (project, server) = (repository(), Server::with_models());
     let (home, environment) = (home(&project), server.environment());
     let screen = open(&project, home.path(), &[], &borrowed(&environment));
@@ -334,7 +334,7 @@ fn where_all_is_well_the_first_screen_says_what_to_write() {
 }
 
 #[test]
-fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now() {
+fn new_check_applies_a_changed_mouse_setting() {
     let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
     let (home, environment) = (home(&project), borrowed(&environment));
     let args = ["--provider", "openai"];

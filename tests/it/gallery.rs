@@ -44,7 +44,7 @@ fn shown_in(page: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_scene_has_its_picture_and_is_in_the_gallery() {
+fn every_scene_has_a_picture_in_the_gallery() {
     let scenes: BTreeSet<String> = SCENES
         .iter()
         .map(|(name, _)| format!("{name}.svg"))
@@ -67,7 +67,7 @@ fn every_scene_has_its_picture_and_is_in_the_gallery() {
 }
 
 #[test]
-fn every_picture_that_a_page_shows_is_there() {
+fn every_linked_picture_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (page, least) in [("README.md", 3), ("assets/README.md", SCENES.len())] {
         let page = root.join(page);

@@ -14,7 +14,7 @@ use crate::common::project::Project;
 use pretty_assertions::assert_eq;
 
 #[test]
-fn boards_of_other_programs() {
+fn boards_of_other_programs_are_handled() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut count = 0;
     for entry in fs::read_dir(golden).unwrap() {

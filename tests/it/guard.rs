@@ -26,7 +26,7 @@ fn escape(pattern: &str, sleep: &Sleep) -> String {
 }
 
 #[test]
-fn what_gets_away_from_its_group_is_ended_with_its_command() {
+fn processes_outside_the_group_end_with_the_command() {
     for pattern in ESCAPES {
         let sleep = Sleep::new();
         let command = format!("{} echo started", escape(pattern, &sleep) + "\n");
@@ -43,7 +43,7 @@ fn what_gets_away_from_its_group_is_ended_with_its_command() {
 }
 
 #[test]
-fn a_command_that_cleans_up_leaves_nothing_and_tells_how_it_ended() {
+fn clean_command_has_no_leftovers_and_reports_its_end() {
     let root = Path::new("/");
     for (command, ended, output) in [
         ("echo a; echo b >&2; exit 3", Ended::Code(3), "a\nb\n"),
@@ -64,7 +64,7 @@ fn a_command_that_cleans_up_leaves_nothing_and_tells_how_it_ended() {
 }
 
 #[test]
-fn time_out_cancel_and_drop_end_also_what_got_away() {
+fn timeout_cancel_and_drop_end_escaped_processes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for way in ["time-out", "cancel", "drop"] {
         let sleep = Sleep::new();
@@ -105,7 +105,7 @@ fn time_out_cancel_and_drop_end_also_what_got_away() {
 }
 
 #[test]
-fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
+fn killed_supervisor_leaves_no_processes() {
     let sleep = Sleep::new();
     let command = format!("setsid {} & {}", sleep.command(), sleep.command());
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -138,7 +138,7 @@ fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
 }
 
 #[test]
-fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
+fn killed_crewdeck_leaves_no_program_or_supervisor() {
     let project = Project::new();
     let (command, job) = (Sleep::new(), Sleep::new());
     let script = format!(
@@ -182,7 +182,7 @@ fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
 }
 
 #[test]
-fn the_verb_is_hidden_and_of_no_use_to_a_person() {
+fn guard_command_is_hidden_and_rejects_direct_use() {
     let project = Project::new();
     let ran = project.run(&["guard"]);
     assert_eq!((ran.code(), ran.out().as_str()), (2, ""));

@@ -93,7 +93,7 @@ fn results(messages: &[Message]) -> Vec<String> {
 }
 
 #[test]
-fn words_go_to_stdout_and_progress_to_stderr() {
+fn answers_go_to_stdout_and_progress_to_stderr() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -111,7 +111,7 @@ fn words_go_to_stdout_and_progress_to_stderr() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
+fn unattended_run_denies_requests_and_reports_it() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -134,7 +134,7 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
 }
 
 #[test]
-fn tools_narrows_what_there_is() {
+fn tools_option_limits_the_available_tools() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -161,7 +161,7 @@ fn tools_narrows_what_there_is() {
 }
 
 #[test]
-fn a_signal_ends_the_run_and_every_program_that_it_had_started() {
+fn signal_ends_the_run_and_its_programs() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         ended_by(signal);
     }
@@ -217,7 +217,7 @@ fn ended_by(signal: &str) {
 }
 
 #[test]
-fn a_question_without_a_person_is_answered_at_once() {
+fn unattended_question_is_answered_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go

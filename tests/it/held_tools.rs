@@ -81,7 +81,7 @@ const DESTRUCTIVE: &[&str] = &[
 ];
 
 #[test]
-fn what_destroys_is_asked_about_and_harmless_all_the_same() {
+fn destructive_commands_need_approval_and_do_no_harm() {
     let Some(place) = confined() else { return };
     let theirs = place.dir.path().join("theirs");
     std::fs::create_dir(&theirs).unwrap();
@@ -122,7 +122,7 @@ fn what_destroys_is_asked_about_and_harmless_all_the_same() {
 }
 
 #[test]
-fn what_is_harmless_just_runs() {
+fn harmless_commands_run_without_approval() {
     let Some(place) = confined() else { return };
     let build = tempfile::tempdir_in("/tmp").unwrap();
     std::fs::create_dir_all(place.root().join("src")).unwrap();
@@ -150,7 +150,7 @@ fn what_is_harmless_just_runs() {
 
 /// A racing thread swaps a folder for a link, again and again, while files are written through its name.
 #[test]
-fn a_link_that_is_swapped_in_while_a_file_is_written_leads_nowhere() {
+fn racing_symlink_cannot_redirect_a_write() {
     let place = Place::new();
     let root = place.root();
     let outside = place.dir.path().join("outside");
@@ -203,7 +203,7 @@ fn a_link_that_is_swapped_in_while_a_file_is_written_leads_nowhere() {
 }
 
 #[test]
-fn keys_of_the_environment_are_in_no_command() {
+fn commands_do_not_inherit_api_keys() {
     let project = Project::new();
     let script = r#"
 rules:

@@ -149,7 +149,7 @@ fn scripts_cannot_destroy_or_rewind_history() {
 }
 
 #[test]
-fn what_commands_commit_is_in_the_repository_after_them() {
+fn commits_of_commands_reach_the_repository() {
     if !can_be_tried() {
         return;
     }
@@ -204,7 +204,7 @@ fn what_commands_commit_is_in_the_repository_after_them() {
 }
 
 #[test]
-fn a_stash_belongs_to_its_work_directory() {
+fn stash_belongs_to_its_work_directory() {
     if !can_be_tried() {
         return;
     }
@@ -234,7 +234,7 @@ fn a_stash_belongs_to_its_work_directory() {
 }
 
 #[test]
-fn a_git_command_that_was_asked_about_reaches_the_repository() {
+fn approved_git_command_changes_the_repository() {
     if !can_be_tried() {
         return;
     }
@@ -255,7 +255,7 @@ fn a_git_command_that_was_asked_about_reaches_the_repository() {
 }
 
 #[test]
-fn damaged_objects_hold_nothing_up() {
+fn damaged_objects_block_no_later_work() {
     if !can_be_tried() {
         return;
     }
@@ -282,7 +282,7 @@ fn damaged_objects_hold_nothing_up() {
 }
 
 #[test]
-fn commits_of_a_killed_crew_are_taken_over() {
+fn commits_of_a_killed_crew_are_recovered() {
     if !can_be_tried() {
         return;
     }
@@ -346,7 +346,7 @@ fn guarded(order: &serde_json::Value) {
 }
 
 #[test]
-fn commands_beside_one_another_in_one_directory_build_on_each_other() {
+fn concurrent_commands_share_one_history() {
     if !can_be_tried() {
         return;
     }

@@ -55,7 +55,7 @@ fn check(problems: &[String]) {
 }
 
 #[test]
-fn what_a_fuzzer_kept_holds_and_every_target_has_some() {
+fn fuzz_corpus_passes_and_covers_every_target() {
     let mut problems = Vec::new();
     for (name, run) in TARGETS {
         let files = corpus(name);
@@ -72,7 +72,7 @@ fn what_a_fuzzer_kept_holds_and_every_target_has_some() {
 }
 
 #[test]
-fn every_target_has_a_file_and_every_file_a_target() {
+fn fuzz_targets_and_files_match() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/fuzz_targets");
     let mut files: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
@@ -193,7 +193,7 @@ fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn what_hostile_people_send_is_shown_and_not_obeyed() {
+fn hostile_payloads_are_shown_but_not_interpreted() {
     let mut problems = Vec::new();
     for (name, run) in TARGETS {
         for payload in PAYLOADS {
@@ -210,7 +210,7 @@ fn what_hostile_people_send_is_shown_and_not_obeyed() {
 
 /// Every popup and page that a key opens, from the panes and from each of them.
 #[test]
-fn what_any_key_opens_shows_all_and_obeys_nothing() {
+fn every_popup_escapes_hostile_text() {
     const ESC: u8 = 19;
     const ENTER: u8 = 20;
     // Short, so that every row has room for it, and nothing that the buffer of cells drops by itself.
@@ -228,7 +228,7 @@ fn what_any_key_opens_shows_all_and_obeys_nothing() {
 }
 
 #[test]
-fn nesting_without_end_overflows_no_stack() {
+fn deep_nesting_overflows_no_stack() {
     const DEEP: usize = 100_000;
     const JSON: &[&str] = &["task", "letters", "roster", "worktrees", "journal", "tool"];
     const MARKS: &[&str] = &["markdown"];
@@ -284,7 +284,7 @@ fn nesting_without_end_overflows_no_stack() {
 }
 
 #[test]
-fn few_bytes_that_stand_for_many_are_refused() {
+fn expansion_bombs_are_refused() {
     let laugh = |n: u32| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9));
     let laughs = (1..30).map(laugh).collect::<Vec<_>>().concat();
     let bomb = format!("a0: &a0 lol\n{laughs}");
@@ -320,7 +320,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn anything_holds(text in hostile_text(), noise in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn targets_accept_any_input(text in hostile_text(), noise in prop::collection::vec(any::<u8>(), 0..200)) {
         for (name, run) in TARGETS.iter().filter(|(name, _)| !["keys", "journal"].contains(name)) {
             for bytes in dressed(name, &text).into_iter().chain([noise.clone()]) {
                 let held = run(&bytes);
@@ -334,7 +334,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn any_keys_and_words_are_drawn(keys in prop::collection::vec(1u8.., 0..48), text in hostile_text()) {
+    fn any_keys_and_text_are_drawn(keys in prop::collection::vec(1u8.., 0..48), text in hostile_text()) {
         let bytes: Vec<u8> = keys.into_iter().chain([0]).chain(text.bytes()).collect();
         let held = target("keys")(&bytes);
         prop_assert!(held.is_ok(), "{held:?}");

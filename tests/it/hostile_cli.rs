@@ -66,7 +66,7 @@ fn harmless(what: &str, ran: &Ran) {
 }
 
 #[test]
-fn verbs_show_what_others_wrote_and_obey_none_of_it() {
+fn commands_escape_hostile_state() {
     let project = project();
     // The name of a worktree is checked; its branch is whatever somebody wrote.
     project.json(&["task", "add", "Own words"]);
@@ -99,7 +99,7 @@ fn verbs_show_what_others_wrote_and_obey_none_of_it() {
 }
 
 #[test]
-fn refusals_repeat_what_was_given_and_obey_none_of_it() {
+fn refusals_escape_hostile_arguments() {
     let project = project();
     project.write("evil.yaml", &format!("rules:\n  - {}: x\n", json!(EVIL)));
     let script = format!("script:{}", project.file("evil.yaml").display());
@@ -150,7 +150,7 @@ fn refusals_repeat_what_was_given_and_obey_none_of_it() {
 
 /// A folder whose name is hostile, too.
 #[test]
-fn a_project_in_a_hostile_folder_is_told_of_harmlessly() {
+fn hostile_folder_names_are_escaped() {
     let outer = Project::new();
     let dir = outer.file(&evil("folder"));
     std::fs::create_dir(&dir).unwrap();
@@ -242,7 +242,7 @@ fn played() -> Project {
 }
 
 #[test]
-fn a_run_tells_its_progress_and_obeys_none_of_it() {
+fn run_output_escapes_hostile_text() {
     let project = played();
     let provider = format!("script:{}", project.file("evil.yaml").display());
     let ran = project.run(&["run", &evil("prompt"), "--provider", &provider]);
@@ -256,7 +256,7 @@ fn a_run_tells_its_progress_and_obeys_none_of_it() {
 }
 
 #[test]
-fn the_dashboard_writes_no_sequence_but_its_own() {
+fn dashboard_writes_only_its_own_escape_sequences() {
     let project = played();
     let provider = format!("script:{}", project.file("evil.yaml").display());
     let mut screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);

@@ -81,7 +81,7 @@ fn is_safe(tool: &str) -> bool {
 }
 
 #[test]
-fn any_input_is_answered_within_bounds() {
+fn any_tool_input_gets_a_bounded_result() {
     let place = Place::new();
     let mut runner = TestRunner::deterministic();
     for tool in TABLE.iter().filter(|t| is_safe(t.name)) {
@@ -100,7 +100,7 @@ fn any_input_is_answered_within_bounds() {
 }
 
 #[test]
-fn what_is_no_object_is_refused_by_every_tool() {
+fn invalid_tool_input_gets_a_short_error() {
     let place = Place::new();
     for tool in TABLE {
         for input in [
@@ -116,7 +116,7 @@ fn what_is_no_object_is_refused_by_every_tool() {
 }
 
 #[test]
-fn patterns_without_end_overflow_no_stack_and_are_told_in_short() {
+fn deep_patterns_overflow_no_stack_and_errors_are_short() {
     const DEEP: usize = 100_000;
     let place = Place::new();
     place.write("a.txt", "text\n");

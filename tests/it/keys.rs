@@ -51,7 +51,7 @@ fn press_at(text: &str, words: &str) -> String {
 }
 
 #[test]
-fn the_persons_keys_count_and_are_shown() {
+fn configured_keys_work_and_appear_in_hints() {
     let home = tempfile::tempdir().unwrap();
     let keys = "[keys]\npalette = 'ctrl+g'\n\"panes.palette\" = ['Z']\n";
     let mut screen = demo(home.path(), keys);
@@ -64,7 +64,7 @@ fn the_persons_keys_count_and_are_shown() {
 }
 
 #[test]
-fn a_clash_ends_with_the_file_and_the_way_out() {
+fn key_conflict_names_the_file_and_the_remedy() {
     let home = tempfile::tempdir().unwrap();
     let screen = demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
     let text = screen.wait_for("unbind it with");
@@ -75,7 +75,7 @@ fn a_clash_ends_with_the_file_and_the_way_out() {
 }
 
 #[test]
-fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
+fn mouse_selects_tabs_and_key_changes_layout() {
     let home = tempfile::tempdir().unwrap();
     let mut screen = demo(home.path(), "");
     // What the tabs say changes while tasks are done.

@@ -65,7 +65,7 @@ fn without_a_commit() -> (Project, Project, tempfile::TempDir, Screen) {
 }
 
 #[test]
-fn a_git_that_takes_its_time_holds_no_key_up() {
+fn slow_git_does_not_block_keys() {
     let (project, tools, _home, mut screen) = without_a_commit();
     asked(&tools);
     screen.press("ia draft", "│ a draft");
@@ -78,7 +78,7 @@ fn a_git_that_takes_its_time_holds_no_key_up() {
 }
 
 #[test]
-fn a_git_that_takes_its_time_can_be_stopped_and_goes_with_the_dashboard() {
+fn slow_git_is_stopped_by_key_and_on_exit() {
     let (project, tools, _home, mut screen) = without_a_commit();
     let is_gone = |pid: &str| {
         let until = Instant::now() + Duration::from_secs(30);
@@ -102,7 +102,7 @@ fn a_git_that_takes_its_time_can_be_stopped_and_goes_with_the_dashboard() {
 }
 
 #[test]
-fn a_signal_while_the_demo_is_made_ends_it() {
+fn signal_during_demo_setup_exits() {
     for name in ["-TERM", "-HUP"] {
         let (project, tools) = (repository(), Project::new());
         let (home, path) = (home(&project), slow_git(&tools));
@@ -121,7 +121,7 @@ fn a_signal_while_the_demo_is_made_ends_it() {
 }
 
 #[test]
-fn a_signal_between_two_starts_ends_the_second() {
+fn signal_between_restarts_exits() {
     let project = repository();
     let home = home(&project);
     for (round, name) in ["-TERM", "-HUP"].into_iter().cycle().take(16).enumerate() {
@@ -140,7 +140,7 @@ fn a_signal_between_two_starts_ends_the_second() {
 }
 
 #[test]
-fn a_mouse_that_was_given_to_the_terminal_stays_there() {
+fn released_mouse_stays_released_after_a_restart() {
     let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
     let (home, environment) = (home(&project), crate::first::borrowed(&environment));
     let mut screen = open(

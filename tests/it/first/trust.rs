@@ -46,7 +46,7 @@ fn settings(server: &Server) -> String {
 }
 
 #[test]
-fn a_key_is_not_sent_before_the_project_is_approved() {
+fn key_is_not_sent_before_the_project_is_approved() {
     let (project, theirs) = (repository(), Server::with_models());
     let home = home(&project);
     project.write(".crewdeck/config.toml", &settings(&theirs));
@@ -86,7 +86,7 @@ fn a_key_is_not_sent_before_the_project_is_approved() {
 }
 
 #[test]
-fn one_can_go_on_without_the_settings_of_a_project() {
+fn project_settings_can_be_ignored_for_one_session() {
     let (project, theirs, own) = (repository(), Server::with_models(), Server::with_models());
     let home = home(&project);
     project.write(
@@ -104,7 +104,7 @@ fn one_can_go_on_without_the_settings_of_a_project() {
 }
 
 #[test]
-fn settings_that_do_not_fit_the_page_are_not_approved_on_it() {
+fn settings_that_do_not_fit_cannot_be_approved() {
     let (project, theirs) = (repository(), Server::with_models());
     let home = home(&project);
     let many: Vec<String> = (0..20)

@@ -25,7 +25,7 @@ fn inside(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_stand_at_their_cells_and_one_blank_does_not_part_them() {
+fn text_runs_start_at_their_cells_and_span_one_space() {
     assert_eq!(
         inside(20, 2, "a bc  d\x1b[1me\r\n\x1b[0;3;38;2;1;2;3m <&>"),
         [
@@ -46,7 +46,7 @@ fn words_stand_at_their_cells_and_one_blank_does_not_part_them() {
 }
 
 #[test]
-fn signs_of_two_cells_stand_in_the_middle_of_both() {
+fn wide_characters_are_centred_on_their_cells() {
     assert_eq!(
         inside(10, 1, "a日👍b"),
         [
@@ -59,7 +59,7 @@ fn signs_of_two_cells_stand_in_the_middle_of_both() {
 }
 
 #[test]
-fn a_frame_is_one_path_without_gaps() {
+fn frame_is_one_path_without_gaps() {
     assert_eq!(
         inside(4, 3, "┌──┐\r\n│  │\r\n└──┘"),
         ["<path fill=\"none\" stroke=\"#d3d8df\" \
@@ -73,7 +73,7 @@ fn a_frame_is_one_path_without_gaps() {
 }
 
 #[test]
-fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
+fn backgrounds_are_merged_and_inverse_swaps_colours() {
     let red = DARK.sixteen[1];
     assert_eq!(
         inside(4, 3, "\r\n \x1b[41m  \r\n\x1b[m \x1b[41m  "),
@@ -94,7 +94,7 @@ fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
 }
 
 #[test]
-fn the_window_has_the_ground_of_the_screen() {
+fn window_uses_the_screen_background() {
     let light = picture(4, 2, "\x1b[48;2;250;250;250m\x1b[2J\x1b[38;2;1;1;1mx");
     assert!(light.contains("<rect width=\"60\" height=\"82\" fill=\"#fafafa\"/>"));
     // Title and cursor can be seen on it.
@@ -110,7 +110,7 @@ fn the_window_has_the_ground_of_the_screen() {
 }
 
 #[test]
-fn the_cursor_is_shown_where_it_is() {
+fn cursor_is_drawn_at_its_position() {
     let shown = inside(4, 2, "ab\x1b[?25h");
     assert_eq!(
         shown[1],
@@ -119,7 +119,7 @@ fn the_cursor_is_shown_where_it_is() {
 }
 
 #[test]
-fn colours_of_256_are_those_of_xterm() {
+fn indexed_colours_match_xterm() {
     let of = |index| DARK.rgb(vt100::Color::Idx(index), DARK.words);
     assert_eq!(
         [of(2), of(16), of(75), of(231), of(232), of(255)],
@@ -135,7 +135,7 @@ fn colours_of_256_are_those_of_xterm() {
 }
 
 #[test]
-fn all_lines_and_bars_and_marks_of_crewdeck_are_shapes() {
+fn all_symbols_of_crewdeck_are_drawn_as_shapes() {
     let signs = "─━│┃┄┏┓└┗┛├┤┬┴┼╍╭╮╯╰▁▂▃▄▅▆▇█▎▏▲▶▷▸◆◇○◌●◐◔⠋⠙⠦⠧⠴⠸⠹⠼✓✗→←↑↓↳•✉☐☑";
     let missing: String = signs
         .chars()

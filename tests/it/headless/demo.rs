@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{crewdeck, lines, text};
 
 #[test]
-fn the_demo_as_json_lines_really_does_the_work() {
+fn demo_with_json_output_completes_its_tasks() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("project");
     let out = crewdeck(dir.path())
@@ -120,7 +120,7 @@ fn git(dir: &Path, args: &[&str]) -> String {
 
 /// As in a container or under AppArmor's rules: the kernel gives no mount namespaces.
 #[test]
-fn the_demo_does_the_work_where_there_are_no_namespaces() {
+fn demo_completes_without_mount_namespaces() {
     if !Command::new("unshare")
         .args(["-Ur", "true"])
         .status()

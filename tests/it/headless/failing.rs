@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{conversation, lines, results, run, text};
 
 #[test]
-fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
+fn model_failure_prints_one_remedy_line_and_exits_1() {
     let cases = [
         ("  - fault: { status: 401 }\n", "key"),
         (
@@ -46,7 +46,7 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
 }
 
 #[test]
-fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
+fn model_faults_leave_a_valid_conversation() {
     let good = "  - say: Good.\n    times: 0\n";
     let cases = [
         ("cut", "  - fault: { cut: 5 }\n    say: Half a word\n"),
@@ -72,7 +72,7 @@ fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
 }
 
 #[test]
-fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
+fn run_ends_when_the_model_of_a_teammate_fails() {
     let dir = tempfile::tempdir().unwrap();
     let rules = "
   - agent: lead
@@ -110,7 +110,7 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
 }
 
 #[test]
-fn a_run_that_ends_with_open_tasks_says_which_and_exits_with_4() {
+fn run_with_open_tasks_lists_them_and_exits_4() {
     let dir = tempfile::tempdir().unwrap();
     let rules = "
   - when: ^go
@@ -152,7 +152,7 @@ fn journal(dir: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
+fn rate_limited_team_backs_off_and_completes() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["ann", "bob", "cid", "dan"];
     let spawn = names.map(|name| {

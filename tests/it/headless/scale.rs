@@ -13,7 +13,7 @@ const AGENTS: usize = 100;
 const MEMORY_MAX: u64 = 512 * 1024;
 
 #[test]
-fn a_hundred_teammates_work_in_one_crew_and_no_more() {
+fn crew_runs_at_most_a_hundred_teammates() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     std::fs::create_dir_all(home.join(".config/crewdeck")).unwrap();

@@ -63,7 +63,7 @@ fn damage_to_head_index_and_reflog_is_undone() {
 }
 
 #[test]
-fn a_removed_head_holds_no_commit_up() {
+fn removed_head_does_not_block_a_commit() {
     if !can_be_tried() {
         return;
     }
@@ -79,7 +79,7 @@ fn a_removed_head_holds_no_commit_up() {
 }
 
 #[test]
-fn an_orphan_branch_without_a_commit_leaves_the_index_whole() {
+fn orphan_branch_without_a_commit_keeps_the_index() {
     if !can_be_tried() {
         return;
     }
@@ -107,7 +107,7 @@ fn an_orphan_branch_without_a_commit_leaves_the_index_whole() {
 }
 
 #[test]
-fn files_of_git_that_cannot_be_read_are_not_replaced() {
+fn unreadable_git_files_are_not_replaced() {
     if !can_be_tried() {
         return;
     }
@@ -121,7 +121,7 @@ fn files_of_git_that_cannot_be_read_are_not_replaced() {
 }
 
 #[test]
-fn damage_by_a_command_of_a_killed_crew_is_undone_by_the_next_one() {
+fn next_command_repairs_damage_of_a_killed_crew() {
     if !can_be_tried() {
         return;
     }
@@ -151,7 +151,7 @@ fn damage_by_a_command_of_a_killed_crew_is_undone_by_the_next_one() {
 }
 
 #[test]
-fn ordinary_changes_of_the_checkout_stay() {
+fn ordinary_checkout_changes_are_kept() {
     if !can_be_tried() {
         return;
     }

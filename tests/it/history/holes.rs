@@ -30,7 +30,7 @@ fn refusal(guard: &Arc<Guard>, dir: &Path, reach: process::Reach, command: &str)
 }
 
 #[test]
-fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
+fn repository_is_read_only_without_mount_namespaces() {
     if !can_be_tried() {
         return;
     }
@@ -84,7 +84,7 @@ fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
 }
 
 #[test]
-fn without_protection_of_the_history_commands_commit_without_a_view() {
+fn unprotected_history_allows_commits() {
     if !can_be_tried() {
         return;
     }
@@ -119,7 +119,7 @@ fn without_protection_of_the_history_commands_commit_without_a_view() {
 }
 
 #[test]
-fn without_network_namespaces_a_command_without_network_does_not_start() {
+fn offline_command_needs_network_namespaces() {
     if !can_be_tried() {
         return;
     }
@@ -142,7 +142,7 @@ fn without_network_namespaces_a_command_without_network_does_not_start() {
 }
 
 #[test]
-fn many_files_in_the_git_folder_change_nothing() {
+fn many_files_in_the_git_folder_keep_the_protection() {
     if !can_be_tried() {
         return;
     }
@@ -168,7 +168,7 @@ fn many_files_in_the_git_folder_change_nothing() {
 }
 
 #[test]
-fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
+fn writable_hooks_do_not_run_with_approved_commands() {
     if !can_be_tried() {
         return;
     }
@@ -207,7 +207,7 @@ const LINKS: &[&str] = &[
 ];
 
 #[test]
-fn links_in_the_private_folders_lead_nowhere() {
+fn links_in_private_folders_are_not_followed() {
     if !can_be_tried() {
         return;
     }
@@ -256,7 +256,7 @@ fn links_in_the_private_folders_lead_nowhere() {
 }
 
 #[test]
-fn alternates_that_are_no_regular_file_hold_nothing_up() {
+fn irregular_alternates_file_is_an_error_not_a_hang() {
     if !can_be_tried() {
         return;
     }
@@ -271,7 +271,7 @@ fn alternates_that_are_no_regular_file_hold_nothing_up() {
 }
 
 #[test]
-fn a_repository_with_tables_of_refs_is_warned_about_once() {
+fn reftable_repository_is_warned_about_once() {
     if !can_be_tried() {
         return;
     }
@@ -292,7 +292,7 @@ fn a_repository_with_tables_of_refs_is_warned_about_once() {
 }
 
 #[test]
-fn a_script_cannot_push_to_a_repository_outside() {
+fn scripts_cannot_push_to_an_outside_repository() {
     if !can_be_tried() {
         return;
     }
@@ -344,7 +344,7 @@ fn option_attacks(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn ref_values_are_never_options_of_git() {
+fn ref_values_are_never_passed_as_git_options() {
     if !can_be_tried() {
         return;
     }

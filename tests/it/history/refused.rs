@@ -9,7 +9,7 @@ fn kept(note: &str) -> &str {
 }
 
 #[test]
-fn refused_refs_are_named_with_what_to_do() {
+fn refused_refs_are_named_with_a_remedy() {
     if !can_be_tried() {
         return;
     }
@@ -39,7 +39,7 @@ fn refused_refs_are_named_with_what_to_do() {
 }
 
 #[test]
-fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
+fn amended_commit_in_the_root_can_be_approved() {
     if !can_be_tried() {
         return;
     }
@@ -99,7 +99,7 @@ fn commits_on_a_branch_of_another_worktree_are_kept() {
 }
 
 #[test]
-fn commits_that_an_accepted_change_leaves_are_kept() {
+fn commits_dropped_by_accepted_changes_are_kept() {
     if !can_be_tried() {
         return;
     }
@@ -138,7 +138,7 @@ fn commits_that_an_accepted_change_leaves_are_kept() {
 }
 
 #[test]
-fn a_branch_can_take_the_place_of_a_folder_of_branches() {
+fn branch_can_replace_a_branch_folder() {
     if !can_be_tried() {
         return;
     }
@@ -157,7 +157,7 @@ fn a_branch_can_take_the_place_of_a_folder_of_branches() {
 }
 
 #[test]
-fn the_first_branch_of_a_root_cannot_be_deleted() {
+fn only_branch_of_the_root_cannot_be_deleted() {
     if !can_be_tried() {
         return;
     }
@@ -183,7 +183,7 @@ fn the_first_branch_of_a_root_cannot_be_deleted() {
 }
 
 #[test]
-fn only_the_newest_commits_are_kept_beside() {
+fn only_the_newest_refused_commits_are_kept() {
     if !can_be_tried() {
         return;
     }
@@ -242,7 +242,7 @@ fn commits_on_a_locked_branch_are_kept() {
 }
 
 #[test]
-fn commits_on_a_branch_that_the_user_has_moved_are_kept() {
+fn commits_on_a_branch_moved_by_the_user_are_kept() {
     if !can_be_tried() {
         return;
     }

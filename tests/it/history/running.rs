@@ -24,7 +24,7 @@ fn during(crew: &Crew, dir: &Path, command: &str, during: impl FnOnce()) -> Opti
 }
 
 #[test]
-fn a_look_at_worktrees_leaves_a_running_command_alone() {
+fn worktree_list_does_not_disturb_a_running_command() {
     if !can_be_tried() {
         return;
     }
@@ -44,7 +44,7 @@ fn a_look_at_worktrees_leaves_a_running_command_alone() {
 }
 
 #[test]
-fn a_shallow_that_the_user_makes_meanwhile_is_not_lost() {
+fn shallow_file_made_by_the_user_is_not_lost() {
     if !can_be_tried() {
         return;
     }
@@ -69,7 +69,7 @@ fn a_shallow_that_the_user_makes_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn refusals_of_a_killed_crew_are_in_the_result_of_the_next_command() {
+fn next_command_reports_refusals_of_a_killed_crew() {
     if !can_be_tried() {
         return;
     }
@@ -98,7 +98,7 @@ fn refusals_of_a_killed_crew_are_in_the_result_of_the_next_command() {
 }
 
 #[test]
-fn the_checkout_is_restored_when_the_last_command_has_ended() {
+fn checkout_is_restored_after_the_last_command() {
     if !can_be_tried() {
         return;
     }

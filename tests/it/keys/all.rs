@@ -10,50 +10,50 @@ use crewdeck::ui::keymap::{Context, TABLE};
 fn pressed(context: Context) -> (&'static str, &'static str) {
     match context {
         Context::Everywhere | Context::Reader | Context::Filter | Context::Picker => {
-            ("over", "the_help_is_searched_and_the_palette_acts")
+            ("over", "help_search_and_palette_run_actions")
         }
         Context::FirstRun | Context::Replay => {
-            ("ends", "the_first_page_and_a_recording_have_their_own_keys")
+            ("ends", "setup_page_and_replay_have_their_own_keys")
         }
-        Context::Composer => ("composer", "a_message_is_written_sent_and_called_back"),
-        Context::Completion => ("composer", "a_word_is_completed"),
-        Context::EventLog => ("over", "the_event_log_is_filtered_and_leads_on"),
-        Context::Panes => ("panes", "numbers_tab_and_zoom"),
-        Context::In(Pane::Lead) | Context::Search => ("find", "words_are_found_and_copied"),
-        Context::In(Pane::Todo | Pane::Inbox) => ("panes", "lists_move_by_rows"),
-        Context::TaskForm => ("board", "a_task_is_written_and_changed_in_a_form"),
-        Context::In(Pane::Board) => ("board", "the_board_is_turned_zoomed_moved_and_filtered"),
+        Context::Composer => ("composer", "composer_edits_sends_and_recalls_a_message"),
+        Context::Completion => ("composer", "composer_completes_commands_and_names"),
+        Context::EventLog => ("over", "event_log_filters_and_opens_entries"),
+        Context::Panes => ("panes", "numbers_tab_and_zoom_change_panes"),
+        Context::In(Pane::Lead) | Context::Search => ("find", "conversation_search_and_copy"),
+        Context::In(Pane::Todo | Pane::Inbox) => ("panes", "list_keys_move_by_rows"),
+        Context::TaskForm => ("board", "task_form_creates_and_edits_a_task"),
+        Context::In(Pane::Board) => ("board", "board_view_zoom_movement_and_filter"),
         Context::In(Pane::Team) | Context::Confirm => {
-            ("team", "a_teammate_is_looked_at_asked_and_ended")
+            ("team", "teammate_is_viewed_nudged_and_shut_down")
         }
         Context::In(Pane::Needs) | Context::Comment | Context::CommentVerdict => {
-            ("needs", "a_plan_is_looked_at_commented_and_rejected")
+            ("needs", "plan_is_viewed_commented_and_rejected")
         }
         Context::Choices => (
             "needs",
-            "a_question_takes_a_number_and_a_permission_a_reach",
+            "question_takes_a_choice_and_permission_a_scope",
         ),
-        Context::Diff => ("diff", "a_diff_is_read_file_by_file"),
-        Context::Costs => ("costs", "the_cost_panel_leads_to_an_agent_and_a_task"),
-        Context::Peek => ("peek", "what_is_selected_is_peeked_at_and_opened"),
-        Context::Jobs => ("over", "each_list_and_text_has_its_key"),
+        Context::Diff => ("diff", "diff_view_moves_file_by_file"),
+        Context::Costs => ("costs", "cost_panel_matches_in_replay_and_after_restart"),
+        Context::Peek => ("peek", "peek_previews_and_opens_the_selection"),
+        Context::Jobs => ("over", "each_popup_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",
             "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
         ),
         Context::ConfirmLoss => (
             "../by_hand",
-            "a_worktree_is_removed_and_what_is_lost_is_named_first",
+            "worktree_removal_names_losses_before_it_confirms",
         ),
         Context::Leave => (
             "ends",
-            "an_agent_is_stopped_and_leaving_asks_while_one_works",
+            "interrupt_stops_an_agent_and_quit_asks_while_working",
         ),
     }
 }
 
 #[test]
-fn each_context_of_the_key_table_is_pressed_by_a_test() {
+fn every_key_context_has_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/keys");
     let mut seen = BTreeSet::new();
     for line in TABLE {

@@ -3,7 +3,7 @@
 use crate::keys::desk::{Desk, ENTER, ESC};
 
 #[test]
-fn the_board_is_turned_zoomed_moved_and_filtered() {
+fn board_view_zoom_movement_and_filter() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     // The board has the keys after Esc.
@@ -36,7 +36,7 @@ fn the_board_is_turned_zoomed_moved_and_filtered() {
 }
 
 #[test]
-fn a_task_is_written_and_changed_in_a_form() {
+fn task_form_creates_and_edits_a_task() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     // The board has the keys after Esc.
@@ -80,7 +80,7 @@ fn a_task_is_written_and_changed_in_a_form() {
 }
 
 #[test]
-fn a_task_is_claimed_released_and_completed() {
+fn user_claims_releases_and_completes_a_task() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("3gu", "#1 is nobody's: it is on the board already.");

@@ -15,7 +15,7 @@ pub fn editor(text: &str) -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn a_message_is_written_sent_and_called_back() {
+fn composer_edits_sends_and_recalls_a_message() {
     let (_dir, path) = editor("from the editor");
     let mut desk = Desk::empty(&[("EDITOR", &path)]);
     desk.press("first\nsecond", "│ second");
@@ -42,7 +42,7 @@ fn a_message_is_written_sent_and_called_back() {
 }
 
 #[test]
-fn what_the_editor_gives_back_is_bounded_and_nothing_of_it_is_lost() {
+fn oversized_editor_text_is_refused_and_kept_in_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("editor.sh");
     let script = "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x > \"$1\"\n";
@@ -71,7 +71,7 @@ fn what_the_editor_gives_back_is_bounded_and_nothing_of_it_is_lost() {
 }
 
 #[test]
-fn a_name_and_a_slash_lead_elsewhere() {
+fn mentions_and_slash_commands_work_in_the_composer() {
     let mut desk = Desk::full();
     desk.press("@alice are you there?\r", "Sent to alice.");
     desk.press("/jobs\r", "sleep 600");
@@ -82,7 +82,7 @@ fn a_name_and_a_slash_lead_elsewhere() {
 }
 
 #[test]
-fn a_word_is_completed() {
+fn composer_completes_commands_and_names() {
     let mut desk = Desk::full();
     desk.press("/", "/compact  summarise");
     desk.press("th", "›/theme");

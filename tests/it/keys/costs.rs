@@ -17,7 +17,7 @@ fn figures(text: &str, agent: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_cost_panel_leads_to_an_agent_and_a_task() {
+fn cost_panel_matches_in_replay_and_after_restart() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("$", "╭ Cost");

@@ -31,7 +31,7 @@ fn git(home: &Path, args: &[&str]) {
 }
 
 #[test]
-fn a_diff_is_read_file_by_file() {
+fn diff_view_moves_file_by_file() {
     let home = tempfile::tempdir().unwrap();
     let at = home.path();
     git(at, &["init", "-q", "-b", "main"]);

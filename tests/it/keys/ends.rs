@@ -7,7 +7,7 @@ use crate::common::pty::Screen;
 use crate::keys::desk::{CTRL_C, Desk, ESC, has_line};
 
 #[test]
-fn an_agent_is_stopped_and_leaving_asks_while_one_works() {
+fn interrupt_stops_an_agent_and_quit_asks_while_working() {
     let mut desk = Desk::empty(&[]);
     desk.press("wait\r", "Ctrl+c stop lead");
     desk.press(ESC, "? help");
@@ -25,7 +25,7 @@ fn an_agent_is_stopped_and_leaving_asks_while_one_works() {
 }
 
 #[test]
-fn it_sleeps_and_comes_back() {
+fn suspend_and_foreground_restore_the_screen() {
     let desk = Desk::empty(&[]);
     let home = desk.home.path().to_path_buf();
     let Desk {
@@ -77,7 +77,7 @@ fn happened(text: &str) -> usize {
 }
 
 #[test]
-fn the_first_page_and_a_recording_have_their_own_keys() {
+fn setup_page_and_replay_have_their_own_keys() {
     let bare = tempfile::tempdir().unwrap();
     let mut first = Screen::start(bare.path(), 100, 30, &[]);
     first.wait_for("start the demo");
@@ -121,7 +121,7 @@ fn the_first_page_and_a_recording_have_their_own_keys() {
 }
 
 #[test]
-fn who_ends_crewdeck_ends_the_editor_too_and_the_terminal_comes_back() {
+fn signal_ends_the_editor_and_restores_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("editor.sh");
     std::fs::write(&path, "#!/bin/sh\necho EDITING\nexec sleep 600\n").unwrap();
@@ -139,7 +139,7 @@ fn who_ends_crewdeck_ends_the_editor_too_and_the_terminal_comes_back() {
 }
 
 #[test]
-fn what_was_written_without_a_crew_goes_along_into_the_demo() {
+fn draft_without_a_crew_is_kept_in_the_demo() {
     let bare = tempfile::tempdir().unwrap();
     let mut first = Screen::start(bare.path(), 100, 30, &[]);
     first.wait_for("start the demo");

@@ -6,7 +6,7 @@ use crate::keys::desk::{DOWN, Desk, ENTER, ESC};
 const CODE: &str = "\x1b]52;c;dGhlIGNvZGUgb2YgaX";
 
 #[test]
-fn words_are_found_and_copied() {
+fn conversation_search_and_copy() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("1/line 7", "2/11");

@@ -24,7 +24,7 @@ impl Desk {
 }
 
 #[test]
-fn the_mouse_is_taken_and_given_back() {
+fn mouse_capture_toggles() {
     let mut desk = with_mouse();
     assert!(!desk.raw().contains("\x1b[?1006l"));
     desk.press("M", "the terminal's again");
@@ -34,7 +34,7 @@ fn the_mouse_is_taken_and_given_back() {
 }
 
 #[test]
-fn what_is_clicked_gets_the_keys_is_selected_and_opened() {
+fn click_focuses_selects_and_opens() {
     let mut desk = with_mouse();
     desk.click("4 Team", "n nudge");
     desk.click("3 Board", "graph or list");
@@ -53,7 +53,7 @@ fn what_is_clicked_gets_the_keys_is_selected_and_opened() {
 }
 
 #[test]
-fn the_wheel_scrolls_and_floods_do_no_harm() {
+fn wheel_scrolls_and_survives_floods() {
     let mut desk = with_mouse();
     let text = desk.sees("That was the needle in it.");
     let at = place(&text, "That was the needle");
@@ -70,7 +70,7 @@ fn the_wheel_scrolls_and_floods_do_no_harm() {
 }
 
 #[test]
-fn the_border_is_pulled_and_the_drawing_too() {
+fn dragging_moves_the_border_but_not_under_popups() {
     let mut desk = with_mouse();
     let (column, row) = place(&desk.sees("4 Team"), "╭ 4 Team");
     desk.keys(&mouse(PRESS, (column, row + 1)));

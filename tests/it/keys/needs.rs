@@ -4,7 +4,7 @@ use crate::keys::composer::editor;
 use crate::keys::desk::{ALT_W, COMPOSE, Desk, ENTER, ESC};
 
 #[test]
-fn a_plan_is_looked_at_commented_and_rejected() {
+fn plan_is_viewed_commented_and_rejected() {
     let (_dir, path) = editor("shorter");
     let mut desk = Desk::empty(&[("EDITOR", &path)]);
     desk.keys("go\r");
@@ -26,7 +26,7 @@ fn a_plan_is_looked_at_commented_and_rejected() {
 }
 
 #[test]
-fn a_plan_is_approved_by_one_key() {
+fn plan_is_approved_by_one_key() {
     let mut desk = Desk::full();
     desk.press(ALT_W, "a approve");
     desk.clear("a", "bob asks you to approve its plan");
@@ -34,7 +34,7 @@ fn a_plan_is_approved_by_one_key() {
 }
 
 #[test]
-fn a_question_takes_a_number_and_a_permission_a_reach() {
+fn question_takes_a_choice_and_permission_a_scope() {
     let mut desk = Desk::empty(&[]);
     desk.keys("ask\r");
     desk.sees("2  green");

@@ -11,7 +11,7 @@ const GO_BACK: &str = "Press Enter to go back";
 const LEAVES: &str = "\x1b[?1049l";
 
 #[test]
-fn the_conversation_is_printed_and_the_screen_comes_back() {
+fn printed_conversation_returns_to_the_screen() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("1s", GO_BACK);
@@ -44,7 +44,7 @@ fn printed_again(desk: &mut Desk, time: usize) {
 }
 
 #[test]
-fn the_conversation_is_read_in_the_editor_from_a_file_that_nobody_else_can_read() {
+fn conversation_opens_in_the_editor_as_a_private_file() {
     let dir = tempfile::tempdir().unwrap();
     let editor = dir.path().join("editor.sh");
     let folder = dir.path().display();
@@ -73,7 +73,7 @@ fn the_conversation_is_read_in_the_editor_from_a_file_that_nobody_else_can_read(
 }
 
 #[test]
-fn the_todo_list_is_hidden_for_the_project() {
+fn hidden_todo_list_is_remembered_per_project() {
     let mut desk = Desk::full();
     desk.sees("2 Todo");
     desk.press("\x14", "The todo list is hidden");

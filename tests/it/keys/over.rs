@@ -3,7 +3,7 @@
 use crate::keys::desk::{CTRL_C, Desk, ENTER, ESC, UP};
 
 #[test]
-fn the_help_is_searched_and_the_palette_acts() {
+fn help_search_and_palette_run_actions() {
     let mut desk = Desk::full();
     desk.press("\x1bOP", "╭ Keys");
     desk.clear("q", "╭ Keys");
@@ -26,7 +26,7 @@ fn the_help_is_searched_and_the_palette_acts() {
 }
 
 #[test]
-fn each_list_and_text_has_its_key() {
+fn each_popup_has_its_key() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     // On the board `m` merges.
@@ -57,7 +57,7 @@ fn each_list_and_text_has_its_key() {
 }
 
 #[test]
-fn a_layout_is_there_again_the_next_time() {
+fn layout_is_kept_across_restarts() {
     let mut desk = Desk::empty(&[]);
     desk.press(ESC, "? help");
     desk.press("=", "Layout board");
@@ -72,7 +72,7 @@ fn a_layout_is_there_again_the_next_time() {
 }
 
 #[test]
-fn the_event_log_is_filtered_and_leads_on() {
+fn event_log_filters_and_opens_entries() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("@", "╭ Event log");

@@ -9,7 +9,7 @@ const TEAM: &str = "n nudge";
 const NEEDS: &str = "a approve";
 
 #[test]
-fn numbers_tab_and_zoom() {
+fn numbers_tab_and_zoom_change_panes() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     // The board has the keys after Esc.
@@ -43,7 +43,7 @@ fn numbers_tab_and_zoom() {
 }
 
 #[test]
-fn vim_keys_arrows_and_pages_move_the_conversation() {
+fn vim_arrow_and_page_keys_scroll_the_conversation() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("1g", "I begin with a list.");
@@ -88,7 +88,7 @@ fn lists_are_filtered() {
 }
 
 #[test]
-fn lists_move_by_rows() {
+fn list_keys_move_by_rows() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("4", TEAM);

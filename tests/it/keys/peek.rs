@@ -3,7 +3,7 @@
 use crate::keys::desk::{Desk, ESC};
 
 #[test]
-fn what_is_selected_is_peeked_at_and_opened() {
+fn peek_previews_and_opens_the_selection() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("4g", "n nudge");

@@ -50,7 +50,7 @@ fn interrupt_sends_the_queued_message_to_a_teammate() {
 }
 
 #[test]
-fn killed_crew_answers_the_queued_message_when_it_is_resumed() {
+fn resumed_crew_answers_a_queued_message() {
     let mut desk = Desk::empty(&[]);
     desk.press("wait\r", "Ctrl+c stop lead");
     desk.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));

@@ -3,7 +3,7 @@
 use crate::keys::desk::{Desk, ESC, has_line};
 
 #[test]
-fn a_teammate_is_looked_at_asked_and_ended() {
+fn teammate_is_viewed_nudged_and_shut_down() {
     let mut desk = Desk::full();
     desk.press(ESC, "? help");
     desk.press("4g", "n nudge");

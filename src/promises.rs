@@ -38,7 +38,7 @@
 //!
 //! - `tests/race.rs::eight_processes_claim_and_no_task_has_two_owners`
 //! - `tests/race.rs::the_person_and_a_teammate_who_claim_at_once_are_never_both_the_owner`
-//! - `tests/by_hand.rs::user_takes_a_task_from_a_working_teammate`: who had it does not complete it
+//! - `tests/user_actions.rs::user_takes_a_task_from_a_working_teammate`: who had it does not complete it
 //! - `tests/race.rs::one_name_in_many_processes_never_has_two_open_tasks`
 //! - `tests/race.rs::two_blockers_that_are_completed_at_once_free_the_join`
 //! - `tests/crash.rs::crew_killed_during_recovery_does_its_work_once`
@@ -84,7 +84,7 @@
 //! - `tests/worktree_recovery.rs::debris::a_merge_cut_while_it_writes_files_is_undone`
 //! - `tests/resume.rs::a_team_at_work_is_gone_on_with_although_the_lead_only_waited`
 //! - `tests/resume/worktrees.rs::a_conflict_that_was_solved_is_merged_after_a_restart`
-//! - `tests/by_hand.rs::user_claim_gets_a_worktree_and_survives_a_kill`
+//! - `tests/user_actions.rs::user_claim_gets_a_worktree_and_survives_a_kill`
 //! - `tests/viewer.rs::when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work`
 //! - `tests/doctor.rs::state_of_a_killed_crew_is_repaired_and_work_kept`
 //!
@@ -103,7 +103,7 @@
 //! - `tests/worktree_recovery.rs::own_work::the_users_own_merge_of_the_branch_stays`
 //! - `tests/worktree_recovery.rs::own_work::content_is_compared_byte_by_byte`
 //! - `tests/worktree_recovery.rs::removal::a_worktree_that_can_not_be_put_away_stands_where_it_stood`
-//! - `tests/by_hand.rs::worktree_removal_names_losses_before_it_confirms`: nor is more than was named
+//! - `tests/user_actions.rs::worktree_removal_names_losses_before_it_confirms`: nor is more than was named
 //! - `tests/worktrees.rs::dirty_and_unmerged_work_is_never_removed_unasked`
 //! - `tests/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/merging.rs::the_lead_hears_of_the_branches_that_the_board_counts`: one truth for both
@@ -128,7 +128,7 @@
 //! - `tests/viewer.rs::a_shutdown_that_was_decided_before_the_crew_read_of_it_is_carried_out`
 //! - `tests/resume.rs::a_decision_that_was_not_told_is_told_once`
 //! - `tests/resume.rs::a_request_that_had_not_reached_its_decider_reaches_it`
-//! - `tests/confinement.rs::teammate_writes_only_in_its_worktree`: nor can it write a decision into the files
+//! - `tests/sandbox_writes.rs::teammate_writes_only_in_its_worktree`: nor can it write a decision into the files
 //! - `tests/crew_tools.rs::send_message_ignores_forged_sender_and_type`
 //!
 //! # 8. A conversation sent to a model is always valid
@@ -160,7 +160,7 @@
 //! # 10. The terminal comes back
 //!
 //! - `tests/terminal.rs::sigterm_gives_the_terminal_back`
-//! - `tests/first.rs::starts::signal_during_demo_setup_exits`: between two starts
+//! - `tests/onboarding.rs::starts::signal_during_demo_setup_exits`: between two starts
 //! - `tests/terminal.rs::any_size_is_drawn_and_the_way_back_too`
 //! - `tests/resources.rs::surroundings::terminals_of_any_name_and_locale_work`
 //!
@@ -187,17 +187,17 @@
 //! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
 //! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`
 //! - `tests/sandbox.rs::a_memory_bomb_ends_and_other_commands_go_on`
-//! - `tests/guard.rs::processes_outside_the_group_end_with_the_command`
-//! - `tests/guard.rs::killed_crewdeck_leaves_no_program_or_supervisor`: by kill -9
-//! - `tests/guard.rs::killed_supervisor_leaves_no_processes`
+//! - `tests/supervisor.rs::processes_outside_the_group_end_with_the_command`
+//! - `tests/supervisor.rs::killed_crewdeck_leaves_no_program_or_supervisor`: by kill -9
+//! - `tests/supervisor.rs::killed_supervisor_leaves_no_processes`
 //! - `src/process/tests.rs::the_time_out_ends_the_whole_group_and_keeps_what_was_said`: where there is no guard
-//! - `tests/confinement.rs::root_commands_cannot_write_state_or_git_hooks`
-//! - `tests/confinement.rs::teammate_writes_only_in_its_worktree`
+//! - `tests/sandbox_writes.rs::root_commands_cannot_write_state_or_git_hooks`
+//! - `tests/sandbox_writes.rs::teammate_writes_only_in_its_worktree`
 //! - `tests/worktrees.rs::surroundings::no_program_of_a_repository_inside_is_started`: by crewdeck's own git
-//! - `tests/confinement.rs::only_the_project_is_visible_in_shared_memory`
-//! - `tests/confinement.rs::commands_cannot_inspect_or_signal_crewdeck`
-//! - `tests/held_tools.rs::commands_do_not_inherit_api_keys`
-//! - `tests/held_tools.rs::destructive_commands_need_approval_and_do_no_harm`
+//! - `tests/sandbox_writes.rs::only_the_project_is_visible_in_shared_memory`
+//! - `tests/sandbox_writes.rs::commands_cannot_inspect_or_signal_crewdeck`
+//! - `tests/sandboxed_tools.rs::commands_do_not_inherit_api_keys`
+//! - `tests/sandboxed_tools.rs::destructive_commands_need_approval_and_do_no_harm`
 //! - `src/domain/secret_env/tests.rs::names_of_secrets_are_withheld`
 //! - `src/domain/secret_env/tests.rs::what_programs_need_is_passed_on`
 //! - `tests/secrets.rs::a_command_does_not_see_secrets_of_the_environment`
@@ -217,8 +217,8 @@
 //! - `tests/cli.rs::project_settings_need_approval_from_any_source`
 //! - `tests/cli.rs::approval_covers_exactly_one_content_and_directory`
 //! - `tests/cli.rs::project_settings_cannot_set_pass_env`
-//! - `tests/first.rs::trust::key_is_not_sent_before_the_project_is_approved`
-//! - `tests/first.rs::trust::settings_that_do_not_fit_cannot_be_approved`
+//! - `tests/onboarding.rs::trust::key_is_not_sent_before_the_project_is_approved`
+//! - `tests/onboarding.rs::trust::settings_that_do_not_fit_cannot_be_approved`
 //! - `src/model/redirect.rs::nothing_goes_to_another_origin`
 //!
 //! # The screen tells the truth
@@ -261,22 +261,22 @@
 //!
 //! - `tests/history.rs::scripts_cannot_destroy_or_rewind_history`
 //! - `tests/history.rs::commits_of_a_killed_crew_are_recovered`
-//! - `tests/history.rs::refused::refused_refs_are_named_with_a_remedy`
-//! - `tests/history.rs::refused::commits_on_a_locked_branch_are_kept`
-//! - `tests/history.rs::refused::commits_on_a_branch_moved_by_the_user_are_kept`
+//! - `tests/history.rs::refused_refs::refused_refs_are_named_with_a_remedy`
+//! - `tests/history.rs::refused_refs::commits_on_a_locked_branch_are_kept`
+//! - `tests/history.rs::refused_refs::commits_on_a_branch_moved_by_the_user_are_kept`
 //! - `tests/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
-//! - `tests/history.rs::holes::repository_is_read_only_without_mount_namespaces`
+//! - `tests/history.rs::bypasses::repository_is_read_only_without_mount_namespaces`
 //! - `tests/history.rs::checkout::orphan_branch_without_a_commit_keeps_the_index`
-//! - `tests/history.rs::refused::commits_dropped_by_accepted_changes_are_kept`
-//! - `tests/history.rs::running::worktree_list_does_not_disturb_a_running_command`
-//! - `tests/history.rs::running::next_command_reports_refusals_of_a_killed_crew`
-//! - `tests/history.rs::running::checkout_is_restored_after_the_last_command`
-//! - `tests/history.rs::running::shallow_file_made_by_the_user_is_not_lost`
-//! - `tests/history.rs::holes::ref_values_are_never_passed_as_git_options`
-//! - `tests/history.rs::holes::offline_command_needs_network_namespaces`
-//! - `tests/history.rs::holes::links_in_private_folders_are_not_followed`
-//! - `tests/history.rs::holes::writable_hooks_do_not_run_with_approved_commands`
-//! - `tests/history.rs::holes::scripts_cannot_push_to_an_outside_repository`
+//! - `tests/history.rs::refused_refs::commits_dropped_by_accepted_changes_are_kept`
+//! - `tests/history.rs::concurrent::worktree_list_does_not_disturb_a_running_command`
+//! - `tests/history.rs::concurrent::next_command_reports_refusals_of_a_killed_crew`
+//! - `tests/history.rs::concurrent::checkout_is_restored_after_the_last_command`
+//! - `tests/history.rs::concurrent::shallow_file_made_by_the_user_is_not_lost`
+//! - `tests/history.rs::bypasses::ref_values_are_never_passed_as_git_options`
+//! - `tests/history.rs::bypasses::offline_command_needs_network_namespaces`
+//! - `tests/history.rs::bypasses::links_in_private_folders_are_not_followed`
+//! - `tests/history.rs::bypasses::writable_hooks_do_not_run_with_approved_commands`
+//! - `tests/history.rs::bypasses::scripts_cannot_push_to_an_outside_repository`
 //! - `tests/sandbox.rs::services_that_act_for_the_user_are_not_reached`
 //! - `tests/sandbox.rs::a_command_without_network_has_only_a_loopback_of_its_own`
 //! - `tests/sandbox.rs::a_fork_bomb_ends_with_a_line_that_says_so`

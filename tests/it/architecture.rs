@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Floor by floor, lowest first: the folder or file below `src/`, and what it may import of the crate.
-const MAY_IMPORT: &[(&str, &[&str])] = &[
+const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("domain", &["domain"]),
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
@@ -149,23 +149,23 @@ fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
         .map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
 }
 
-fn floor(path: &str) -> &str {
+fn layer_of(path: &str) -> &str {
     path.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-fn complain(problems: &[String]) {
+fn assert_no_problems(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
 #[test]
 fn each_layer_imports_only_allowed_layers() {
-    let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED_IMPORTS.iter().copied().collect();
     let mut problems = Vec::new();
     for source in sources() {
-        let here = floor(&source.path);
-        let Some(may) = allowed.get(here) else {
+        let layer = layer_of(&source.path);
+        let Some(imports) = allowed.get(layer) else {
             problems.push(format!(
-                "src/{}: a floor that the table does not know",
+                "src/{}: a layer that ALLOWED_IMPORTS does not list",
                 source.path
             ));
             continue;
@@ -177,9 +177,9 @@ fn each_layer_imports_only_allowed_layers() {
                         .chars()
                         .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
                         .collect();
-                    if !name.is_empty() && !may.contains(&name.as_str()) {
+                    if !name.is_empty() && !imports.contains(&name.as_str()) {
                         problems.push(format!(
-                            "src/{}:{line}: {here} may not see {name}",
+                            "src/{}:{line}: {layer} must not import {name}",
                             source.path
                         ));
                     }
@@ -187,18 +187,18 @@ fn each_layer_imports_only_allowed_layers() {
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
 fn every_listed_layer_exists() {
     let all = sources();
-    let missing: Vec<String> = MAY_IMPORT
+    let missing: Vec<String> = ALLOWED_IMPORTS
         .iter()
-        .filter(|(name, _)| !all.iter().any(|s| floor(&s.path) == *name))
-        .map(|(name, _)| format!("src/{name} is in the table and not in the tree"))
+        .filter(|(name, _)| !all.iter().any(|s| layer_of(&s.path) == *name))
+        .map(|(name, _)| format!("ALLOWED_IMPORTS lists src/{name}, which does not exist"))
         .collect();
-    complain(&missing);
+    assert_no_problems(&missing);
 }
 
 #[test]
@@ -216,13 +216,13 @@ fn pure_modules_use_no_files_threads_or_clock() {
         for (line, text) in code(source).take(last) {
             for word in IMPURE.iter().filter(|w| text.contains(**w)) {
                 problems.push(format!(
-                    "src/{}:{line}: a pure part uses {word}",
+                    "src/{}:{line}: a pure module uses {word}",
                     source.path
                 ));
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -235,13 +235,13 @@ fn colours_are_used_only_in_the_theme() {
         for (line, text) in code(source) {
             if text.contains("Color::") {
                 problems.push(format!(
-                    "src/{}:{line}: name a style of the theme",
+                    "src/{}:{line}: use a style of the theme",
                     source.path
                 ));
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -257,12 +257,12 @@ fn files_are_short_and_start_with_a_module_doc() {
         }
         if !source.text.starts_with("//! ") {
             problems.push(format!(
-                "src/{}: the first line must say what it is for",
+                "src/{}: the first line must be a module doc",
                 source.path
             ));
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn only_main_exits_the_process() {
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -303,9 +303,9 @@ fn every_test_named_in_promises_exists() {
             let text = fs::read_to_string(base.join(file)).unwrap_or_default();
             !text.contains(&format!("fn {test}("))
         })
-        .map(|(file, test)| format!("src/promises.rs names {file}.rs::{test}, which is not there"))
+        .map(|(file, test)| format!("src/promises.rs names {file}.rs::{test}, which does not exist"))
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
@@ -323,25 +323,25 @@ fn every_file_named_in_the_comparison_exists() {
     let problems: Vec<String> = named
         .iter()
         .filter(|name| !base.join(name).is_file())
-        .map(|name| format!("src/ui/compared.rs names {name}, which is not there"))
+        .map(|name| format!("src/ui/compared.rs names {name}, which does not exist"))
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
 fn every_snapshot_belongs_to_a_file_that_asserts_it() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let pictures = files("snap");
-    assert!(pictures.len() > 50, "{}", pictures.len());
-    let takes = |picture: &PathBuf| {
-        let text = fs::read_to_string(picture).unwrap();
+    let snapshots = files("snap");
+    assert!(snapshots.len() > 50, "{}", snapshots.len());
+    let is_asserted = |snapshot: &PathBuf| {
+        let text = fs::read_to_string(snapshot).unwrap();
         let source = text.lines().find_map(|l| l.strip_prefix("source: "));
         let source = fs::read_to_string(base.join(source.unwrap()));
         source.is_ok_and(|source| source.contains("insta::assert"))
     };
-    let left = pictures.iter().filter(|picture| !takes(picture));
-    let problems: Vec<String> = left
-        .map(|picture| format!("{}: nothing takes it any more", picture.display()))
+    let unused = snapshots.iter().filter(|snapshot| !is_asserted(snapshot));
+    let problems: Vec<String> = unused
+        .map(|snapshot| format!("{}: no test asserts it", snapshot.display()))
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }

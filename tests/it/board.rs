@@ -17,7 +17,7 @@ use crate::common::project::Project;
 
 /// 1 is alice's, 2 waits for 1 and 3 for 2; 4 is completed, 5 torn, 6 too large, 7 of a status that is none,
 /// 8 somebody else's, 9 wants a tag and 10 is ready.
-fn board(root: &Path) {
+fn create_board(root: &Path) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     let write = |id: u64, text: String| {
@@ -213,7 +213,7 @@ fn refusals() -> Vec<Refusal> {
 #[test]
 fn cli_refusals_name_the_remedy_and_change_nothing() {
     let project = Project::new();
-    board(project.path());
+    create_board(project.path());
     let before = files(project.path());
     for (args, _, words) in refusals() {
         let line = project.refused(args);
@@ -230,7 +230,7 @@ fn cli_refusals_name_the_remedy_and_change_nothing() {
 #[test]
 fn tool_refusals_name_the_remedy_and_change_nothing() {
     let place = Place::new();
-    board(&place.root());
+    create_board(&place.root());
     let before = files(&place.root());
     let more = [
         (
@@ -285,12 +285,12 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
     }
     assert_eq!(files(&place.root()), before);
     // What was refused for lack of an owner, a tag or a blocker was refused for nothing else.
-    let kept = place.call_as(
+    let completed = place.call_as(
         "alice",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
     );
-    assert_eq!(kept.outcome, Outcome::Ok, "{kept:?}");
+    assert_eq!(completed.outcome, Outcome::Ok, "{completed:?}");
     let text = place.read(".tasks/task_2.json");
     assert!(
         text.contains("\"color\": \"red\"") && text.contains("\"blockedBy\": []"),
@@ -299,7 +299,7 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
 }
 
 /// `count` tasks: the first third completed, every third one of the others waits for the one before it.
-fn large(root: &Path, count: u64) {
+fn create_large_board(root: &Path, count: u64) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     for id in 1..=count {
@@ -316,7 +316,7 @@ fn large(root: &Path, count: u64) {
 #[test]
 fn task_list_pages_a_large_board() {
     let place = Place::new();
-    large(&place.root(), 10_000);
+    create_large_board(&place.root(), 10_000);
     let first = place.ok("task_list", json!({}));
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines.len(), 302);
@@ -379,7 +379,7 @@ fn task_blocking_thousands_is_handled_within_bounds() {
 }
 
 /// The lines of a crew's journal that tell of the board.
-fn told(project: &Project, rules: &str) -> Vec<Value> {
+fn board_events(project: &Project, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
     let ran = project.run(&["run", "go", "--tool", "auto", "--provider", &provider]);
@@ -397,14 +397,14 @@ fn told(project: &Project, rules: &str) -> Vec<Value> {
 #[test]
 fn journal_has_one_full_board_then_only_changes() {
     let project = Project::new();
-    large(project.path(), 1_200);
+    create_large_board(project.path(), 1_200);
     // It claims when the whole board was told (the brackets: the call itself is told too).
     let wait =
         "until grep -q 'Task 120[0] ' .crewdeck/sessions/*/journal.jsonl; do sleep 0.02; done";
     let rules = format!(
         "  - calls: [{{tool: bash, input: {{command: \"{wait}\"}}}}]\n  - calls: [{{tool: claim_task, input: {{task_id: 500}}}}]\n  - say: done\n    times: 0\n"
     );
-    let events = told(&project, &rules);
+    let events = board_events(&project, &rules);
     let sizes: Vec<usize> = events
         .iter()
         .map(|e| e["changed"].as_array().unwrap().len())
@@ -423,7 +423,7 @@ fn journal_has_one_full_board_then_only_changes() {
 }
 
 /// How often this thread has read from a file so far. (Linux.)
-fn reads() -> u64 {
+fn read_count() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix("syscr:"));
     line.unwrap().trim().parse().unwrap()
@@ -432,12 +432,12 @@ fn reads() -> u64 {
 #[test]
 fn board_read_takes_two_reads_per_file() {
     let dir = tempfile::tempdir().unwrap();
-    large(dir.path(), 500);
+    create_large_board(dir.path(), 500);
     let board = Board::open(dir.path());
-    let before = reads();
+    let before = read_count();
     assert_eq!(board.read().unwrap().graph.len(), 500);
-    let took = reads() - before;
-    assert!((500..=1_050).contains(&took), "{took} reads of 500 files");
+    let reads = read_count() - before;
+    assert!((500..=1_050).contains(&reads), "{reads} reads of 500 files");
 }
 
 /// Whoever asks while others of the same process change the board does not look at all of it.
@@ -445,7 +445,7 @@ fn board_read_takes_two_reads_per_file() {
 fn query_during_concurrent_changes_reads_few_files() {
     const TASKS: u64 = 2_000;
     let dir = tempfile::tempdir().unwrap();
-    large(dir.path(), TASKS);
+    create_large_board(dir.path(), TASKS);
     let board = Board::open(dir.path());
     board.read().unwrap();
     let most = std::thread::scope(|scope| {
@@ -459,9 +459,9 @@ fn query_during_concurrent_changes_reads_few_files() {
                         ..TaskEdit::default()
                     };
                     board.edit(TaskId(id), &edit, Stamp(1.0)).unwrap();
-                    let before = reads();
+                    let before = read_count();
                     board.ask(TaskGraph::len).unwrap();
-                    most = most.max(reads() - before);
+                    most = most.max(read_count() - before);
                 }
                 most
             })
@@ -479,15 +479,15 @@ fn change_cost_is_independent_of_board_size() {
     let claimer = Claimer::person();
     let [few, many] = [20, 2_000].map(|size| {
         let dir = tempfile::tempdir().unwrap();
-        large(dir.path(), size);
+        create_large_board(dir.path(), size);
         let board = Board::open(dir.path());
         board.read().unwrap();
         // Now and then a change looks at the whole board first: the least of a few counts.
         let counts = (0..3).map(|_| {
-            let before = reads();
+            let before = read_count();
             let task = board.claim(None, &claimer, Stamp(1.0)).unwrap().unwrap();
             board.complete(task.id, &claimer.name, Stamp(1.0)).unwrap();
-            reads() - before
+            read_count() - before
         });
         counts.min().unwrap()
     });

@@ -244,28 +244,28 @@ fn mail_list_keeps_messages_and_mail_read_takes_them() {
     let mut text = std::fs::read_to_string(&inbox).unwrap();
     text.push_str("not json\n{\"type\": \"message\", \"from\": \"eve\", \"content\": \"third\", \"timestamp\": 1.5}\n");
     std::fs::write(&inbox, text).unwrap();
-    let said = |args: &[&str]| -> Vec<String> {
-        let letters = project.json(args);
-        letters
+    let contents = |args: &[&str]| -> Vec<String> {
+        let messages = project.json(args);
+        messages
             .as_array()
             .unwrap()
             .iter()
-            .map(|l| l["content"].as_str().unwrap().to_string())
+            .map(|m| m["content"].as_str().unwrap().to_string())
             .collect()
     };
-    assert_eq!(said(&["mail", "list", "bob"]), ["first", "second", "third"]);
+    assert_eq!(contents(&["mail", "list", "bob"]), ["first", "second", "third"]);
     assert_eq!(
-        said(&["mail", "list", "bob"]),
+        contents(&["mail", "list", "bob"]),
         ["first", "second", "third"],
         "looking takes nothing"
     );
-    assert_eq!(said(&["mail", "read", "bob"]), ["first", "second", "third"]);
-    assert_eq!(said(&["mail", "read", "bob"]), Vec::<String>::new());
+    assert_eq!(contents(&["mail", "read", "bob"]), ["first", "second", "third"]);
+    assert_eq!(contents(&["mail", "read", "bob"]), Vec::<String>::new());
     project.json(&["mail", "send", "bob", "fourth"]);
-    assert_eq!(said(&["mail", "read", "bob"]), ["fourth"]);
-    let letter = project.json(&["mail", "send", "user", "hello", "--from", "bob"]);
+    assert_eq!(contents(&["mail", "read", "bob"]), ["fourth"]);
+    let message = project.json(&["mail", "send", "user", "hello", "--from", "bob"]);
     assert_eq!(
-        (&letter["from"], &letter["to"], &letter["type"]),
+        (&message["from"], &message["to"], &message["type"]),
         (&json!("bob"), &json!("user"), &json!("message"))
     );
 }
@@ -351,10 +351,10 @@ fn unknown_setting_suggests_the_closest_match() {
     assert!(tools.contains("Did you mean read_file"), "{tools}");
 }
 
-const LOOSE: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
+const SENSITIVE_SETTINGS: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
 
 /// What `run` says before the sensitive settings of a project are approved.
-fn asks_for_approval(project: &Project) {
+fn expect_approval_required(project: &Project) {
     let line = project.refused(&["run", "hello"]);
     assert!(
         line.contains(".crewdeck/config.toml of this project sets base_url, provider, tool, which needs your approval"),
@@ -367,17 +367,17 @@ fn asks_for_approval(project: &Project) {
 fn project_settings_need_approval_from_any_source() {
     // A folder out of an archive, a repository that tracks the file or not, a link to a folder of it.
     let plain = Project::new();
-    plain.write(".crewdeck/config.toml", LOOSE);
-    asks_for_approval(&plain);
+    plain.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
+    expect_approval_required(&plain);
     let repository = Project::repository(&[("a.txt", "one\n")]);
-    repository.write(".crewdeck/config.toml", LOOSE);
-    asks_for_approval(&repository);
+    repository.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
+    expect_approval_required(&repository);
     git(&repository, &["add", "--force", ".crewdeck/config.toml"]);
-    asks_for_approval(&repository);
+    expect_approval_required(&repository);
     let linked = Project::git();
-    linked.write("elsewhere/config.toml", LOOSE);
+    linked.write("elsewhere/config.toml", SENSITIVE_SETTINGS);
     std::os::unix::fs::symlink("elsewhere", linked.file(".crewdeck")).unwrap();
-    asks_for_approval(&linked);
+    expect_approval_required(&linked);
 
     let doctor = plain.run(&["doctor"]);
     assert!(
@@ -398,7 +398,7 @@ fn project_settings_need_approval_from_any_source() {
 fn approval_covers_exactly_one_content_and_directory() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::git();
-    project.write(".crewdeck/config.toml", LOOSE);
+    project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     // Nobody is here to ask: nothing is decided, and all of it is shown.
     let shown = project.run(&["trust"]);
     assert_eq!(shown.code(), 1, "{}", shown.err());
@@ -411,7 +411,7 @@ fn approval_covers_exactly_one_content_and_directory() {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
     }
     assert!(!shown.out().contains("model ="), "{}", shown.out());
-    asks_for_approval(&project);
+    expect_approval_required(&project);
 
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let line = project.refused(&["run", "hello"]);
@@ -421,16 +421,16 @@ fn approval_covers_exactly_one_content_and_directory() {
     assert_eq!(mode & 0o777, 0o600);
 
     // One byte more asks again, and so does a copy elsewhere.
-    project.write(".crewdeck/config.toml", &format!("{LOOSE}#"));
-    asks_for_approval(&project);
-    project.write(".crewdeck/config.toml", LOOSE);
+    project.write(".crewdeck/config.toml", &format!("{SENSITIVE_SETTINGS}#"));
+    expect_approval_required(&project);
+    project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     let copy = Project::git();
-    copy.write(".crewdeck/config.toml", LOOSE);
+    copy.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     copy.write(
         ".local/state/crewdeck/approved.json",
         &std::fs::read_to_string(&file).unwrap(),
     );
-    asks_for_approval(&copy);
+    expect_approval_required(&copy);
 
     // To go on without is remembered too, and said.
     assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
@@ -442,7 +442,7 @@ fn approval_covers_exactly_one_content_and_directory() {
         ran.err()
     );
     assert_eq!(project.run(&["trust", "--forget", "--yes"]).code(), 0);
-    asks_for_approval(&project);
+    expect_approval_required(&project);
 }
 
 #[test]
@@ -504,7 +504,7 @@ fn run_without_a_model_names_the_remedy() {
         line.contains("ANTHROPIC_API_KEY") && line.contains("--demo"),
         "{line}"
     );
-    let nobody = [
+    let unreachable = [
         "run",
         "hello",
         "--provider",
@@ -512,7 +512,7 @@ fn run_without_a_model_names_the_remedy() {
         "--base-url",
         "http://127.0.0.1:9/v1",
     ];
-    let line = Project::new().refused(&nobody);
+    let line = Project::new().refused(&unreachable);
     assert!(
         line.contains("nothing answers at http://127.0.0.1:9/v1") && line.contains("--base-url"),
         "{line}"
@@ -524,9 +524,9 @@ fn bash_completion_works_and_man_page_lists_commands() {
     let project = Project::new();
     let script = project.run(&["completions", "bash"]).out();
     project.write("crewdeck.bash", &script);
-    let asked = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
+    let completion = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
     let answer = std::process::Command::new("bash")
-        .args(["-c", asked])
+        .args(["-c", completion])
         .current_dir(project.file("."))
         .output()
         .unwrap();

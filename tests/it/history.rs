@@ -1,10 +1,10 @@
 //! Commands that run unasked cannot destroy the history of a repository, and ordinary git works: tried with real git
 //! below a real guard, in repositories of the test's own.
 
+mod bypasses;
 mod checkout;
-mod holes;
-mod refused;
-mod running;
+mod concurrent;
+mod refused_refs;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,20 +1,20 @@
 //! Every family of keys, the mouse and the person's own keys in a real terminal.
 
-mod all;
 mod board;
 mod composer;
 mod costs;
-mod desk;
+mod coverage;
+mod dashboard;
 mod diff;
-mod ends;
-mod find;
+mod exit;
+mod external;
 mod mouse;
 mod needs;
-mod outside;
-mod over;
 mod panes;
 mod peek;
+mod popups;
 mod queued;
+mod search;
 mod team;
 
 use std::path::Path;

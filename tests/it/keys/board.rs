@@ -1,97 +1,97 @@
 //! The keys of the board.
 
-use crate::keys::desk::{Desk, ENTER, ESC};
+use crate::keys::dashboard::{Dashboard, ENTER, ESC};
 
 #[test]
 fn board_view_zoom_movement_and_filter() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
     // The board has the keys after Esc.
-    desk.press("4", "n nudge");
-    desk.press("3", "graph or list");
-    desk.press("v", "Board · list");
-    desk.clear("v", "Board · list");
-    desk.press("-", "One line a task is drawn.");
-    desk.press("-", "Shapes and numbers are drawn.");
-    desk.press("+", "One line a task is drawn.");
-    desk.press("+", "Whole cards are drawn.");
-    desk.press("G", "›◌ #4 Delta");
-    desk.press("g", "›○ #1 Alpha");
-    desk.press("l", "›◌ #3 Gamma");
-    desk.press("\x1b[C", "›◌ #4 Delta");
-    desk.press("h", "blocked by #1");
-    desk.keys("HJKL");
-    desk.press("g\r", "Task #1");
-    desk.clear("q", "Task #1");
-    desk.press("/Bet", "1 of 4");
-    desk.press(ENTER, "Esc clear filter");
-    desk.clear(ESC, "1 of 4");
-    desk.press("/", "owner:NAME");
-    desk.clear(ESC, "owner:NAME");
-    desk.press("D", "has no worktree");
-    desk.press("y", "Copied task");
-    desk.press("m", "has no worktree");
-    desk.writes("\x1b]52;c;");
-    desk.leave();
+    dashboard.press("4", "n nudge");
+    dashboard.press("3", "graph or list");
+    dashboard.press("v", "Board · list");
+    dashboard.clear("v", "Board · list");
+    dashboard.press("-", "One line a task is drawn.");
+    dashboard.press("-", "Shapes and numbers are drawn.");
+    dashboard.press("+", "One line a task is drawn.");
+    dashboard.press("+", "Whole cards are drawn.");
+    dashboard.press("G", "›◌ #4 Delta");
+    dashboard.press("g", "›○ #1 Alpha");
+    dashboard.press("l", "›◌ #3 Gamma");
+    dashboard.press("\x1b[C", "›◌ #4 Delta");
+    dashboard.press("h", "blocked by #1");
+    dashboard.keys("HJKL");
+    dashboard.press("g\r", "Task #1");
+    dashboard.clear("q", "Task #1");
+    dashboard.press("/Bet", "1 of 4");
+    dashboard.press(ENTER, "Esc clear filter");
+    dashboard.clear(ESC, "1 of 4");
+    dashboard.press("/", "owner:NAME");
+    dashboard.clear(ESC, "owner:NAME");
+    dashboard.press("D", "has no worktree");
+    dashboard.press("y", "Copied task");
+    dashboard.press("m", "has no worktree");
+    dashboard.writes("\x1b]52;c;");
+    dashboard.leave();
 }
 
 #[test]
 fn task_form_creates_and_edits_a_task() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
     // The board has the keys after Esc.
-    desk.press("4", "n nudge");
-    desk.press("3g", "graph or list");
-    desk.press("a", "╭ New task");
-    desk.press(ENTER, "a task needs a subject");
-    desk.press("Epsilon", "› Subject     Epsilon");
-    desk.press("\t", "› Description");
-    desk.press("one\ntwo", "two");
-    desk.press("\t", "› Waits for");
+    dashboard.press("4", "n nudge");
+    dashboard.press("3g", "graph or list");
+    dashboard.press("a", "╭ New task");
+    dashboard.press(ENTER, "a task needs a subject");
+    dashboard.press("Epsilon", "› Subject     Epsilon");
+    dashboard.press("\t", "› Description");
+    dashboard.press("one\ntwo", "two");
+    dashboard.press("\t", "› Waits for");
     // The selected one, once in and once out, and one that is not there.
-    desk.press("\x14", "Waits for   1");
-    desk.clear("\x14", "Waits for   1");
-    desk.press("99\r", "task #99 does not exist");
-    desk.press("\x15\x14", "Waits for   1");
+    dashboard.press("\x14", "Waits for   1");
+    dashboard.clear("\x14", "Waits for   1");
+    dashboard.press("99\r", "task #99 does not exist");
+    dashboard.press("\x15\x14", "Waits for   1");
     // Closed and opened again the draft is there.
-    desk.clear(ESC, "╭ New task");
-    desk.sees("The draft is kept");
-    desk.press("a", "Epsilon");
-    desk.clear(ENTER, "╭ New task");
-    desk.sees("#5 is on the board.");
-    desk.sees("#5 Epsilon");
-    desk.press("e", "╭ Edit #5");
-    desk.press("\x1b[Z", "› Tags");
-    desk.press("nobody", "nobody");
-    desk.clear(ENTER, "╭ Edit #5");
-    desk.sees("#5 is changed.");
-    desk.press("e", "╭ Edit #5");
-    desk.clear(ENTER, "╭ Edit #5");
-    desk.sees("Nothing was changed.");
-    let file = std::fs::read_to_string(desk.home.path().join(".tasks/task_5.json")).unwrap();
+    dashboard.clear(ESC, "╭ New task");
+    dashboard.sees("The draft is kept");
+    dashboard.press("a", "Epsilon");
+    dashboard.clear(ENTER, "╭ New task");
+    dashboard.sees("#5 is on the board.");
+    dashboard.sees("#5 Epsilon");
+    dashboard.press("e", "╭ Edit #5");
+    dashboard.press("\x1b[Z", "› Tags");
+    dashboard.press("nobody", "nobody");
+    dashboard.clear(ENTER, "╭ Edit #5");
+    dashboard.sees("#5 is changed.");
+    dashboard.press("e", "╭ Edit #5");
+    dashboard.clear(ENTER, "╭ Edit #5");
+    dashboard.sees("Nothing was changed.");
+    let file = std::fs::read_to_string(dashboard.home.path().join(".tasks/task_5.json")).unwrap();
     let task: serde_json::Value = serde_json::from_str(&file).unwrap();
     let expected = serde_json::json!(["Epsilon", "one\ntwo", [1], ["nobody"], ""]);
     let keys = ["subject", "description", "blockedBy", "tags", "owner"];
     let found: Vec<_> = keys.iter().map(|key| task[key].clone()).collect();
     assert_eq!(serde_json::Value::from(found), expected);
-    desk.press("@", "you wrote #5");
-    desk.clear(ESC, "╭ Event log");
-    desk.leave();
+    dashboard.press("@", "you wrote #5");
+    dashboard.clear(ESC, "╭ Event log");
+    dashboard.leave();
 }
 
 #[test]
 fn user_claims_releases_and_completes_a_task() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("3gu", "#1 is nobody's: it is on the board already.");
-    desk.press("c", "#1 is yours: you work on it in the directory itself.");
-    desk.press("c", "#1 is yours already.");
-    desk.press("u", "○ #1 Alpha");
-    desk.press("d", "Complete #1 (Alpha), which nobody has claimed?");
-    desk.clear("n", "which nobody has claimed?");
-    desk.press("c", "● #1 Alpha");
-    desk.press("Y", "#1 has no worktree");
-    desk.press("d", "1/4 done");
-    desk.press("d", "#1 is completed already.");
-    desk.leave();
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
+    dashboard.press("3gu", "#1 is nobody's: it is on the board already.");
+    dashboard.press("c", "#1 is yours: you work on it in the directory itself.");
+    dashboard.press("c", "#1 is yours already.");
+    dashboard.press("u", "○ #1 Alpha");
+    dashboard.press("d", "Complete #1 (Alpha), which nobody has claimed?");
+    dashboard.clear("n", "which nobody has claimed?");
+    dashboard.press("c", "● #1 Alpha");
+    dashboard.press("Y", "#1 has no worktree");
+    dashboard.press("d", "1/4 done");
+    dashboard.press("d", "#1 is completed already.");
+    dashboard.leave();
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::keys::desk::{CTRL_C, DOWN, Desk, ENTER, ESC, UP, has_line};
+use crate::keys::dashboard::{CTRL_C, DOWN, Dashboard, ENTER, ESC, UP, has_line};
 
 /// A program that writes `text` over its file, as an editor would.
 pub fn editor(text: &str) -> (tempfile::TempDir, String) {
@@ -17,28 +17,28 @@ pub fn editor(text: &str) -> (tempfile::TempDir, String) {
 #[test]
 fn composer_edits_sends_and_recalls_a_message() {
     let (_dir, path) = editor("from the editor");
-    let mut desk = Desk::empty(&[("EDITOR", &path)]);
-    desk.press("first\nsecond", "│ second");
-    desk.press("\x1b[13;2uthird", "│ third");
-    desk.press("\x1b\rfourth", "│ fourth");
-    desk.clear("\x15", "fourth");
-    desk.press("\x1b[200~pasted one\npasted two\x1b[201~", "pasted two");
-    desk.press(ENTER, "I see.");
-    desk.screen.wait("the composer is empty", |t| {
+    let mut dashboard = Dashboard::empty(&[("EDITOR", &path)]);
+    dashboard.press("first\nsecond", "│ second");
+    dashboard.press("\x1b[13;2uthird", "│ third");
+    dashboard.press("\x1b\rfourth", "│ fourth");
+    dashboard.clear("\x15", "fourth");
+    dashboard.press("\x1b[200~pasted one\npasted two\x1b[201~", "pasted two");
+    dashboard.press(ENTER, "I see.");
+    dashboard.screen.wait("the composer is empty", |t| {
         has_line(t, &["│ Say what you want done"])
     });
-    desk.keys(UP);
-    desk.screen.wait("the message again", |t| {
+    dashboard.keys(UP);
+    dashboard.screen.wait("the message again", |t| {
         t.matches("pasted two").count() == 2
     });
     // Down past its last line is what was there before.
-    desk.keys(&DOWN.repeat(5));
-    desk.sees("│ Say what you want done");
-    desk.press("\x18e", "│ from the editor");
-    desk.press(CTRL_C, "Draft cleared.");
-    desk.loses("│ from the editor");
-    desk.press("@nobody hello\r", "nobody");
-    desk.leave();
+    dashboard.keys(&DOWN.repeat(5));
+    dashboard.sees("│ Say what you want done");
+    dashboard.press("\x18e", "│ from the editor");
+    dashboard.press(CTRL_C, "Draft cleared.");
+    dashboard.loses("│ from the editor");
+    dashboard.press("@nobody hello\r", "nobody");
+    dashboard.leave();
 }
 
 #[test]
@@ -48,52 +48,52 @@ fn oversized_editor_text_is_refused_and_kept_in_a_file() {
     let script = "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x > \"$1\"\n";
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
-    desk.press("as it was", "│ as it was");
-    desk.press(
+    let mut dashboard = Dashboard::empty(&[("EDITOR", &path.display().to_string())]);
+    dashboard.press("as it was", "│ as it was");
+    dashboard.press(
         "\x18e",
         "is too long to be taken back: 292 KiB, 256 KiB at most",
     );
-    desk.sees("│ as it was");
+    dashboard.sees("│ as it was");
     // The folder for temporary files is that of the test.
-    let files = std::fs::read_dir(desk.home.path()).unwrap();
+    let files = std::fs::read_dir(dashboard.home.path()).unwrap();
     let names = files.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
     let kept: Vec<String> = names
         .filter(|n| n.starts_with("crewdeck-") && n.contains(".md"))
         .collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
-    desk.sees(&kept[0]);
-    let size = std::fs::metadata(desk.home.path().join(&kept[0]))
+    dashboard.sees(&kept[0]);
+    let size = std::fs::metadata(dashboard.home.path().join(&kept[0]))
         .unwrap()
         .len();
     assert_eq!(size, 300_000);
-    desk.leave();
+    dashboard.leave();
 }
 
 #[test]
 fn mentions_and_slash_commands_work_in_the_composer() {
-    let mut desk = Desk::full();
-    desk.press("@alice are you there?\r", "Sent to alice.");
-    desk.press("/jobs\r", "sleep 600");
-    desk.clear("q", "sleep 600");
-    desk.clear("\x1b[5~", "That was the needle in it.");
-    desk.press("\x1b[6~", "That was the needle in it.");
-    desk.leave();
+    let mut dashboard = Dashboard::full();
+    dashboard.press("@alice are you there?\r", "Sent to alice.");
+    dashboard.press("/jobs\r", "sleep 600");
+    dashboard.clear("q", "sleep 600");
+    dashboard.clear("\x1b[5~", "That was the needle in it.");
+    dashboard.press("\x1b[6~", "That was the needle in it.");
+    dashboard.leave();
 }
 
 #[test]
 fn composer_completes_commands_and_names() {
-    let mut desk = Desk::full();
-    desk.press("/", "/compact  summarise");
-    desk.press("th", "›/theme");
-    desk.press(ENTER, "╭ Theme");
-    desk.clear(ESC, "╭ Theme");
-    desk.press("@", "╭ Write to");
-    desk.press(DOWN, "›@bob");
-    desk.press(UP, "›@alice");
-    desk.clear(ESC, "╭ Write to");
-    desk.press("b", "›@bob");
-    desk.press("\t", "│ @bob ");
-    desk.press("hello\r", "Sent to bob.");
-    desk.leave();
+    let mut dashboard = Dashboard::full();
+    dashboard.press("/", "/compact  summarise");
+    dashboard.press("th", "›/theme");
+    dashboard.press(ENTER, "╭ Theme");
+    dashboard.clear(ESC, "╭ Theme");
+    dashboard.press("@", "╭ Write to");
+    dashboard.press(DOWN, "›@bob");
+    dashboard.press(UP, "›@alice");
+    dashboard.clear(ESC, "╭ Write to");
+    dashboard.press("b", "›@bob");
+    dashboard.press("\t", "│ @bob ");
+    dashboard.press("hello\r", "Sent to bob.");
+    dashboard.leave();
 }

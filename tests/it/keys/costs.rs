@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::pty::Screen;
-use crate::keys::desk::{CTRL_C, Desk, ESC};
+use crate::keys::dashboard::{CTRL_C, Dashboard, ESC};
 
 /// Calls, input, what was read from and written to the cache, and output of an agent, as the panel on the screen has
 /// them: the only line in which figures follow its name.
@@ -18,21 +18,21 @@ fn figures(text: &str, agent: &str) -> Option<Vec<String>> {
 
 #[test]
 fn cost_panel_matches_in_replay_and_after_restart() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("$", "╭ Cost");
-    let text = desk.sees("in flight");
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
+    dashboard.press("$", "╭ Cost");
+    let text = dashboard.sees("in flight");
     let alice = figures(&text, "alice").unwrap();
     assert!(alice[0].parse::<u64>().unwrap() >= 2, "{text}");
-    desk.press("y", "Copied the figures.");
-    desk.clear("$", "╭ Cost");
-    desk.press("$", "╭ Cost");
-    desk.clear("\r", "╭ Cost");
-    let home = desk.home.path().to_path_buf();
-    let Desk {
+    dashboard.press("y", "Copied the figures.");
+    dashboard.clear("$", "╭ Cost");
+    dashboard.press("$", "╭ Cost");
+    dashboard.clear("\r", "╭ Cost");
+    let home = dashboard.home.path().to_path_buf();
+    let Dashboard {
         home: _folder,
         mut screen,
-    } = desk;
+    } = dashboard;
     screen.send(&CTRL_C.repeat(4));
     screen.end();
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
@@ -48,7 +48,7 @@ fn cost_panel_matches_in_replay_and_after_restart() {
     replay.wait("the panel closed", |t| !t.contains("╭ Cost"));
     replay.send("q");
     replay.end();
-    let mut again = crate::keys::desk::start(&home, &[], &["--resume"]);
+    let mut again = crate::keys::dashboard::start(&home, &[], &["--resume"]);
     again.send(ESC);
     again.wait_for("? help");
     again.send("$");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::keys::desk::{self, Desk, ESC};
+use crate::keys::dashboard::{self, Dashboard, ESC};
 
 /// A teammate changes three files in a worktree of its own.
 const SCRIPT: &str = r#"
@@ -42,12 +42,12 @@ fn diff_view_moves_file_by_file() {
     std::fs::write(at.join("script.yaml"), SCRIPT).unwrap();
     git(at, &["add", "."]);
     git(at, &["commit", "-qm", "start"]);
-    let screen = desk::start(at, &[], &["--tool", "auto"]);
-    let mut desk = Desk { home, screen };
-    desk.keys("go\r");
-    desk.sees("1/1 done");
-    desk.press(ESC, "graph or list");
-    let text = desk.press("D", "] next file");
+    let screen = dashboard::start(at, &[], &["--tool", "auto"]);
+    let mut dashboard = Dashboard { home, screen };
+    dashboard.keys("go\r");
+    dashboard.sees("1/1 done");
+    dashboard.press(ESC, "graph or list");
+    let text = dashboard.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
     for words in [
         "2 - two",
@@ -59,14 +59,14 @@ fn diff_view_moves_file_by_file() {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("diff --git"), "{text}");
-    desk.press("]", "2/3 more.txt");
-    desk.press("]", "3/3 run.sh");
-    desk.press("]", "This is the last file.");
-    desk.press("[", "2/3 more.txt");
-    desk.press("/needle\r", "/needle 1/1");
-    desk.press("q[", "1/3 base.txt");
-    desk.press("\x1bOP", "go to the next file");
-    desk.clear("q", "go to the next file");
-    desk.clear("q", "Changes of task #1");
-    desk.leave();
+    dashboard.press("]", "2/3 more.txt");
+    dashboard.press("]", "3/3 run.sh");
+    dashboard.press("]", "This is the last file.");
+    dashboard.press("[", "2/3 more.txt");
+    dashboard.press("/needle\r", "/needle 1/1");
+    dashboard.press("q[", "1/3 base.txt");
+    dashboard.press("\x1bOP", "go to the next file");
+    dashboard.clear("q", "go to the next file");
+    dashboard.clear("q", "Changes of task #1");
+    dashboard.leave();
 }

@@ -49,7 +49,7 @@ fn repository() -> Project {
     project
 }
 
-fn open(project: &Project, more: &[&str]) -> Screen {
+fn start_dashboard(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -62,8 +62,8 @@ fn open(project: &Project, more: &[&str]) -> Screen {
 
 /// The dashboard with two tasks, the second of which waits for the first, and nobody but the person to do them. The panes
 /// have the keys.
-fn planted(project: &Project) -> Screen {
-    let mut screen = open(project, &[]);
+fn start_with_two_tasks(project: &Project) -> Screen {
+    let mut screen = start_dashboard(project, &[]);
     screen.press("alone\r", "#2 Water it");
     screen.press("\x1b", "i to write");
     screen
@@ -74,11 +74,11 @@ fn task(project: &Project, id: u64) -> Value {
 }
 
 /// Waits until the file of a task is as it should be.
-fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
+fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let task = task(project, id);
-        if is(&task) {
+        if accepts(&task) {
             return task;
         }
         assert!(Instant::now() < until, "{task}");
@@ -87,14 +87,14 @@ fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
 }
 
 /// Ends a dashboard, whatever it shows.
-fn leave(mut screen: Screen) {
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 /// The event log as the screen shows it.
-fn event_log(screen: &mut Screen, words: &str) {
+fn expect_event_log_entry(screen: &mut Screen, words: &str) {
     screen.press("@", "╭ Event log");
     screen.wait_for(words);
     screen.clear("\x1b", "╭ Event log");
@@ -103,7 +103,7 @@ fn event_log(screen: &mut Screen, words: &str) {
 #[test]
 fn user_takes_a_task_from_a_working_teammate() {
     let project = repository();
-    let mut screen = open(&project, &[]);
+    let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
     let until = Instant::now() + Duration::from_secs(20);
@@ -119,44 +119,44 @@ fn user_takes_a_task_from_a_working_teammate() {
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.press("u", "the task of alice?");
     screen.send("y");
-    let taken = becomes(&project, 1, |t| t["owner"] == "");
+    let taken = wait_for_task(&project, 1, |t| t["owner"] == "");
     assert_eq!(
         (&taken["status"], &taken["taken_from"][0]),
         (&"pending".into(), &"alice".into())
     );
     // She is stopped and told; what she tries all the same is refused, and she takes the other one.
-    becomes(&project, 2, |t| t["owner"] == "alice");
+    wait_for_task(&project, 2, |t| t["owner"] == "alice");
     let first = task(&project, 1);
     assert_eq!(
         (&first["owner"], &first["status"]),
         (&"".into(), &"pending".into())
     );
-    event_log(&mut screen, "is back on the board: you took it from alice");
+    expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
     // The person goes on with what she has left, in her worktree.
     screen.send("gc");
     screen.wait_for(
         "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
     );
-    becomes(&project, 1, |t| t["owner"] == "user");
+    wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.press("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();
     screen.send("d");
-    becomes(&project, 1, |t| {
+    wait_for_task(&project, 1, |t| {
         t["status"] == "completed" && t["owner"] == "user"
     });
-    event_log(&mut screen, "you completed #1 Dig the bed");
+    expect_event_log_entry(&mut screen, "you completed #1 Dig the bed");
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "whole");
     assert_eq!(
         git(&project, &["log", "-1", "--format=%s", "wt/task-1"]).trim(),
         "task #1: Dig the bed"
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
 fn release_with_force_takes_a_task_from_its_owner() {
     let project = repository();
-    let mut screen = open(&project, &[]);
+    let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
     let until = Instant::now() + Duration::from_secs(20);
@@ -185,21 +185,21 @@ fn release_with_force_takes_a_task_from_its_owner() {
         (&"pending".into(), &"".into(), &"alice".into())
     );
     // She is stopped and told, and takes the other one.
-    becomes(&project, 2, |t| t["owner"] == "alice");
+    wait_for_task(&project, 2, |t| t["owner"] == "alice");
     assert_eq!(task(&project, 1)["owner"], "");
     // Of nobody's task, and of one's own, it is a release as any other.
     let again = project.json(&with(&["user", "--force"]));
     assert_eq!(again["owner"], "");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
 fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
-    event_log(&mut screen, "you claimed #1 Dig the bed");
+    expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
     // One open task, for the person too.
     screen.press("lc", "#2 waits for #1.");
     let killed = Command::new("kill")
@@ -210,30 +210,30 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let doctor = project.run(&["doctor"]).out();
     assert!(!doctor.contains("#1"), "{doctor}");
     for more in [&["--resume"][..], &[]] {
-        let mut screen = open(&project, more);
+        let mut screen = start_dashboard(&project, more);
         screen.wait_for("@you");
         assert_eq!(task(&project, 1)["owner"], "user");
         screen.press("\x1b", "i to write");
         screen.send("3g");
         screen.wait_for("d complete");
-        leave(screen);
+        quit(screen);
     }
     // What the command line does in the person's name is seen, and given its place.
     project.json(&["task", "done", "1", "--as", "user"]);
-    let screen = open(&project, &[]);
+    let screen = start_dashboard(&project, &[]);
     project.json(&["task", "claim", "2", "--as", "user"]);
     screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
     let refusal = project.refused(&["task", "claim", "2", "--as", "alice"]);
     assert!(refusal.contains("claimed by user"), "{refusal}");
     project.json(&["task", "release", "2", "--as", "user"]);
     assert_eq!(task(&project, 2)["owner"], "");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
 fn claim_after_worktree_removal_creates_a_new_worktree() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     let tree = project.file(".worktrees/task-1/.git");
     screen.send("3g");
     let exists = |expected: bool| {
@@ -247,26 +247,26 @@ fn claim_after_worktree_removal_creates_a_new_worktree() {
         screen.send("c");
         exists(true);
         screen.wait_for("u release");
-        becomes(&project, 1, |t| t["worktree"] == "task-1");
+        wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
         screen.press("u", "W remove worktree");
         screen.press("W", "Remove .worktrees/task-1");
         screen.send("y");
         exists(false);
         screen.wait_for("c claim");
     }
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
 fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.press("W", "The worktree stays: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");
-    becomes(&project, 1, |t| t["status"] == "completed");
+    wait_for_task(&project, 1, |t| t["status"] == "completed");
     screen.wait_for("1 to merge");
     std::fs::write(tree.join("notes"), "mine\n").unwrap();
     // As on the command line it stays, and here the person is told before it is asked again.
@@ -280,21 +280,21 @@ fn worktree_removal_names_losses_before_it_confirms() {
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
     screen.press("X", "by now it has 2 uncommitted files");
     assert!(tree.join("notes").exists());
-    let mut viewer = open_viewer(&project);
+    let mut viewer = start_viewer(&project);
     viewer.press("\x1b", "i to write");
     viewer.press("3gW", "Remove .worktrees/task-1");
     viewer.press("y", "Lost for good: 2 uncommitted files (more, notes).");
     viewer.press("X", "what was committed is on the branch wt/task-1");
     assert!(!tree.exists());
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
-    leave(viewer);
-    leave(screen);
+    quit(viewer);
+    quit(screen);
 }
 
 #[test]
 fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();
     // Killed a moment before: it stands, and its task does not say so.
@@ -303,15 +303,15 @@ fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let cut = text.replace("\"worktree\": \"task-1\"", "\"worktree\": \"\"");
     assert_ne!(cut, text);
     std::fs::write(&file, cut).unwrap();
-    let screen = open(&project, &["--resume"]);
+    let screen = start_dashboard(&project, &["--resume"]);
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
-    becomes(&project, 1, |t| t["worktree"] == "task-1");
+    wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
     assert!(!project.file(".worktrees/task-1-2").exists());
-    leave(screen);
+    quit(screen);
 }
 
 /// A second dashboard, which looks on.
-fn open_viewer(project: &Project) -> Screen {
+fn start_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
     screen.wait_for("viewer · crew runs in process");

@@ -10,16 +10,16 @@ use crewdeck::ui::keymap::{Context, TABLE};
 fn pressed(context: Context) -> (&'static str, &'static str) {
     match context {
         Context::Everywhere | Context::Reader | Context::Filter | Context::Picker => {
-            ("over", "help_search_and_palette_run_actions")
+            ("popups", "help_search_and_palette_run_actions")
         }
         Context::FirstRun | Context::Replay => {
-            ("ends", "setup_page_and_replay_have_their_own_keys")
+            ("exit", "setup_page_and_replay_have_their_own_keys")
         }
         Context::Composer => ("composer", "composer_edits_sends_and_recalls_a_message"),
         Context::Completion => ("composer", "composer_completes_commands_and_names"),
-        Context::EventLog => ("over", "event_log_filters_and_opens_entries"),
+        Context::EventLog => ("popups", "event_log_filters_and_opens_entries"),
         Context::Panes => ("panes", "numbers_tab_and_zoom_change_panes"),
-        Context::In(Pane::Lead) | Context::Search => ("find", "conversation_search_and_copy"),
+        Context::In(Pane::Lead) | Context::Search => ("search", "conversation_search_and_copy"),
         Context::In(Pane::Todo | Pane::Inbox) => ("panes", "list_keys_move_by_rows"),
         Context::TaskForm => ("board", "task_form_creates_and_edits_a_task"),
         Context::In(Pane::Board) => ("board", "board_view_zoom_movement_and_filter"),
@@ -36,17 +36,17 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
         Context::Diff => ("diff", "diff_view_moves_file_by_file"),
         Context::Costs => ("costs", "cost_panel_matches_in_replay_and_after_restart"),
         Context::Peek => ("peek", "peek_previews_and_opens_the_selection"),
-        Context::Jobs => ("over", "each_popup_has_its_key"),
+        Context::Jobs => ("popups", "each_popup_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",
             "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
         ),
         Context::ConfirmLoss => (
-            "../by_hand",
+            "../user_actions",
             "worktree_removal_names_losses_before_it_confirms",
         ),
         Context::Leave => (
-            "ends",
+            "exit",
             "interrupt_stops_an_agent_and_quit_asks_while_working",
         ),
     }

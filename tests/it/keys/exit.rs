@@ -4,34 +4,34 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::common::pty::Screen;
-use crate::keys::desk::{CTRL_C, Desk, ESC, has_line};
+use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line};
 
 #[test]
 fn interrupt_stops_an_agent_and_quit_asks_while_working() {
-    let mut desk = Desk::empty(&[]);
-    desk.press("wait\r", "Ctrl+c stop lead");
-    desk.press(ESC, "? help");
-    desk.press("q", "still at work");
-    desk.clear("n", "still at work");
-    desk.press(CTRL_C, "· interrupted");
-    desk.screen
+    let mut dashboard = Dashboard::empty(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(ESC, "? help");
+    dashboard.press("q", "still at work");
+    dashboard.clear("n", "still at work");
+    dashboard.press(CTRL_C, "· interrupted");
+    dashboard.screen
         .wait("the lead rests", |t| has_line(t, &["1 Lead", "idle"]));
-    desk.press("iwait\r", "Ctrl+c stop lead");
-    desk.press(ESC, "? help");
-    desk.press("q", "still at work");
-    desk.keys("y");
-    let (status, is_clean) = desk.screen.end();
+    dashboard.press("iwait\r", "Ctrl+c stop lead");
+    dashboard.press(ESC, "? help");
+    dashboard.press("q", "still at work");
+    dashboard.keys("y");
+    let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 #[test]
 fn suspend_and_foreground_restore_the_screen() {
-    let desk = Desk::empty(&[]);
-    let home = desk.home.path().to_path_buf();
-    let Desk {
+    let dashboard = Dashboard::empty(&[]);
+    let home = dashboard.home.path().to_path_buf();
+    let Dashboard {
         home: _folder,
         screen,
-    } = desk;
+    } = dashboard;
     let mut first = screen;
     first.send(&CTRL_C.repeat(3));
     first.end();
@@ -85,12 +85,12 @@ fn setup_page_and_replay_have_their_own_keys() {
     let (status, is_clean) = first.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 
-    let desk = Desk::full();
-    let home = desk.home.path().to_path_buf();
-    let Desk {
+    let dashboard = Dashboard::full();
+    let home = dashboard.home.path().to_path_buf();
+    let Dashboard {
         home: _folder,
         mut screen,
-    } = desk;
+    } = dashboard;
     screen.send(&CTRL_C.repeat(3));
     screen.end();
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
@@ -126,15 +126,15 @@ fn signal_ends_the_editor_and_restores_the_terminal() {
     let path = dir.path().join("editor.sh");
     std::fs::write(&path, "#!/bin/sh\necho EDITING\nexec sleep 600\n").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
-    desk.keys("\x18e");
-    desk.sees("EDITING");
-    let pid = desk.screen.pid().to_string();
+    let mut dashboard = Dashboard::empty(&[("EDITOR", &path.display().to_string())]);
+    dashboard.keys("\x18e");
+    dashboard.sees("EDITING");
+    let pid = dashboard.screen.pid().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-TERM", &pid])
         .status();
     assert!(asked.unwrap().success());
-    let (status, is_clean) = desk.screen.end();
+    let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 

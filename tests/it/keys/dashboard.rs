@@ -82,38 +82,38 @@ rules:
 "#;
 
 /// A dashboard, and the folder that is its home and its project.
-pub struct Desk {
+pub struct Dashboard {
     pub home: tempfile::TempDir,
     pub screen: Screen,
 }
 
-impl Desk {
+impl Dashboard {
     /// A crew at rest whose panes all hold something, in a terminal of 160 × 45; the keys are the composer's.
-    pub fn full() -> Desk {
-        let mut desk = Desk::empty(&[]);
-        desk.keys("go\r");
-        desk.sees("That was the needle in it.");
-        desk.sees("bob asks you to approve its plan");
-        desk.sees("Which way do we go?");
-        desk
+    pub fn full() -> Dashboard {
+        let mut dashboard = Dashboard::empty(&[]);
+        dashboard.keys("go\r");
+        dashboard.sees("That was the needle in it.");
+        dashboard.sees("bob asks you to approve its plan");
+        dashboard.sees("Which way do we go?");
+        dashboard
     }
 
     /// A crew that has done nothing, with more environment.
-    pub fn empty(environment: &[(&str, &str)]) -> Desk {
+    pub fn empty(environment: &[(&str, &str)]) -> Dashboard {
         let home = tempfile::tempdir().unwrap();
         let lines: Vec<String> = (1..=80).map(|n| format!("line {n} of it\n")).collect();
         let script = SCRIPT.replace("LINES", &lines.join("\n      "));
         std::fs::write(home.path().join("script.yaml"), script).unwrap();
         let screen = start(home.path(), environment, &[]);
-        Desk { home, screen }
+        Dashboard { home, screen }
     }
 
     /// The same folder after crewdeck was left, begun anew.
-    pub fn again(self) -> Desk {
-        let Desk { home, screen } = self;
+    pub fn again(self) -> Dashboard {
+        let Dashboard { home, screen } = self;
         end(screen);
         let screen = start(home.path(), &[], &[]);
-        Desk { home, screen }
+        Dashboard { home, screen }
     }
 
     /// Types keys as they are.

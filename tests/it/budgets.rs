@@ -16,7 +16,7 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
     Ran(command.stdin(Stdio::null()).output().unwrap())
 }
 
-fn settings(project: &Project, text: &str) {
+fn write_settings(project: &Project, text: &str) {
     project.own_settings(text);
 }
 
@@ -43,7 +43,7 @@ const ROUNDS: &str = "
 #[test]
 fn reached_budget_ends_an_unattended_run() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nagent_tokens = 250\n");
+    write_settings(&project, "[ceilings]\nagent_tokens = 250\n");
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
@@ -67,7 +67,7 @@ fn reached_budget_ends_an_unattended_run() {
 #[test]
 fn subagent_usage_counts_towards_the_cost_budget() {
     let project = Project::new();
-    settings(
+    write_settings(
         &project,
         "[ceilings]\nteam_cost = 0.5\n[prices.script]\ninput = 1000.0\noutput = 5000.0\n",
     );
@@ -91,17 +91,17 @@ fn subagent_usage_counts_towards_the_cost_budget() {
 #[test]
 fn cost_budget_without_a_price_warns_it_has_no_effect() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nagent_cost = 0.5\n");
+    write_settings(&project, "[ceilings]\nagent_cost = 0.5\n");
     let ran = run(&project, "  - say: Hello.\n", &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (0, "Hello.\n"));
-    let said = "The setting ceilings.agent_cost has no effect: the price of script is not known.";
-    assert!(ran.err().contains(said), "{}", ran.err());
+    let warning = "The setting ceilings.agent_cost has no effect: the price of script is not known.";
+    assert!(ran.err().contains(warning), "{}", ran.err());
 }
 
 #[test]
 fn team_over_budget_asks_once_per_agent() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nteam_tokens = 300\n");
+    write_settings(&project, "[ceilings]\nteam_tokens = 300\n");
     let rules = "
   - agent: lead
     when: ^go$
@@ -138,7 +138,7 @@ fn team_over_budget_asks_once_per_agent() {
 #[test]
 fn user_raises_a_budget_then_rejects_the_next_raise() {
     let project = Project::new();
-    settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
+    write_settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
     let file = project.write("script.yaml", &format!("rules:\n{ROUNDS}"));
     let provider = format!("script:{}", file.display());
     let mut screen = Screen::start(project.path(), 120, 30, &["--provider", &provider]);

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::keys::desk::{CTRL_C, Desk, ENTER, ESC};
+use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC};
 
 const GO_BACK: &str = "Press Enter to go back";
 
@@ -12,33 +12,33 @@ const LEAVES: &str = "\x1b[?1049l";
 
 #[test]
 fn printed_conversation_returns_to_the_screen() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("1s", GO_BACK);
-    desk.writes(LEAVES);
-    let text = desk.sees("That was the needle in it.");
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
+    dashboard.press("1s", GO_BACK);
+    dashboard.writes(LEAVES);
+    let text = dashboard.sees("That was the needle in it.");
     // The words of the terminal alone: no frame is left.
     assert!(!text.contains('╭'), "{text}");
-    desk.press(ENTER, "╭ 3 Board");
+    dashboard.press(ENTER, "╭ 3 Board");
     // Folded output was printed too.
-    assert!(desk.raw().contains("sleep 600"));
-    printed_again(&mut desk, 2);
+    assert!(dashboard.raw().contains("sleep 600"));
+    printed_again(&mut dashboard, 2);
     // Ctrl+c means the printed text, and nothing behind it.
-    desk.press(CTRL_C, "╭ 3 Board");
-    printed_again(&mut desk, 3);
-    let pid = desk.screen.pid().to_string();
+    dashboard.press(CTRL_C, "╭ 3 Board");
+    printed_again(&mut dashboard, 3);
+    let pid = dashboard.screen.pid().to_string();
     let asked = std::process::Command::new("kill")
         .args(["-TERM", &pid])
         .status();
     assert!(asked.unwrap().success());
-    let (status, is_clean) = desk.screen.end();
+    let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 /// Prints it for that time. The words of the time before are in the terminal's own lines, so they are no sign of it.
-fn printed_again(desk: &mut Desk, time: usize) {
-    desk.keys("s");
-    desk.screen.wait_raw("the print", |raw| {
+fn printed_again(dashboard: &mut Dashboard, time: usize) {
+    dashboard.keys("s");
+    dashboard.screen.wait_raw("the print", |raw| {
         String::from_utf8_lossy(raw).matches(GO_BACK).count() == time
     });
 }
@@ -54,33 +54,33 @@ fn conversation_opens_in_the_editor_as_a_private_file() {
     );
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut desk = Desk::empty(&[("EDITOR", &editor.display().to_string())]);
-    desk.keys("go\r");
-    desk.sees("That was the needle in it.");
-    desk.press(ESC, "? help");
-    desk.keys("1v");
+    let mut dashboard = Dashboard::empty(&[("EDITOR", &editor.display().to_string())]);
+    dashboard.keys("go\r");
+    dashboard.sees("That was the needle in it.");
+    dashboard.press(ESC, "? help");
+    dashboard.keys("1v");
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap_or_default();
-    desk.screen.wait("the editor", |_| !read("path").is_empty());
-    desk.sees("╭ 3 Board");
+    dashboard.screen.wait("the editor", |_| !read("path").is_empty());
+    dashboard.sees("╭ 3 Board");
     assert_eq!(read("mode").trim(), "600");
     assert!(read("copy").contains("line 7 of it") && read("copy").contains("> go"));
     let path = read("path");
-    desk.screen
+    dashboard.screen
         .wait("the file is gone", |_| !Path::new(path.trim()).exists());
     // What was changed there went nowhere.
-    assert!(!desk.screen.text().contains("changed"));
-    desk.leave();
+    assert!(!dashboard.screen.text().contains("changed"));
+    dashboard.leave();
 }
 
 #[test]
 fn hidden_todo_list_is_remembered_per_project() {
-    let mut desk = Desk::full();
-    desk.sees("2 Todo");
-    desk.press("\x14", "The todo list is hidden");
-    desk.loses("╭ 2 Todo");
-    let file = desk.home.path().join(".crewdeck/screen.toml");
+    let mut dashboard = Dashboard::full();
+    dashboard.sees("2 Todo");
+    dashboard.press("\x14", "The todo list is hidden");
+    dashboard.loses("╭ 2 Todo");
+    let file = dashboard.home.path().join(".crewdeck/screen.toml");
     let kept = std::fs::read_to_string(file).unwrap_or_default();
     assert!(kept.contains("todo = \"hidden\""), "{kept}");
-    desk.press("\x14", "╭ 2 Todo");
-    desk.leave();
+    dashboard.press("\x14", "╭ 2 Todo");
+    dashboard.leave();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::project::Project;
 use crate::common::pty::Screen;
-use crate::first::{git, home, leave, nowhere, open, press, repository};
+use crate::onboarding::{git, home, leave, nowhere, open, press, repository};
 
 /// A git that does not commit before `go-on` is there, in a folder to be looked into first. It notes who it is.
 fn slow_git(project: &Project) -> String {
@@ -142,7 +142,7 @@ fn signal_between_restarts_exits() {
 #[test]
 fn released_mouse_stays_released_after_a_restart() {
     let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
-    let (home, environment) = (home(&project), crate::first::borrowed(&environment));
+    let (home, environment) = (home(&project), crate::onboarding::borrowed(&environment));
     let mut screen = open(
         &project,
         home.path(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::project::Project;
 use crate::common::pty::Screen;
-use crate::first::{Server, home, leave, repository};
+use crate::onboarding::{Server, home, leave, repository};
 
 /// Presses a key on the page once it takes keys: those that follow its appearance at once go nowhere.
 fn decide(screen: &mut Screen, key: &str) {

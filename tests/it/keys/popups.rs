@@ -1,0 +1,85 @@
+//! What lies over the panes: help, palette, themes, jobs, what crewdeck had to say; and the layouts.
+
+use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC, UP};
+
+#[test]
+fn help_search_and_palette_run_actions() {
+    let mut dashboard = Dashboard::full();
+    dashboard.press("\x1bOP", "╭ Keys");
+    dashboard.clear("q", "╭ Keys");
+    dashboard.press(ESC, "? help");
+    dashboard.press("?", "╭ Keys");
+    dashboard.press("/another lay", "› another lay");
+    dashboard.sees("another layout: wall, board, focus");
+    dashboard.press(ENTER, "Enter do it");
+    dashboard.clear(ENTER, "╭ Keys");
+    dashboard.sees("Layout board");
+    dashboard.press("4Z", "Z does nothing here");
+    dashboard.press("\x10", "╭ Actions");
+    dashboard.press("jbs", "show the background jobs");
+    dashboard.press(ENTER, "╭ Background jobs");
+    dashboard.clear(CTRL_C, "╭ Background jobs");
+    dashboard.press(":", "╭ Actions");
+    dashboard.press("\x0e\x1b[B\x1b[6~", "13 of ");
+    dashboard.clear(&format!("{UP}{ESC}"), "╭ Actions");
+    dashboard.leave();
+}
+
+#[test]
+fn each_popup_has_its_key() {
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
+    // On the board `m` merges.
+    dashboard.press("1", "tool calls");
+    let popups = [
+        ("@", "╭ Event log"),
+        ("p", "╭ Problems"),
+        ("S", "╭ Skills"),
+        ("b", "╭ Background jobs"),
+        ("m", "╭ Model"),
+        ("R", "Allowed until crewdeck ends"),
+        ("T", "╭ Theme"),
+    ];
+    for (key, title) in popups {
+        dashboard.press(key, title);
+        dashboard.clear(ESC, title);
+    }
+    dashboard.press("p", "╭ Problems");
+    dashboard.press("/no such words", "/no such words no match");
+    dashboard.press(ENTER, "end search");
+    dashboard.press(ESC, "Esc close");
+    dashboard.clear(ENTER, "╭ Problems");
+    dashboard.press("b", "1 running");
+    dashboard.press("x", "killed by");
+    dashboard.clear("q", "╭ Background jobs");
+    dashboard.press("T\x1b[B\r", "The theme is");
+    dashboard.leave();
+}
+
+#[test]
+fn layout_is_kept_across_restarts() {
+    let mut dashboard = Dashboard::empty(&[]);
+    dashboard.press(ESC, "? help");
+    dashboard.press("=", "Layout board");
+    dashboard.press("=", "Layout focus");
+    dashboard.sees("▸3 Board");
+    let mut dashboard = dashboard.again();
+    dashboard.sees("▸1 Lead");
+    dashboard.press(ESC, "? help");
+    dashboard.press("=", "Layout wall");
+    dashboard.loses("▸1 Lead");
+    dashboard.leave();
+}
+
+#[test]
+fn event_log_filters_and_opens_entries() {
+    let mut dashboard = Dashboard::full();
+    dashboard.press(ESC, "? help");
+    dashboard.press("@", "╭ Event log");
+    dashboard.clear("/kind:task alpha", "alice → bob");
+    dashboard.press("\r", "Esc clear filter");
+    dashboard.press("y", "Copied");
+    dashboard.press("\r", "╭ Task #1");
+    dashboard.clear(ESC, "╭ Task #1");
+    dashboard.leave();
+}

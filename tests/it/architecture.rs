@@ -1,10 +1,10 @@
-//! Holds the floors: who may import whom, what stays pure, where colours live, how long a file may be.
+//! Checks the architecture of `src/`: allowed imports between layers, pure modules, the use of colours, and file lengths.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Floor by floor, lowest first: the folder or file below `src/`, and what it may import of the crate.
+/// The layers, lowest first: the folder or file below `src/`, and the layers that it may import.
 const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("domain", &["domain"]),
     ("protocol", &["domain", "protocol"]),
@@ -34,7 +34,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "config", "cli", "verbs", "doctor", "app",
         ],
     ),
-    // Words alone: the promises and their tests.
+    // Documentation only: the promises and their tests.
     ("promises", &["domain", "store"]),
     (
         "fuzzing",
@@ -46,7 +46,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Where neither files, nor tasks, nor the clock may be touched.
+/// Path prefixes of the pure modules, which must not use anything in [`IMPURE`].
 const PURE: &[&str] = &[
     "domain/",
     "agent/turn/",
@@ -95,16 +95,16 @@ const IMPURE: &[&str] = &[
     "Instant::now",
 ];
 
-/// Longest file, in lines; past about 400 a second idea begins.
+/// Maximum length of a source file, in lines.
 const LINES_MAX: usize = 450;
 
 struct Source {
-    /// Below `src/`, with `/`.
+    /// Relative to `src/`, with `/` as the separator.
     path: String,
     text: String,
 }
 
-/// The files below `src/` with that extension, sorted.
+/// Returns the files below `src/` with that extension, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut out = Vec::new();
@@ -140,7 +140,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// The source without its comments: prose may name what code may not.
+/// Returns the numbered lines without comments, because comments may name what code must not use.
 fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     source
         .text
@@ -295,7 +295,7 @@ fn every_test_named_in_promises_exists() {
     let problems: Vec<String> = named
         .iter()
         .filter(|(file, test)| {
-            // `tests/x.rs::part::test` stands in `tests/x/part.rs`.
+            // `tests/x.rs::part::test` is in `tests/x/part.rs`.
             let (file, test) = match test.split_once("::") {
                 Some((part, test)) => (format!("{file}/{part}.rs"), test),
                 None => (format!("{file}.rs"), *test),
@@ -303,7 +303,9 @@ fn every_test_named_in_promises_exists() {
             let text = fs::read_to_string(base.join(file)).unwrap_or_default();
             !text.contains(&format!("fn {test}("))
         })
-        .map(|(file, test)| format!("src/promises.rs names {file}.rs::{test}, which does not exist"))
+        .map(|(file, test)| {
+            format!("src/promises.rs names {file}.rs::{test}, which does not exist")
+        })
         .collect();
     assert_no_problems(&problems);
 }
@@ -312,7 +314,7 @@ fn every_test_named_in_promises_exists() {
 fn every_file_named_in_the_comparison_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("src/ui/compared.rs")).unwrap();
-    // Files of other programs are named without these folders.
+    // Files of other programs have other prefixes.
     let ours = |name: &&str| {
         let starts = ["src/", "tests/", "benches/"];
         let is_rust = Path::new(name).extension().is_some_and(|e| e == "rs");

@@ -1,5 +1,4 @@
-//! The board as its users meet it: every refusal, through the tools and on the command line, and boards of
-//! 10,000 tasks.
+//! The board through the tools and the command line: every refusal, and boards of up to 10,000 tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,8 +14,8 @@ use serde_json::{Value, json};
 use crate::common::place::Place;
 use crate::common::project::Project;
 
-/// 1 is alice's, 2 waits for 1 and 3 for 2; 4 is completed, 5 torn, 6 too large, 7 of a status that is none,
-/// 8 somebody else's, 9 wants a tag and 10 is ready.
+/// Creates ten tasks: 1 is owned by alice, 2 is blocked by 1 and 3 by 2, 4 is completed, 5 is truncated, 6 too large, 7 has an
+/// invalid status, 8 is owned by carol, 9 needs a tag, and 10 is ready.
 fn create_board(root: &Path) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
@@ -49,7 +48,7 @@ fn create_board(root: &Path) {
     );
 }
 
-/// Every file of the board, but for the lock and the number that was given last.
+/// Returns every file of the board except hidden ones, such as the lock and the id counter.
 fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     std::fs::read_dir(root.join(".tasks"))
         .unwrap()
@@ -62,7 +61,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A refusal: as arguments of the command line, as a call of a tool (bob's), and its words.
+/// A refusal: the command line arguments, the same as a tool call by bob, and the expected message.
 type Refusal = (
     &'static [&'static str],
     Option<(&'static str, Value)>,
@@ -284,7 +283,7 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
         assert!(out.text.len() < 1000, "{tool} {input}");
     }
     assert_eq!(files(&place.root()), before);
-    // What was refused for lack of an owner, a tag or a blocker was refused for nothing else.
+    // The same change succeeds for the owner, and unknown fields are kept.
     let completed = place.call_as(
         "alice",
         "task_update",
@@ -298,7 +297,7 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
     );
 }
 
-/// `count` tasks: the first third completed, every third one of the others waits for the one before it.
+/// Creates `count` tasks: the first third is completed, and every third one of the others is blocked by the one before it.
 fn create_large_board(root: &Path, count: u64) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
@@ -346,7 +345,7 @@ fn task_list_pages_a_large_board() {
     assert_eq!(seen, 667);
     let done = place.ok("task_list", json!({"show": "completed", "after": 3330}));
     assert_eq!(done.lines().filter(|l| l.starts_with("[x]")).count(), 3);
-    // The other tools say no more than on a small board.
+    // The results of other tools stay as short as on a small board.
     let claimed = place.ok("claim_task", json!({}));
     assert!(
         claimed.starts_with("Claimed task #3334") && claimed.len() < 300,
@@ -378,7 +377,7 @@ fn task_blocking_thousands_is_handled_within_bounds() {
     );
 }
 
-/// The lines of a crew's journal that tell of the board.
+/// Runs a crew with a script and returns the `board_changed` events of its journal.
 fn board_events(project: &Project, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
@@ -398,7 +397,7 @@ fn board_events(project: &Project, rules: &str) -> Vec<Value> {
 fn journal_has_one_full_board_then_only_changes() {
     let project = Project::new();
     create_large_board(project.path(), 1_200);
-    // It claims when the whole board was told (the brackets: the call itself is told too).
+    // Claim once the journal holds the whole board. The brackets keep the pattern from matching the journaled call itself.
     let wait =
         "until grep -q 'Task 120[0] ' .crewdeck/sessions/*/journal.jsonl; do sleep 0.02; done";
     let rules = format!(
@@ -422,7 +421,7 @@ fn journal_has_one_full_board_then_only_changes() {
     assert!(events[3].to_string().len() < 700, "{}", events[3]);
 }
 
-/// How often this thread has read from a file so far. (Linux.)
+/// Number of read system calls of this thread so far (Linux only).
 fn read_count() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix("syscr:"));
@@ -440,7 +439,7 @@ fn board_read_takes_two_reads_per_file() {
     assert!((500..=1_050).contains(&reads), "{reads} reads of 500 files");
 }
 
-/// Whoever asks while others of the same process change the board does not look at all of it.
+/// A query beside changes by other threads of the process does not read the whole board.
 #[test]
 fn query_during_concurrent_changes_reads_few_files() {
     const TASKS: u64 = 2_000;
@@ -470,8 +469,8 @@ fn query_during_concurrent_changes_reads_few_files() {
         let most = threads.into_iter().map(|thread| thread.join().unwrap());
         most.max().unwrap()
     });
-    // Files that were just made are read at each look: a look at all of them would show.
-    assert!(most < TASKS / 2, "a question read {most} times");
+    // Recently written files are read again by each query, so the count is not zero.
+    assert!(most < TASKS / 2, "a query took {most} reads");
 }
 
 #[test]
@@ -482,7 +481,7 @@ fn change_cost_is_independent_of_board_size() {
         create_large_board(dir.path(), size);
         let board = Board::open(dir.path());
         board.read().unwrap();
-        // Now and then a change looks at the whole board first: the least of a few counts.
+        // A change sometimes reads the whole board first, so take the minimum of three.
         let counts = (0..3).map(|_| {
             let before = read_count();
             let task = board.claim(None, &claimer, Stamp(1.0)).unwrap().unwrap();

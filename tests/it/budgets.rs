@@ -1,4 +1,4 @@
-//! Ceilings on tokens and cost, from end to end: who reaches one pauses, and somebody decides.
+//! Token and cost budgets, end to end: an agent that reaches one pauses until its request is decided.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::project::{Project, Ran};
 use crate::common::pty::Screen;
 
-/// `crewdeck run` with the rules of a script, where nobody can be asked.
+/// Runs `crewdeck run` with the rules of a script, without a terminal to ask the user.
 fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
     let file = project.write("script.yaml", &format!("rules:\n{rules}"));
     let mut command = project.command(&["run"]);
@@ -20,7 +20,7 @@ fn write_settings(project: &Project, text: &str) {
     project.own_settings(text);
 }
 
-/// The requests on disk.
+/// Returns the requests on disk.
 fn requests(project: &Project) -> Vec<Value> {
     let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
     files
@@ -54,7 +54,7 @@ fn reached_budget_ends_an_unattended_run() {
     assert_eq!(requests.len(), 1, "{requests:?}");
     let (kind, status) = (&requests[0]["kind"], &requests[0]["status"]);
     assert_eq!((kind, status), (&"ceiling".into(), &"rejected".into()));
-    // What was spent before counts: the session that is gone on with may not call even once.
+    // Earlier usage counts: the resumed session may not make a single call.
     let again = run(&project, ROUNDS, &["more", "--resume", "--tool", "auto"]);
     assert_eq!(again.code(), 1);
     assert!(
@@ -94,7 +94,8 @@ fn cost_budget_without_a_price_warns_it_has_no_effect() {
     write_settings(&project, "[ceilings]\nagent_cost = 0.5\n");
     let ran = run(&project, "  - say: Hello.\n", &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (0, "Hello.\n"));
-    let warning = "The setting ceilings.agent_cost has no effect: the price of script is not known.";
+    let warning =
+        "The setting ceilings.agent_cost has no effect: the price of script is not known.";
     assert!(ran.err().contains(warning), "{}", ran.err());
 }
 
@@ -131,7 +132,7 @@ fn team_over_budget_asks_once_per_agent() {
         assert_eq!(request["kind"], "ceiling", "{request}");
         assert_eq!(request["decided_by"], "policy", "{request}");
     }
-    // At most one question for each of the three: nobody asks again and again.
+    // About one request per agent, not one per call.
     assert!(requests(&project).len() <= 4, "{:?}", requests(&project));
 }
 
@@ -152,7 +153,7 @@ fn user_raises_a_budget_then_rejects_the_next_raise() {
     screen.wait_for("lead has used 400 tokens");
     screen.send("\x1bw");
     screen.wait_for("r reject");
-    // The cost panel knows of the raise.
+    // The cost panel shows the raised budget.
     screen.send("$");
     screen.wait_for("nearest is lead with 400 of 400 tokens, 100%");
     screen.send("$");

@@ -1,4 +1,4 @@
-//! The command line as others use it: output, exit codes, refusals that say what to do.
+//! The command line: output, exit codes, and error messages.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn board_lifecycle_from_first_task_to_last() {
         project.json(&["task", "done", "1", "--as", "alice"])["status"],
         "completed"
     );
-    // Nobody owns it: whoever did it becomes its owner.
+    // Completing a task without an owner makes the caller its owner.
     assert_eq!(
         project.json(&["task", "done", "2", "--as", "bob"])["owner"],
         "bob"
@@ -81,7 +81,7 @@ fn board_lifecycle_from_first_task_to_last() {
     assert_eq!(
         (nothing.code(), nothing.out().as_str()),
         (3, ""),
-        "what is left wants a tag that carol lacks"
+        "the remaining task needs a tag that carol lacks"
     );
     let text = project.run(&["task", "list"]).out();
     assert_eq!(
@@ -239,7 +239,7 @@ fn mail_list_keeps_messages_and_mail_read_takes_them() {
     project.json(&["mail", "send", "bob", "first"]);
     project.json(&["mail", "send", "BOB", "second", "--from", "lead"]);
     project.write(".team/inbox/x", "");
-    // The reference's way: it opens, appends, closes, and takes no lock.
+    // learn-claude-code appends to the inbox without a lock.
     let inbox = project.file(".team/inbox/bob.jsonl");
     let mut text = std::fs::read_to_string(&inbox).unwrap();
     text.push_str("not json\n{\"type\": \"message\", \"from\": \"eve\", \"content\": \"third\", \"timestamp\": 1.5}\n");
@@ -253,13 +253,19 @@ fn mail_list_keeps_messages_and_mail_read_takes_them() {
             .map(|m| m["content"].as_str().unwrap().to_string())
             .collect()
     };
-    assert_eq!(contents(&["mail", "list", "bob"]), ["first", "second", "third"]);
+    assert_eq!(
+        contents(&["mail", "list", "bob"]),
+        ["first", "second", "third"]
+    );
     assert_eq!(
         contents(&["mail", "list", "bob"]),
         ["first", "second", "third"],
-        "looking takes nothing"
+        "mail list removes nothing"
     );
-    assert_eq!(contents(&["mail", "read", "bob"]), ["first", "second", "third"]);
+    assert_eq!(
+        contents(&["mail", "read", "bob"]),
+        ["first", "second", "third"]
+    );
     assert_eq!(contents(&["mail", "read", "bob"]), Vec::<String>::new());
     project.json(&["mail", "send", "bob", "fourth"]);
     assert_eq!(contents(&["mail", "read", "bob"]), ["fourth"]);
@@ -310,11 +316,11 @@ fn mail_list_without_a_name_lists_all_inboxes() {
             .unwrap()
             .len(),
         2,
-        "looking takes nothing"
+        "mail list removes nothing"
     );
 }
 
-/// A verb that is killed while it writes, at any moment: the next one finds nothing of it but whole tasks.
+/// Kills a command at different moments of its write. The next command finds only complete tasks.
 #[test]
 fn killed_commands_leave_no_temporary_files() {
     let project = Project::new();
@@ -327,12 +333,12 @@ fn killed_commands_leave_no_temporary_files() {
     for n in 0..40 {
         let mut command = project.command(&["task", "add", "more"]);
         let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-        // Where it stands does not matter: each moment is one at which a verb may be killed.
+        // Any moment is valid, so the exact delay does not matter.
         std::thread::sleep(std::time::Duration::from_micros(n * 400));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    // What a writer of an older version, or on another file system, has left a moment ago.
+    // A recent temporary file of an older version, or of a file system without unnamed files.
     project.write(".tasks/.tmp-Ab12Cd", "{\"id\": 9");
     project.json(&["task", "list"]);
     assert_eq!(names(), [""; 0]);
@@ -353,7 +359,7 @@ fn unknown_setting_suggests_the_closest_match() {
 
 const SENSITIVE_SETTINGS: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
 
-/// What `run` says before the sensitive settings of a project are approved.
+/// Checks the refusal of `run` before the sensitive settings of a project are approved.
 fn expect_approval_required(project: &Project) {
     let line = project.refused(&["run", "hello"]);
     assert!(
@@ -365,7 +371,7 @@ fn expect_approval_required(project: &Project) {
 
 #[test]
 fn project_settings_need_approval_from_any_source() {
-    // A folder out of an archive, a repository that tracks the file or not, a link to a folder of it.
+    // A plain folder, a repository that does not track the file, one that tracks it, and a symlinked folder.
     let plain = Project::new();
     plain.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     expect_approval_required(&plain);
@@ -387,7 +393,7 @@ fn project_settings_need_approval_from_any_source() {
         "{}",
         doctor.out()
     );
-    // What suits the project applies at once.
+    // Settings that are not sensitive apply without approval.
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
     let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
@@ -399,7 +405,7 @@ fn approval_covers_exactly_one_content_and_directory() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::git();
     project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
-    // Nobody is here to ask: nothing is decided, and all of it is shown.
+    // Without a terminal, all settings are shown and nothing is decided.
     let shown = project.run(&["trust"]);
     assert_eq!(shown.code(), 1, "{}", shown.err());
     for line in [
@@ -420,7 +426,7 @@ fn approval_covers_exactly_one_content_and_directory() {
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // One byte more asks again, and so does a copy elsewhere.
+    // One more byte needs approval again, and so does a copy in another directory.
     project.write(".crewdeck/config.toml", &format!("{SENSITIVE_SETTINGS}#"));
     expect_approval_required(&project);
     project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
@@ -432,7 +438,7 @@ fn approval_covers_exactly_one_content_and_directory() {
     );
     expect_approval_required(&copy);
 
-    // To go on without is remembered too, and said.
+    // The decision to ignore the settings is remembered and reported.
     assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
     let ran = project.run(&["run", "hello", "--provider", "script:other.yaml"]);
     assert!(ran.err().contains("you decided to ignore"), "{}", ran.err());
@@ -471,7 +477,7 @@ fn usage_errors_exit_with_2() {
         );
         assert!(!ran.err().contains("error:"), "{args:?}: {}", ran.err());
     }
-    // As all other errors begin.
+    // Other errors start with the same prefix.
     for args in [
         &["task", "show", "7"][..],
         &["--dir", "nowhere"],

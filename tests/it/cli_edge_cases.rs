@@ -1,11 +1,11 @@
-//! Odd but legitimate uses of the command line and of the files: what is written down is kept to the letter.
+//! Unusual but valid uses of the command line and the state files, as documented.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::common::project::Project;
 
-/// A project whose team is amy, and bob who has shut down.
+/// Creates a project whose team is amy (idle) and bob (shut down).
 fn team() -> Project {
     let project = Project::new();
     project.write(
@@ -18,20 +18,20 @@ fn team() -> Project {
 #[test]
 fn repeated_mail_list_changes_nothing() {
     let project = team();
-    let letter = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
+    let message = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
     project.write(
         ".team/inbox/amy.jsonl",
-        &format!("{{\"torn\": \n{letter}\n"),
+        &format!("{{\"torn\": \n{message}\n"),
     );
-    let aside = project.file(".team/inbox/amy.jsonl.damaged-1");
+    let set_aside = project.file(".team/inbox/amy.jsonl.damaged-1");
     for _ in 0..3 {
         let list = project.run(&["mail", "list", "amy", "--json"]);
         assert!(list.err().contains("1 damaged line"), "{}", list.err());
-        assert!(!aside.exists());
+        assert!(!set_aside.exists());
     }
     let read = project.run(&["mail", "read", "amy"]);
     assert!(read.err().contains("were set aside"), "{}", read.err());
-    assert_eq!(std::fs::read_to_string(aside).unwrap(), "{\"torn\":\n");
+    assert_eq!(std::fs::read_to_string(set_aside).unwrap(), "{\"torn\":\n");
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn mail_send_rejects_unknown_types_and_recipients() {
     let line = project.refused(&["mail", "send", "ammy", "x"]);
     assert!(line.contains("amy, bob (shutdown)"), "{line}");
     assert!(!project.file(".team/inbox").join("ammy.jsonl").exists());
-    let letter = project.json(&["mail", "send", "amy", "x", "--type", "plan_response"]);
-    assert_eq!(letter["type"], "plan_response");
+    let message = project.json(&["mail", "send", "amy", "x", "--type", "plan_response"]);
+    assert_eq!(message["type"], "plan_response");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn empty_tags_are_dropped() {
 
 #[test]
 fn task_commands_set_damaged_tasks_aside() {
-    for verb in [
+    for command in [
         &["task", "add", "three"][..],
         &["task", "claim", "--as", "amy"],
         &["task", "done", "2", "--as", "amy"],
@@ -68,9 +68,13 @@ fn task_commands_set_damaged_tasks_aside() {
         project.json(&["task", "add", "one"]);
         project.json(&["task", "add", "two"]);
         project.write(".tasks/task_1.json", "{\"id\": 1, \"subj");
-        let done = project.run(verb);
-        assert_eq!(done.code(), 0, "{verb:?}: {}", done.err());
-        assert!(done.err().contains("damaged-1"), "{verb:?}: {}", done.err());
+        let result = project.run(command);
+        assert_eq!(result.code(), 0, "{command:?}: {}", result.err());
+        assert!(
+            result.err().contains("damaged-1"),
+            "{command:?}: {}",
+            result.err()
+        );
         assert!(project.file(".tasks/task_1.json.damaged-1").exists());
     }
 }
@@ -94,8 +98,8 @@ fn concurrent_mail_reads_never_share_a_message() {
             .collect();
         for reader in readers {
             let out = reader.wait_with_output().unwrap();
-            let letters: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
-            taken.extend(letters.iter().map(|l| l["content"].to_string()));
+            let messages: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
+            taken.extend(messages.iter().map(|m| m["content"].to_string()));
         }
     }
     assert_eq!(taken.len(), 30);
@@ -104,33 +108,33 @@ fn concurrent_mail_reads_never_share_a_message() {
     assert_eq!(taken.len(), 30);
 }
 
-/// An address where nobody listens.
-fn nowhere() -> String {
+/// Returns the address of a port on which no server listens.
+fn unused_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[test]
 fn options_override_environment_overrides_files() {
-    let (file, environment, option) = (nowhere(), nowhere(), nowhere());
+    let (file, environment, option) = (unused_address(), unused_address(), unused_address());
     let project = Project::new();
     project.own_settings(&format!(
         "provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"
     ));
-    let said = |args: &[&str], url: Option<&str>| {
+    let stderr = |args: &[&str], url: Option<&str>| {
         let mut command = project.command(&[&["run", "hello"], args].concat());
         command.envs(url.map(|url| ("ANTHROPIC_BASE_URL", url)));
         String::from_utf8(command.output().unwrap().stderr).unwrap()
     };
-    for (args, url, asked) in [
+    for (args, url, expected) in [
         (&[][..], None, &file),
         (&[], Some(environment.as_str()), &environment),
         (&["--base-url", &option], Some(&environment), &option),
     ] {
-        let said = said(args, url);
+        let stderr = stderr(args, url);
         assert!(
-            said.contains(&format!("nothing answers at {asked}")),
-            "{said}"
+            stderr.contains(&format!("nothing answers at {expected}")),
+            "{stderr}"
         );
     }
 }
@@ -141,17 +145,17 @@ fn base_url_variable_selects_the_provider() {
         ("ANTHROPIC_BASE_URL", "anthropic"),
         ("OPENAI_BASE_URL", "openai"),
     ] {
-        let (project, url) = (Project::new(), nowhere());
+        let (project, url) = (Project::new(), unused_address());
         let mut command = project.command(&["run", "hello", "--model", "m"]);
-        let said = command.env(name, &url).output().unwrap().stderr;
-        let said = String::from_utf8(said).unwrap();
+        let stderr = command.env(name, &url).output().unwrap().stderr;
+        let stderr = String::from_utf8(stderr).unwrap();
         assert!(
-            said.contains(&format!("crewdeck · {provider} · m")),
-            "{said}"
+            stderr.contains(&format!("crewdeck · {provider} · m")),
+            "{stderr}"
         );
         assert!(
-            said.contains(&format!("nothing answers at {url}")),
-            "{said}"
+            stderr.contains(&format!("nothing answers at {url}")),
+            "{stderr}"
         );
     }
 }
@@ -184,7 +188,7 @@ fn unattended_demo_denies_requests_set_to_ask() {
         "--demo", "run", "--json", "--speed", "1000", "--plan", "ask",
     ];
     let ran = project.run(&demo);
-    // The plan was denied, so what waits for it may be open.
+    // The plan was denied, so tasks that depend on it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
         ran.err().contains("approved (--shutdown, --tool ")

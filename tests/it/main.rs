@@ -1,6 +1,6 @@
-//! The integration tests, in one binary: one link, and one pool of threads for all of them. A module is a subject; `common` has
-//! what several of them use.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
+//! The integration tests, in one binary to link once and to share one thread pool. Each module covers one subject; `common` holds
+//! shared helpers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
 mod architecture;
 mod board;

@@ -1,5 +1,5 @@
-//! The person's own hand on the board, on the screen of a real program over a real repository: tasks are claimed,
-//! completed, released and taken from a teammate at work.
+//! User actions on the board in a real terminal and a real repository: claim, complete, release, and take a task from a working
+//! teammate.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 
-/// Alice works on the first task until she is stopped, and then tries to complete it all the same.
+/// Alice works on the first task until it is taken from her, and then still tries to complete it.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -60,8 +60,7 @@ fn start_dashboard(project: &Project, more: &[&str]) -> Screen {
     screen
 }
 
-/// The dashboard with two tasks, the second of which waits for the first, and nobody but the person to do them. The panes
-/// have the keys.
+/// Opens a dashboard with two tasks, the second blocked by the first, and no teammates. The focus is on the panes.
 fn start_with_two_tasks(project: &Project) -> Screen {
     let mut screen = start_dashboard(project, &[]);
     screen.press("alone\r", "#2 Water it");
@@ -73,7 +72,7 @@ fn task(project: &Project, id: u64) -> Value {
     project.json(&["task", "show", &id.to_string()])
 }
 
-/// Waits until the file of a task is as it should be.
+/// Waits until `accepts` holds for the task, and returns the task.
 fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
@@ -86,14 +85,14 @@ fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -
     }
 }
 
-/// Ends a dashboard, whatever it shows.
+/// Quits the dashboard from any state.
 fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// The event log as the screen shows it.
+/// Opens the event log, waits for `words`, and closes it.
 fn expect_event_log_entry(screen: &mut Screen, words: &str) {
     screen.press("@", "╭ Event log");
     screen.wait_for(words);
@@ -124,7 +123,7 @@ fn user_takes_a_task_from_a_working_teammate() {
         (&taken["status"], &taken["taken_from"][0]),
         (&"pending".into(), &"alice".into())
     );
-    // She is stopped and told; what she tries all the same is refused, and she takes the other one.
+    // Alice is stopped and informed. Completing task 1 is refused, and she claims the other one.
     wait_for_task(&project, 2, |t| t["owner"] == "alice");
     let first = task(&project, 1);
     assert_eq!(
@@ -132,7 +131,7 @@ fn user_takes_a_task_from_a_working_teammate() {
         (&"".into(), &"pending".into())
     );
     expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
-    // The person goes on with what she has left, in her worktree.
+    // The user continues her work in the same worktree.
     screen.send("gc");
     screen.wait_for(
         "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
@@ -184,10 +183,10 @@ fn release_with_force_takes_a_task_from_its_owner() {
         (&taken["status"], &taken["owner"], &taken["taken_from"][0]),
         (&"pending".into(), &"".into(), &"alice".into())
     );
-    // She is stopped and told, and takes the other one.
+    // Alice is stopped and informed, and claims the other one.
     wait_for_task(&project, 2, |t| t["owner"] == "alice");
     assert_eq!(task(&project, 1)["owner"], "");
-    // Of nobody's task, and of one's own, it is a release as any other.
+    // For a task without an owner, --force changes nothing.
     let again = project.json(&with(&["user", "--force"]));
     assert_eq!(again["owner"], "");
     quit(screen);
@@ -200,7 +199,7 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
     expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
-    // One open task, for the person too.
+    // The second task is still blocked.
     screen.press("lc", "#2 waits for #1.");
     let killed = Command::new("kill")
         .args(["-9", &screen.pid().to_string()])
@@ -218,7 +217,7 @@ fn user_claim_gets_a_worktree_and_survives_a_kill() {
         screen.wait_for("d complete");
         quit(screen);
     }
-    // What the command line does in the person's name is seen, and given its place.
+    // A claim as the user from the command line also gets a worktree.
     project.json(&["task", "done", "1", "--as", "user"]);
     let screen = start_dashboard(&project, &[]);
     project.json(&["task", "claim", "2", "--as", "user"]);
@@ -269,14 +268,14 @@ fn worktree_removal_names_losses_before_it_confirms() {
     wait_for_task(&project, 1, |t| t["status"] == "completed");
     screen.wait_for("1 to merge");
     std::fs::write(tree.join("notes"), "mine\n").unwrap();
-    // As on the command line it stays, and here the person is told before it is asked again.
+    // The command line refuses. The dashboard names what would be lost and asks again.
     let refusal = project.refused(&["worktree", "remove", "task-1"]);
     assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
     screen.press("W", "Remove .worktrees/task-1");
     screen.wait_for("1 unmerged commit");
     screen.press("y", "Lost for good: 1 uncommitted file (notes).");
     screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
-    // More than was told is not lost.
+    // Files added after the question are not removed.
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
     screen.press("X", "by now it has 2 uncommitted files");
     assert!(tree.join("notes").exists());
@@ -297,7 +296,7 @@ fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();
-    // Killed a moment before: it stands, and its task does not say so.
+    // As if killed a moment earlier: the worktree exists, and its task does not name it yet.
     let file = project.file(".tasks/task_1.json");
     let text = std::fs::read_to_string(&file).unwrap();
     let cut = text.replace("\"worktree\": \"task-1\"", "\"worktree\": \"\"");
@@ -310,7 +309,7 @@ fn worktree_of_a_killed_crew_is_reused_on_resume() {
     quit(screen);
 }
 
-/// A second dashboard, which looks on.
+/// Opens a second dashboard in the same project, as a viewer.
 fn start_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);

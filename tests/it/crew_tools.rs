@@ -1,4 +1,4 @@
-//! The tools that change the crew's own state: tasks, letters and the todo list.
+//! The tools that change the crew's state: tasks, messages, the todo list, and questions to the user.
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::Name;
@@ -57,14 +57,14 @@ fn task_tools_accept_every_form_of_task_id() {
             .starts_with("Claimed task #1 for alice\nParse")
     );
     place.no("claim_task", json!({"task_id": "#3"}));
-    let theirs = place.call_as(
+    let foreign = place.call_as(
         "bob",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
     );
     assert!(
-        theirs.outcome == Outcome::Error && theirs.text.contains("alice"),
-        "{theirs:?}"
+        foreign.outcome == Outcome::Error \&\& foreign.text.contains("alice"),
+        "{foreign:?}"
     );
     place.no("task_update", json!({"task_id": 1}));
     place.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
@@ -92,9 +92,9 @@ fn send_message_ignores_forged_sender_and_type() {
     let inbox = Post::open(&place.root())
         .look(&Name::party("bob").unwrap())
         .unwrap();
-    let letter = serde_json::to_value(&inbox.letters[0]).unwrap();
+    let message = serde_json::to_value(&inbox.letters[0]).unwrap();
     assert_eq!(
-        (&letter["from"], &letter["type"], &letter["content"]),
+        (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))
     );
     let text = place.no("send_message", json!({"to": "carol", "content": "x"}));

@@ -1,5 +1,5 @@
-//! `crewdeck doctor` on what a crew leaves behind when it is killed: everything is found, what loses nothing is mended,
-//! and what could lose something stays.
+//! `crewdeck doctor` on the state of a killed crew: all problems are found, safe ones are fixed, and nothing with content is
+//! removed.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::common::project::{Project, Ran, git};
 use crate::common::pty::Screen;
 
-/// A repository with one commit and a script as its model, so that nothing fails for the lack of one.
+/// Creates a repository with one commit and a script as the model, so that the model check passes.
 fn repository() -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("script.yaml", "rules: [{ say: fine }]\n");
@@ -17,23 +17,23 @@ fn repository() -> Project {
     project
 }
 
-/// The findings of `crewdeck doctor --json MORE`.
-fn examine(project: &Project, more: &[&str]) -> Vec<Value> {
+/// Returns the findings of `crewdeck doctor --json MORE`.
+fn findings_as_json(project: &Project, more: &[&str]) -> Vec<Value> {
     let ran = doctor(project, more, &["--json"]);
     let value: Value =
         serde_json::from_str(&ran.out()).unwrap_or_else(|e| panic!("{e}: {}", ran.out()));
     value.as_array().unwrap().clone()
 }
 
-fn doctor(project: &Project, more: &[&str], form: &[&str]) -> Ran {
+fn doctor(project: &Project, more: &[&str], format: &[&str]) -> Ran {
     let mut command = project.command(&["doctor"]);
-    command.args(more).args(form).env("LANG", "C.UTF-8");
+    command.args(more).args(format).env("LANG", "C.UTF-8");
     Ran(command.stdin(Stdio::null()).output().unwrap())
 }
 
-/// `check: text` of all that are not well.
-fn troubles(findings: &[Value]) -> Vec<String> {
-    let is_trouble = |f: &&Value| f["level"] != "ok";
+/// Returns `check: text` of each finding whose level is not `ok`.
+fn problem_lines(findings: &[Value]) -> Vec<String> {
+    let is_problem = |f: &&Value| f["level"] != "ok";
     let line = |f: &Value| {
         format!(
             "{}: {}",
@@ -41,20 +41,20 @@ fn troubles(findings: &[Value]) -> Vec<String> {
             f["text"].as_str().unwrap()
         )
     };
-    findings.iter().filter(is_trouble).map(line).collect()
+    findings.iter().filter(is_problem).map(line).collect()
 }
 
 /// Waits until `is_so`.
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !is_so() {
-        assert!(Instant::now() < until, "{what} did not come about");
+        assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// alice works on a task and has written; bob has a plan that waits; the lead waits. Killed in the midst of it.
-fn killed_crew(project: &Project) {
+/// Runs a crew until alice works on a task and bob's plan waits for approval, and then kills it.
+fn kill_crew_at_work(project: &Project) {
     let script = r#"
 rules:
   - agent: lead
@@ -86,25 +86,25 @@ rules:
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut child: Child = command.spawn().unwrap();
-    wait("alice's work", || {
+    wait_until("alice's work", || {
         project.file(".worktrees/task-1/begun").exists()
     });
-    wait("bob's plan", || {
+    wait_until("bob's plan", || {
         std::fs::read_dir(project.file(".team/requests"))
             .unwrap()
             .any(|e| e.unwrap().path().extension().is_some_and(|e| e == "json"))
     });
-    let found = examine(project, &[]);
+    let found = findings_as_json(project, &[]);
     let crew = found.iter().find(|f| f["check"] == "crew").unwrap();
     let text = crew["text"].as_str().unwrap();
     assert!(text.contains(&format!("process {}", child.id())), "{text}");
-    // What runs is left to the crew.
+    // The doctor offers no fixes while the crew runs.
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
-    let told = doctor(project, &["--mend", "--yes"], &[]);
+    let fixed = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        told.err().contains("nothing is mended meanwhile"),
+        fixed.err().contains("nothing is mended meanwhile"),
         "{}",
-        told.err()
+        fixed.err()
     );
     child.kill().unwrap();
     child.wait().unwrap();
@@ -113,7 +113,7 @@ rules:
 #[test]
 fn debris_of_killed_git_processes_is_found_and_repaired() {
     let project = repository();
-    killed_crew(&project);
+    kill_crew_at_work(&project);
     let log = project.file(".worktrees/events.jsonl");
     let cut = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
     let text = std::fs::read_to_string(&log).unwrap();
@@ -124,12 +124,12 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
         file.set_modified(then).unwrap();
     }
-    let left = |args: &[&str]| -> Vec<String> {
-        let found = troubles(&examine(&project, args));
-        let is_left = |line: &String| line.starts_with("leftovers:");
-        found.into_iter().filter(is_left).collect()
+    let leftovers = |args: &[&str]| -> Vec<String> {
+        let found = problem_lines(&findings_as_json(&project, args));
+        let is_leftover = |line: &String| line.starts_with("leftovers:");
+        found.into_iter().filter(is_leftover).collect()
     };
-    let found = left(&[]);
+    let found = leftovers(&[]);
     for words in [
         "packed-refs.lock",
         "task-1/index.lock",
@@ -140,15 +140,15 @@ fn debris_of_killed_git_processes_is_found_and_repaired() {
             "{words} in {found:#?}"
         );
     }
-    assert_eq!(left(&["--mend", "--yes"]), Vec::<String>::new());
+    assert_eq!(leftovers(&["--mend", "--yes"]), Vec::<String>::new());
     assert!(!project.file(".git/packed-refs.lock").exists());
 }
 
 #[test]
 fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     let project = repository();
-    killed_crew(&project);
-    let found = troubles(&examine(&project, &[]));
+    kill_crew_at_work(&project);
+    let found = problem_lines(&findings_as_json(&project, &[]));
     let has = |found: &[String], words: &str| found.iter().any(|t| t.contains(words));
     for words in [
         "team: alice counts as working",
@@ -158,19 +158,22 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     ] {
         assert!(has(&found, words), "{words} in {found:#?}");
     }
-    // The worktree of an open task is needed.
+    // The worktree of an open task is not a leftover.
     assert!(!has(&found, "task-1"), "{found:#?}");
 
-    // Nobody is there to ask: nothing changes.
-    let told = doctor(&project, &["--mend"], &[]);
+    // Without a terminal and --yes, nothing changes.
+    let fixed = doctor(&project, &["--mend"], &[]);
     assert!(
-        told.err().contains("nobody is here to ask"),
+        fixed.err().contains("nobody is here to ask"),
         "{}",
-        told.err()
+        fixed.err()
     );
-    assert_eq!(troubles(&examine(&project, &[])).len(), found.len());
+    assert_eq!(
+        problem_lines(&findings_as_json(&project, &[])).len(),
+        found.len()
+    );
 
-    let mended = examine(&project, &["--mend", "--yes"]);
+    let mended = findings_as_json(&project, &["--mend", "--yes"]);
     let done: Vec<&str> = mended
         .iter()
         .filter(|f| f["check"] == "mend")
@@ -178,11 +181,11 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
         .collect();
     assert!(done.contains(&"task #1 is offered again"), "{done:?}");
     assert!(done.contains(&"alice is noted as shut down"), "{done:?}");
-    let rest = troubles(&examine(&project, &[]));
+    let remaining = problem_lines(&findings_as_json(&project, &[]));
     for check in ["team:", "tasks:", "requests:", "worktrees:"] {
         assert!(
-            !rest.iter().any(|t| t.starts_with(check)),
-            "{check} in {rest:#?}"
+            !remaining.iter().any(|t| t.starts_with(check)),
+            "{check} in {remaining:#?}"
         );
     }
     let task = project.json(&["task", "show", "1"]);
@@ -193,9 +196,9 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     let work = std::fs::read_to_string(project.file(".worktrees/task-1/work.txt")).unwrap();
     assert_eq!(work, "work\n");
 
-    // The task leaves the board: its worktree with uncommitted work is told of, and never removed.
+    // Without its task, the worktree with uncommitted work is reported and never removed.
     project.json(&["task", "rm", "1"]);
-    let found = examine(&project, &["--mend", "--yes"]);
+    let found = findings_as_json(&project, &["--mend", "--yes"]);
     let tree = found.iter().find(|f| f["check"] == "worktrees").unwrap();
     let text = tree["text"].as_str().unwrap();
     assert!(
@@ -267,11 +270,11 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
     project.write(".worktrees/work/new.txt", "new");
     std::fs::remove_dir_all(project.file(".worktrees/gone")).unwrap();
 
-    let before = examine(&project, &["--mend", "--yes"]);
+    let before = findings_as_json(&project, &["--mend", "--yes"]);
     let done = before.iter().filter(|f| f["check"] == "mend").count();
     assert_eq!(done, 4, "{before:#?}");
-    let rest = troubles(&examine(&project, &[]));
-    assert_eq!(rest.len(), 4, "{rest:#?}");
+    let remaining = problem_lines(&findings_as_json(&project, &[]));
+    assert_eq!(remaining.len(), 4, "{remaining:#?}");
     for (at, words) in [
         "mail: 1 message for ghost",
         "worktrees: work, which is for no task, takes",
@@ -281,11 +284,14 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
     .iter()
     .enumerate()
     {
-        assert!(rest[at].starts_with(words), "{words} in {rest:#?}");
+        assert!(
+            remaining[at].starts_with(words),
+            "{words} in {remaining:#?}"
+        );
     }
     assert!(
-        rest[1].contains("holds work: 1 uncommitted file (new.txt)"),
-        "{rest:#?}"
+        remaining[1].contains("holds work: 1 uncommitted file (new.txt)"),
+        "{remaining:#?}"
     );
     for (name, stays) in [
         (".worktrees/work/new.txt", true),
@@ -299,7 +305,7 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
         assert_eq!(project.file(name).exists(), stays, "{name}");
     }
     assert!(!git(&project, &["worktree", "list"]).contains("worktrees/gone"));
-    // What was committed there would be on this branch.
+    // The branch is kept, because it may hold commits.
     assert!(git(&project, &["branch", "--list", "wt/gone"]).contains("wt/gone"));
 }
 
@@ -319,8 +325,14 @@ fn failures_end_with_one_line_and_a_remedy() {
         "{out}"
     );
     assert!(out.contains("the repository has no commit yet"), "{out}");
-    assert!(!project.file(".crewdeck").exists(), "it leaves no trace");
-    assert!(!project.file(".worktrees").exists(), "it leaves no trace");
+    assert!(
+        !project.file(".crewdeck").exists(),
+        "doctor writes no files"
+    );
+    assert!(
+        !project.file(".worktrees").exists(),
+        "doctor writes no files"
+    );
 
     project.write(".crewdeck/config.toml", "modle = 'x'\n");
     let ran = project.run(&["doctor"]);
@@ -358,7 +370,7 @@ fn model_check_lists_models_and_hides_the_key() {
         server
     });
     let project = Project::git();
-    let asked = |url: &str, more: &[&str]| {
+    let run_doctor = |url: &str, more: &[&str]| {
         let mut command =
             project.command(&["doctor", "--provider", "anthropic", "--base-url", url]);
         Ran(command
@@ -367,7 +379,7 @@ fn model_check_lists_models_and_hides_the_key() {
             .output()
             .unwrap())
     };
-    let ran = asked(&server.uri(), &[]);
+    let ran = run_doctor(&server.uri(), &[]);
     assert_eq!(ran.code(), 0, "{}", ran.out());
     let out = ran.out();
     assert!(
@@ -379,12 +391,12 @@ fn model_check_lists_models_and_hides_the_key() {
         "{out}"
     );
     assert!(!out.contains("0123456789"), "{out}");
-    let out = asked(&server.uri(), &["--model", "huge"]).out();
+    let out = run_doctor(&server.uri(), &["--model", "huge"]).out();
     assert!(
         out.contains("! warn model") && out.contains("huge is not among its 2 models"),
         "{out}"
     );
-    let ran = asked("http://127.0.0.1:9", &[]);
+    let ran = run_doctor("http://127.0.0.1:9", &[]);
     assert_eq!(ran.code(), 1);
     assert!(ran.out().contains("✗ fail model"), "{}", ran.out());
 }

@@ -264,7 +264,7 @@ fn message_key(message: &Value) -> String {
     )
 }
 
-/// The letters in a conversation.
+/// Returns the messages in a conversation.
 fn received_messages(conversation: &Conversation) -> Vec<Value> {
     let users = conversation
         .messages

@@ -63,7 +63,7 @@ fn task_tools_accept_every_form_of_task_id() {
         json!({"task_id": 1, "status": "completed"}),
     );
     assert!(
-        foreign.outcome == Outcome::Error \&\& foreign.text.contains("alice"),
+        foreign.outcome == Outcome::Error && foreign.text.contains("alice"),
         "{foreign:?}"
     );
     place.no("task_update", json!({"task_id": 1}));

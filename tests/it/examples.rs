@@ -96,5 +96,8 @@ fn every_help_example_works() {
         }
     }
     // Lower counts would mean that the examples are not found.
-    assert!(run_count >= 14 \&\& parsed_count >= 30, "{run_count} were run, {parsed_count} parsed");
+    assert!(
+        run_count >= 14 && parsed_count >= 30,
+        "{run_count} were run, {parsed_count} parsed"
+    );
 }

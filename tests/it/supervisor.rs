@@ -1,4 +1,5 @@
-//! Nothing that a program of an agent starts outlives it, whatever it does to get away, and whoever is killed.
+//! The process supervisor: no process of an agent's command outlives the command, however it detaches and whichever process is
+//! killed.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use crate::common::project::Project;
 use crewdeck::process::{self, Ended, Leftovers};
 use tokio_util::sync::CancellationToken;
 
-/// How programs get away from who started them; `@` is what runs then.
+/// Ways to detach a process from its parent. `@` is the process.
 const ESCAPES: &[&str] = &[
     "@ &",
     "nohup @ >/dev/null 2>&1 &",
@@ -37,7 +38,7 @@ fn processes_outside_the_group_end_with_the_command() {
             "{pattern}: {report:?}"
         );
         assert_eq!(report.leftovers, Leftovers::Killed, "{pattern}");
-        // It was ended before it was told.
+        // The processes have ended before the report.
         assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{pattern}");
     }
 }
@@ -66,7 +67,7 @@ fn clean_command_has_no_leftovers_and_reports_its_end() {
 #[test]
 fn timeout_cancel_and_drop_end_escaped_processes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    for way in ["time-out", "cancel", "drop"] {
+    for ending in ["time-out", "cancel", "drop"] {
         let sleep = Sleep::new();
         let command = format!(
             "trap '' TERM; echo early; {}\n {}; {}",
@@ -75,30 +76,30 @@ fn timeout_cancel_and_drop_end_escaped_processes() {
             sleep.command()
         );
         let mut job = job(&free(), Path::new("/"), &command);
-        if way == "time-out" {
+        if ending == "time-out" {
             job.timeout = Duration::from_secs(5);
         }
         let cancel = CancellationToken::new();
         let token = cancel.clone();
         let running = runtime.spawn(async move { process::run(&job, &token, |_| {}).await });
         sleep.wait_for_one();
-        match way {
+        match ending {
             "cancel" => cancel.cancel(),
             "drop" => running.abort(),
             _ => {}
         }
-        let ended = runtime.block_on(running);
-        match way {
+        let result = runtime.block_on(running);
+        match ending {
             "time-out" => {
-                let report = ended.unwrap().unwrap();
+                let report = result.unwrap().unwrap();
                 assert_eq!(report.ended, Ended::TimedOut);
                 assert_eq!(report.output, "early\n");
             }
-            "cancel" => assert_eq!(ended.unwrap().unwrap().ended, Ended::Cancelled),
-            _ => assert!(ended.unwrap_err().is_cancelled()),
+            "cancel" => assert_eq!(result.unwrap().unwrap().ended, Ended::Cancelled),
+            _ => assert!(result.unwrap_err().is_cancelled()),
         }
-        if way != "drop" {
-            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{way}");
+        if ending != "drop" {
+            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{ending}");
         }
         sleep.wait_for_none();
     }
@@ -114,21 +115,21 @@ fn killed_supervisor_leaves_no_processes() {
         runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
     let shell = loop {
         let all = sleep.sleepers();
-        // Both sleep, and the shell has given its place to none of them or to the last.
+        // Both sleep. The shell may have replaced itself with the last one.
         if all.len() >= 2 {
             break all[0];
         }
         std::thread::yield_now();
     };
-    let mut guard = parent_of(shell);
-    while !std::fs::read(format!("/proc/{guard}/cmdline"))
+    let mut supervisor = parent_of(shell);
+    while !std::fs::read(format!("/proc/{supervisor}/cmdline"))
         .unwrap()
         .starts_with(b"crewdeck\0guard\0")
     {
-        guard = parent_of(guard);
-        assert!(guard > 1, "no guard above {shell}");
+        supervisor = parent_of(supervisor);
+        assert!(supervisor > 1, "no supervisor above {shell}");
     }
-    kill("KILL", guard);
+    kill("KILL", supervisor);
     let report = runtime.block_on(running).unwrap().unwrap();
     assert_eq!(
         (report.ended, report.leftovers),
@@ -155,27 +156,30 @@ fn killed_crewdeck_leaves_no_program_or_supervisor() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut guards = Vec::new();
+    let mut supervisors = Vec::new();
     for sleep in [&command, &job] {
         let mut pid = sleep.wait_for_one();
         while parent_of(pid) != i32::try_from(crewdeck.id()).unwrap() {
             pid = parent_of(pid);
-            assert!(pid > 1, "crewdeck is above its programs");
+            assert!(pid > 1, "crewdeck must be an ancestor of its programs");
         }
-        guards.push(pid);
+        supervisors.push(pid);
     }
     crewdeck.kill().unwrap();
     crewdeck.wait().unwrap();
     command.wait_for_none();
     job.wait_for_none();
-    for guard in guards {
+    for supervisor in supervisors {
         let until = std::time::Instant::now() + Duration::from_secs(60);
-        let is_there = || {
-            std::fs::read_to_string(format!("/proc/{guard}/stat"))
+        let is_running = || {
+            std::fs::read_to_string(format!("/proc/{supervisor}/stat"))
                 .is_ok_and(|stat| !stat.contains(") Z "))
         };
-        while is_there() {
-            assert!(std::time::Instant::now() < until, "guard {guard} lives on");
+        while is_running() {
+            assert!(
+                std::time::Instant::now() < until,
+                "supervisor {supervisor} still runs"
+            );
             std::thread::yield_now();
         }
     }

@@ -125,7 +125,7 @@ impl Layers {
         self.write_run(run.take(), row);
     }
 
-    /// A cell's background; rows that are alike become one rectangle.
+    /// Adds the background of a cell, and extends the rectangle on its left if it has the same colour.
     fn add_background(&mut self, color: Rgb, col: u16, row: u16) {
         let all = self.backgrounds.entry(color).or_default();
         match all.last_mut() {
@@ -340,7 +340,7 @@ impl Layers {
     }
 }
 
-/// What can be seen on a window's background.
+/// Returns a colour that is visible on `background`.
 fn contrast_color(background: Rgb, palette: &Palette) -> Rgb {
     let sum = u16::from(background.0) + u16::from(background.1) + u16::from(background.2);
     if sum > 3 * 128 {

@@ -1,4 +1,4 @@
-//! A model that fails, one that is slow, and one whose teammate is left alone: the run ends well and says why.
+//! `crewdeck run` with a model that fails or is rate limited, and with tasks that stay open.
 
 use std::path::Path;
 
@@ -141,7 +141,7 @@ fn run_with_open_tasks_lists_them_and_exits_4() {
     }
 }
 
-/// The events that the journal of the only session holds.
+/// Returns the events in the journal of the only session.
 fn journal(dir: &Path) -> Vec<Value> {
     let sessions = std::fs::read_dir(dir.join(".crewdeck/sessions")).unwrap();
     let files: Vec<_> = sessions
@@ -183,7 +183,7 @@ fn rate_limited_team_backs_off_and_completes() {
     delay_ms: 50
 "
     );
-    // One call at a time, so that somebody has to wait in line.
+    // One call at a time, so that calls are queued.
     std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
     std::fs::write(
         dir.path().join(".crewdeck/config.toml"),
@@ -199,13 +199,13 @@ fn rate_limited_team_backs_off_and_completes() {
         let said: Vec<_> = events.iter().filter(said).collect();
         assert_eq!(said.len(), 1, "{name}: {said:?}");
     }
-    let held = |state: &str| -> Vec<&Value> {
+    let events_in_state = |state: &str| -> Vec<&Value> {
         let is = |e: &&Value| e["activity"]["state"] == state;
         events.iter().filter(is).collect()
     };
-    let waits = held("backoff");
-    let shared = |e: &&&Value| e["activity"]["attempt"] == 0;
-    assert!(waits.iter().filter(shared).count() > 0, "{waits:?}");
+    let waits = events_in_state("backoff");
+    let is_shared = |e: &&&Value| e["activity"]["attempt"] == 0;
+    assert!(waits.iter().filter(is_shared).count() > 0, "{waits:?}");
     assert!(
         waits.iter().any(|e| e["activity"]["attempt"] == 1),
         "{waits:?}"
@@ -213,9 +213,9 @@ fn rate_limited_team_backs_off_and_completes() {
     let cause = waits[0]["activity"]["cause"].as_str().unwrap();
     assert!(cause.contains("slow down"), "{cause}");
     assert!(
-        held("queued")
+        events_in_state("queued")
             .iter()
             .all(|e| e["activity"]["place"].as_u64() > Some(0))
     );
-    assert!(!held("queued").is_empty());
+    assert!(!events_in_state("queued").is_empty());
 }

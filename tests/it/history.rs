@@ -9,7 +9,7 @@ mod refused_refs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::held::{self, can_be_tried_without, confined, job, program, run};
+use crate::common::held::{can_be_tried_without, confined, job, program, run};
 use crate::common::repository;
 use crate::common::repository::{NOW, Repository};
 use crewdeck::domain::worktree::Leftovers;

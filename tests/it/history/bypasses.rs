@@ -2,6 +2,7 @@
 //! pushes.
 
 use super::*;
+use crate::common::held;
 
 /// Returns a supervisor that runs without one kind of namespaces.
 fn without_namespaces(supervisor: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<Guard> {

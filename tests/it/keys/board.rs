@@ -4,9 +4,9 @@ use crate::keys::dashboard::{Dashboard, ENTER, ESC};
 
 #[test]
 fn board_view_zoom_movement_and_filter() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
-    // The board has the keys after Esc.
+    // Esc focuses the board.
     dashboard.press("4", "n nudge");
     dashboard.press("3", "graph or list");
     dashboard.press("v", "Board · list");
@@ -20,7 +20,7 @@ fn board_view_zoom_movement_and_filter() {
     dashboard.press("l", "›◌ #3 Gamma");
     dashboard.press("\x1b[C", "›◌ #4 Delta");
     dashboard.press("h", "blocked by #1");
-    dashboard.keys("HJKL");
+    dashboard.send("HJKL");
     dashboard.press("g\r", "Task #1");
     dashboard.clear("q", "Task #1");
     dashboard.press("/Bet", "1 of 4");
@@ -31,15 +31,15 @@ fn board_view_zoom_movement_and_filter() {
     dashboard.press("D", "has no worktree");
     dashboard.press("y", "Copied task");
     dashboard.press("m", "has no worktree");
-    dashboard.writes("\x1b]52;c;");
-    dashboard.leave();
+    dashboard.wait_for_output("\x1b]52;c;");
+    dashboard.quit();
 }
 
 #[test]
 fn task_form_creates_and_edits_a_task() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
-    // The board has the keys after Esc.
+    // Esc focuses the board.
     dashboard.press("4", "n nudge");
     dashboard.press("3g", "graph or list");
     dashboard.press("a", "╭ New task");
@@ -48,26 +48,26 @@ fn task_form_creates_and_edits_a_task() {
     dashboard.press("\t", "› Description");
     dashboard.press("one\ntwo", "two");
     dashboard.press("\t", "› Waits for");
-    // The selected one, once in and once out, and one that is not there.
+    // Ctrl+t adds and removes the selected task; an unknown id is refused.
     dashboard.press("\x14", "Waits for   1");
     dashboard.clear("\x14", "Waits for   1");
     dashboard.press("99\r", "task #99 does not exist");
     dashboard.press("\x15\x14", "Waits for   1");
-    // Closed and opened again the draft is there.
+    // The draft survives closing the form.
     dashboard.clear(ESC, "╭ New task");
-    dashboard.sees("The draft is kept");
+    dashboard.wait_for("The draft is kept");
     dashboard.press("a", "Epsilon");
     dashboard.clear(ENTER, "╭ New task");
-    dashboard.sees("#5 is on the board.");
-    dashboard.sees("#5 Epsilon");
+    dashboard.wait_for("#5 is on the board.");
+    dashboard.wait_for("#5 Epsilon");
     dashboard.press("e", "╭ Edit #5");
     dashboard.press("\x1b[Z", "› Tags");
     dashboard.press("nobody", "nobody");
     dashboard.clear(ENTER, "╭ Edit #5");
-    dashboard.sees("#5 is changed.");
+    dashboard.wait_for("#5 is changed.");
     dashboard.press("e", "╭ Edit #5");
     dashboard.clear(ENTER, "╭ Edit #5");
-    dashboard.sees("Nothing was changed.");
+    dashboard.wait_for("Nothing was changed.");
     let file = std::fs::read_to_string(dashboard.home.path().join(".tasks/task_5.json")).unwrap();
     let task: serde_json::Value = serde_json::from_str(&file).unwrap();
     let expected = serde_json::json!(["Epsilon", "one\ntwo", [1], ["nobody"], ""]);
@@ -76,12 +76,12 @@ fn task_form_creates_and_edits_a_task() {
     assert_eq!(serde_json::Value::from(found), expected);
     dashboard.press("@", "you wrote #5");
     dashboard.clear(ESC, "╭ Event log");
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn user_claims_releases_and_completes_a_task() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("3gu", "#1 is nobody's: it is on the board already.");
     dashboard.press("c", "#1 is yours: you work on it in the directory itself.");
@@ -93,5 +93,5 @@ fn user_claims_releases_and_completes_a_task() {
     dashboard.press("Y", "#1 has no worktree");
     dashboard.press("d", "1/4 done");
     dashboard.press("d", "#1 is completed already.");
-    dashboard.leave();
+    dashboard.quit();
 }

@@ -1,4 +1,4 @@
-//! No place with keys of its own is left out: each is pressed by a test in a real terminal.
+//! Checks that each key context is covered by a test in a real terminal.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use crewdeck::ui::Pane;
 use crewdeck::ui::keymap::{Context, TABLE};
 
-/// The file and the test that presses the keys of a context. A new context does not compile without a line.
-fn pressed(context: Context) -> (&'static str, &'static str) {
+/// Returns the file and the test for the keys of a context. A new context does not compile without an entry.
+fn test_of(context: Context) -> (&'static str, &'static str) {
     match context {
         Context::Everywhere | Context::Reader | Context::Filter | Context::Picker => {
             ("popups", "help_search_and_palette_run_actions")
@@ -29,10 +29,7 @@ fn pressed(context: Context) -> (&'static str, &'static str) {
         Context::In(Pane::Needs) | Context::Comment | Context::CommentVerdict => {
             ("needs", "plan_is_viewed_commented_and_rejected")
         }
-        Context::Choices => (
-            "needs",
-            "question_takes_a_choice_and_permission_a_scope",
-        ),
+        Context::Choices => ("needs", "question_takes_a_choice_and_permission_a_scope"),
         Context::Diff => ("diff", "diff_view_moves_file_by_file"),
         Context::Costs => ("costs", "cost_panel_matches_in_replay_and_after_restart"),
         Context::Peek => ("peek", "peek_previews_and_opens_the_selection"),
@@ -57,10 +54,10 @@ fn every_key_context_has_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/keys");
     let mut seen = BTreeSet::new();
     for line in TABLE {
-        let (file, test) = pressed(line.context);
+        let (file, test) = test_of(line.context);
         let text = std::fs::read_to_string(folder.join(format!("{file}.rs"))).unwrap();
-        let is_there = text.contains(&format!("#[test]\nfn {test}()"));
-        assert!(is_there, "{:?}: {file}.rs has no test {test}", line.context);
+        let exists = text.contains(&format!("#[test]\nfn {test}()"));
+        assert!(exists, "{:?}: {file}.rs has no test {test}", line.context);
         seen.insert(format!("{:?}", line.context));
     }
     assert!(seen.len() >= 20, "{seen:?}");

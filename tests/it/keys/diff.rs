@@ -1,11 +1,11 @@
-//! The keys of what the branch of a task changes.
+//! The keys of the diff view.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::keys::dashboard::{self, Dashboard, ESC};
 
-/// A teammate changes three files in a worktree of its own.
+/// A teammate changes three files in its worktree.
 const SCRIPT: &str = r#"
 rules:
   - agent: lead
@@ -44,8 +44,8 @@ fn diff_view_moves_file_by_file() {
     git(at, &["commit", "-qm", "start"]);
     let screen = dashboard::start(at, &[], &["--tool", "auto"]);
     let mut dashboard = Dashboard { home, screen };
-    dashboard.keys("go\r");
-    dashboard.sees("1/1 done");
+    dashboard.send("go\r");
+    dashboard.wait_for("1/1 done");
     dashboard.press(ESC, "graph or list");
     let text = dashboard.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
@@ -68,5 +68,5 @@ fn diff_view_moves_file_by_file() {
     dashboard.press("\x1bOP", "go to the next file");
     dashboard.clear("q", "go to the next file");
     dashboard.clear("q", "Changes of task #1");
-    dashboard.leave();
+    dashboard.quit();
 }

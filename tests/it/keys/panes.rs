@@ -1,8 +1,8 @@
-//! From pane to pane, up and down in each, and the way back.
+//! Keys that change panes, move within them, and filter lists.
 
 use crate::keys::dashboard::{ALT_W, DOWN, Dashboard, ENTER, ESC, UP, has_line};
 
-/// What the hints say only while a pane has the keys.
+/// Hints that are shown only while the pane has the focus.
 const TODO: &str = "Enter read  ";
 const BOARD: &str = "graph or list";
 const TEAM: &str = "n nudge";
@@ -10,16 +10,16 @@ const NEEDS: &str = "a approve";
 
 #[test]
 fn numbers_tab_and_zoom_change_panes() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
-    // The board has the keys after Esc.
+    // Esc focuses the board.
     dashboard.press("4", TEAM);
     dashboard.press("3", BOARD);
     dashboard.clear("3", "4 Team");
     dashboard.press("3", "4 Team");
     dashboard.press("4", TEAM);
     dashboard.press("\t", "Enter read");
-    dashboard.loses(TEAM);
+    dashboard.wait_until_gone(TEAM);
     dashboard.press("\x1b[Z", TEAM);
     dashboard.press("h", BOARD);
     dashboard.press("2", TODO);
@@ -39,16 +39,16 @@ fn numbers_tab_and_zoom_change_panes() {
     dashboard.press("\x1bOQ", NEEDS);
     dashboard.press("i", "Say what you want done");
     dashboard.press(ALT_W, NEEDS);
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn vim_arrow_and_page_keys_scroll_the_conversation() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("1g", "I begin with a list.");
     dashboard.clear("G", "I begin with a list.");
-    dashboard.sees("That was the needle in it.");
+    dashboard.wait_for("That was the needle in it.");
     dashboard.press("k", "f follows the newest");
     dashboard.clear("j", "f follows the newest");
     dashboard.press(UP, "f follows the newest");
@@ -59,16 +59,16 @@ fn vim_arrow_and_page_keys_scroll_the_conversation() {
     dashboard.press("\x1b[6~", "That was the needle in it.");
     dashboard.press("\x1b[H", "I begin with a list.");
     dashboard.press("f", "That was the needle in it.");
-    // The tool calls are selected one by one, opened and folded.
+    // Select tool calls one by one.
     dashboard.clear("KKKKKKKK", "That was the needle in it.");
     dashboard.press("g", "I begin with a list.");
     dashboard.press("\x1b[F", "That was the needle in it.");
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn lists_are_filtered() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("4/", "name, role or task");
     dashboard.press("tester", "Team · 1 of 2");
@@ -84,12 +84,12 @@ fn lists_are_filtered() {
     dashboard.clear(ESC, "Inbox · 1 of ");
     dashboard.press("/from:zoe", "No message fits the filter.");
     dashboard.clear(ESC, "No message fits the filter.");
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn list_keys_move_by_rows() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("4", TEAM);
     let at = |name: &'static str| {
@@ -98,20 +98,20 @@ fn list_keys_move_by_rows() {
         }
     };
     dashboard.screen.wait("alice is selected", at("alice"));
-    dashboard.keys("j");
+    dashboard.send("j");
     dashboard.screen.wait("bob is selected", at("bob"));
-    dashboard.keys("k");
+    dashboard.send("k");
     dashboard.screen.wait("alice is selected", at("alice"));
-    dashboard.keys("G");
+    dashboard.send("G");
     dashboard.screen.wait("bob is selected", at("bob"));
-    dashboard.keys("g");
+    dashboard.send("g");
     dashboard.screen.wait("alice is selected", at("alice"));
-    // The todo list: an item whole.
+    // The todo list opens an item.
     dashboard.press("2j", "›○ Join it");
     dashboard.press("\r", "not begun");
     dashboard.clear("q", "not begun");
-    // The letters: one of them, its thread, and back to the newest.
+    // The inbox opens a message.
     dashboard.press("5g\r", "Message from");
     dashboard.clear(ESC, "Message from");
-    dashboard.leave();
+    dashboard.quit();
 }

@@ -1,14 +1,14 @@
-//! A look at what is selected, without leaving its pane.
+//! The preview of the selected item.
 
 use crate::keys::dashboard::{Dashboard, ESC};
 
 #[test]
 fn peek_previews_and_opens_the_selection() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("4g", "n nudge");
     dashboard.press(" ", "╭ alice ");
-    dashboard.sees("Alice rests.");
+    dashboard.wait_for("Alice rests.");
     dashboard.press("j", "╭ bob ");
     dashboard.clear(" ", "╭ bob ");
     dashboard.press(" ", "╭ bob ");
@@ -19,8 +19,8 @@ fn peek_previews_and_opens_the_selection() {
     dashboard.press("l", "╭ Task #3 ");
     dashboard.clear(ESC, "╭ Task #");
     dashboard.press("6 ", "╭ Request 1 of 1");
-    // What the pane can do is done here too.
+    // The keys of the pane work in the preview, too.
     dashboard.clear("a", "╭ Request");
-    dashboard.loses("bob asks you to approve its plan");
-    dashboard.leave();
+    dashboard.wait_until_gone("bob asks you to approve its plan");
+    dashboard.quit();
 }

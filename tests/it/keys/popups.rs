@@ -1,19 +1,19 @@
-//! What lies over the panes: help, palette, themes, jobs, what crewdeck had to say; and the layouts.
+//! The keys of the popups: help, palette, themes, jobs, event log; and the layouts.
 
 use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC, UP};
 
 #[test]
 fn help_search_and_palette_run_actions() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press("\x1bOP", "╭ Keys");
     dashboard.clear("q", "╭ Keys");
     dashboard.press(ESC, "? help");
     dashboard.press("?", "╭ Keys");
     dashboard.press("/another lay", "› another lay");
-    dashboard.sees("another layout: wall, board, focus");
+    dashboard.wait_for("another layout: wall, board, focus");
     dashboard.press(ENTER, "Enter do it");
     dashboard.clear(ENTER, "╭ Keys");
-    dashboard.sees("Layout board");
+    dashboard.wait_for("Layout board");
     dashboard.press("4Z", "Z does nothing here");
     dashboard.press("\x10", "╭ Actions");
     dashboard.press("jbs", "show the background jobs");
@@ -22,12 +22,12 @@ fn help_search_and_palette_run_actions() {
     dashboard.press(":", "╭ Actions");
     dashboard.press("\x0e\x1b[B\x1b[6~", "13 of ");
     dashboard.clear(&format!("{UP}{ESC}"), "╭ Actions");
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn each_popup_has_its_key() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     // On the board `m` merges.
     dashboard.press("1", "tool calls");
@@ -53,27 +53,27 @@ fn each_popup_has_its_key() {
     dashboard.press("x", "killed by");
     dashboard.clear("q", "╭ Background jobs");
     dashboard.press("T\x1b[B\r", "The theme is");
-    dashboard.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn layout_is_kept_across_restarts() {
-    let mut dashboard = Dashboard::empty(&[]);
+    let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press(ESC, "? help");
     dashboard.press("=", "Layout board");
     dashboard.press("=", "Layout focus");
-    dashboard.sees("▸3 Board");
-    let mut dashboard = dashboard.again();
-    dashboard.sees("▸1 Lead");
+    dashboard.wait_for("▸3 Board");
+    let mut dashboard = dashboard.restart();
+    dashboard.wait_for("▸1 Lead");
     dashboard.press(ESC, "? help");
     dashboard.press("=", "Layout wall");
-    dashboard.loses("▸1 Lead");
-    dashboard.leave();
+    dashboard.wait_until_gone("▸1 Lead");
+    dashboard.quit();
 }
 
 #[test]
 fn event_log_filters_and_opens_entries() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("@", "╭ Event log");
     dashboard.clear("/kind:task alpha", "alice → bob");
@@ -81,5 +81,5 @@ fn event_log_filters_and_opens_entries() {
     dashboard.press("y", "Copied");
     dashboard.press("\r", "╭ Task #1");
     dashboard.clear(ESC, "╭ Task #1");
-    dashboard.leave();
+    dashboard.quit();
 }

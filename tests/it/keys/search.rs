@@ -1,13 +1,13 @@
-//! The search in the conversation, from prompt to prompt, and what is copied.
+//! Search and copy in the conversation, and moving between prompts.
 
 use crate::keys::dashboard::{DOWN, Dashboard, ENTER, ESC};
 
-/// What begins the text `the code of it` on its way into the clipboard.
+/// Start of the clipboard sequence (OSC 52) for `the code of it`.
 const CODE: &str = "\x1b]52;c;dGhlIGNvZGUgb2YgaX";
 
 #[test]
 fn conversation_search_and_copy() {
-    let mut dashboard = Dashboard::full();
+    let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press(ESC, "? help");
     dashboard.press("1/line 7", "2/11");
     dashboard.press(DOWN, "3/11");
@@ -19,9 +19,9 @@ fn conversation_search_and_copy() {
     dashboard.press("]", "There is no prompt below");
     dashboard.press("G", "That was the needle in it.");
     dashboard.press("y", "Copied the last answer of lead.");
-    dashboard.writes("\x1b]52;c;");
+    dashboard.wait_for_output("\x1b]52;c;");
     dashboard.press("Y", "╭ Copy");
     dashboard.press("code\r", "Copied the code.");
-    dashboard.writes(CODE);
-    dashboard.leave();
+    dashboard.wait_for_output(CODE);
+    dashboard.quit();
 }

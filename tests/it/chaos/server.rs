@@ -247,12 +247,12 @@ impl ServerState {
         };
         let request = match ModelRequest::read(self.wire, &body) {
             Ok(request) => request,
-            Err(wrong) => {
+            Err(reason) => {
                 self.report_violation(format!(
-                    "{wrong}; in {}",
+                    "{reason}; in {}",
                     serde_json::to_string(&body).unwrap()
                 ));
-                let body = error_body(self.wire, "invalid_request_error", &wrong);
+                let body = error_body(self.wire, "invalid_request_error", &reason);
                 let out = http_response(400, "application/json", &[], &body);
                 let _ = stream.write_all(out.as_bytes()).await;
                 return KeepAlive::Yes;

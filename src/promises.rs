@@ -22,7 +22,7 @@
 //! - `src/store/reader.rs::messages_in_the_log_of_a_killed_reader_are_not_read_again`
 //! - `src/store/reader.rs::inbox_truncated_and_refilled_unnoticed_loses_no_message`
 //! - `src/store/reader.rs::inbox_truncated_before_acknowledge_loses_no_new_message`
-//! - `tests/it/crash.rs::a_crew_that_is_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
+//! - `tests/it/crash.rs::crew_killed_at_any_moment_does_its_work_once`: each letter stands once in one conversation
 //! - `tests/it/resume.rs::message_already_in_the_conversation_is_not_redelivered`
 //! - `tests/it/resume.rs::first_prompt_is_delivered_once_after_a_kill`
 //! - `tests/it/resources.rs::disk::message_received_on_a_full_disk_is_processed_once`
@@ -38,11 +38,11 @@
 //!
 //! - `tests/it/race.rs::concurrent_claims_give_each_task_one_owner`
 //! - `tests/it/race.rs::user_and_teammate_never_own_the_same_task`
-//! - `tests/it/by_hand.rs::a_task_is_taken_from_one_at_work_who_goes_on_with_another`: who had it does not complete it
+//! - `tests/it/user_actions.rs::user_takes_a_task_from_a_working_teammate`: who had it does not complete it
 //! - `tests/it/race.rs::one_agent_in_many_processes_has_at_most_one_open_task`
 //! - `tests/it/race.rs::blockers_completed_concurrently_unblock_the_task`
-//! - `tests/it/crash.rs::a_crew_that_is_killed_while_it_comes_back_does_its_work_once`
-//! - `tests/it/cli.rs::numbers_are_never_used_again`
+//! - `tests/it/crash.rs::crew_killed_during_recovery_does_its_work_once`
+//! - `tests/it/cli.rs::task_ids_are_never_reused`
 //!
 //! # 3. No file is ever half written
 //!
@@ -54,7 +54,7 @@
 //! - `src/store/board/tests.rs::damaged_task_file_is_reported_and_set_aside`
 //! - `tests/it/resources.rs::disk::full_disk_tears_no_file_and_work_continues_with_room`
 //! - `tests/it/resources.rs::files::irregular_task_roster_or_request_is_moved_aside`
-//! - `tests/it/golden.rs::boards_of_other_programs`
+//! - `tests/it/golden.rs::boards_of_other_programs_are_handled`
 //!
 //! # 4. The graph stays a DAG
 //!
@@ -62,8 +62,8 @@
 //! finished work with the reason.
 //!
 //! - `src/domain/graph/tests.rs::graph_stays_acyclic_with_one_owner_per_task`: random changes
-//! - `tests/it/board.rs::every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing`
-//! - `tests/it/board.rs::every_refusal_of_a_tool_says_what_to_do_and_changes_nothing`
+//! - `tests/it/board.rs::cli_refusals_name_the_remedy_and_change_nothing`
+//! - `tests/it/board.rs::tool_refusals_name_the_remedy_and_change_nothing`
 //!
 //! # 5. kill -9 loses no work
 //!
@@ -72,21 +72,21 @@
 //! is accepted, until the log that names it holds it ([`crate::store::PromptQueue`]).
 //!
 //! - `src/store/prompt_queue.rs::killed_session_keeps_prompts_missing_in_the_conversation`
-//! - `tests/it/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
+//! - `tests/it/keys.rs::queued::resumed_crew_answers_a_queued_message`
 //! - `tests/it/lasting.rs::resuming::session_killed_during_a_tool_call_is_resumed`
 //! - `tests/it/team.rs::failures::resumed_team_restores_a_pending_plan_request`
 //! - `tests/it/terminal.rs::resume_after_kill_restores_screen_and_conversation`
 //! - `tests/it/needs.rs::request_pending_at_a_crash_is_reported_at_next_start`
 //! - `tests/it/worktree_recovery.rs::killed_processes::creation_works_after_a_process_is_killed_at_any_time`
-//! - `tests/it/crash.rs::the_demo_that_is_killed_at_any_moment_is_gone_on_with`
-//! - `tests/it/crash.rs::no_git_debris_is_left_after_the_whole_process_tree_is_killed`: locks, half-made worktrees, cut merges
+//! - `tests/it/crash.rs::demo_killed_at_any_moment_resumes`
+//! - `tests/it/crash.rs::kill_of_whole_process_tree_leaves_no_git_debris`: locks, half-made worktrees, cut merges
 //! - `tests/it/worktree_recovery.rs::debris::kill_before_or_after_any_git_change_is_repaired`
 //! - `tests/it/worktree_recovery.rs::debris::merge_killed_while_writing_files_is_undone`
 //! - `tests/it/resume.rs::working_team_resumes_although_the_lead_was_idle`
 //! - `tests/it/resume/worktrees.rs::resolved_conflict_is_merged_after_a_restart`
-//! - `tests/it/by_hand.rs::what_the_person_claimed_gets_a_worktree_and_outlives_a_kill`
+//! - `tests/it/user_actions.rs::user_claim_gets_a_worktree_and_survives_a_kill`
 //! - `tests/it/viewer.rs::one_of_two_viewers_takes_over_a_killed_crew`
-//! - `tests/it/doctor.rs::what_a_killed_crew_left_is_found_and_mended_and_its_work_stays`
+//! - `tests/it/doctor.rs::state_of_a_killed_crew_is_repaired_and_work_kept`
 //!
 //! # 6. A worktree with unmerged or uncommitted work is never removed
 //!
@@ -103,12 +103,12 @@
 //! - `tests/it/worktree_recovery.rs::user_changes::own_merge_by_the_user_is_kept`
 //! - `tests/it/worktree_recovery.rs::user_changes::content_is_compared_byte_by_byte`
 //! - `tests/it/worktree_recovery.rs::removal::worktree_that_cannot_be_moved_to_the_trash_is_kept`
-//! - `tests/it/by_hand.rs::a_worktree_is_removed_and_what_is_lost_is_named_first`: nor is more than was named
+//! - `tests/it/user_actions.rs::worktree_removal_names_losses_before_it_confirms`: nor is more than was named
 //! - `tests/it/worktrees.rs::uncommitted_or_unmerged_work_needs_a_forced_removal`
 //! - `tests/it/worktrees.rs::merging::squashed_and_rebased_work_counts_as_merged`
 //! - `tests/it/merging.rs::lead_is_notified_of_the_branches_that_the_board_counts`: one truth for both
 //! - `src/domain/worktree/state.rs::removal_requires_clean_and_merged_worktree`
-//! - `tests/it/doctor.rs::worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay`
+//! - `tests/it/doctor.rs::unneeded_files_are_cleared_and_content_is_kept`
 //!
 //! # 7. Every request is decided once, by someone named
 //!
@@ -120,7 +120,7 @@
 //! - `tests/it/team.rs::undecided_requests::undecided_plan_ends_the_run_and_is_kept`
 //! - `tests/it/team.rs::undecided_requests::lead_that_decides_after_a_reminder_gets_no_more`
 //! - `tests/it/worktrees.rs::merging::branch_that_changes_crewdeck_folders_is_not_merged`
-//! - `tests/it/cli.rs::project_settings_need_approval_wherever_they_come_from`
+//! - `tests/it/cli.rs::project_settings_need_approval_from_any_source`
 //! - `src/domain/request.rs::request_is_decided_only_once`
 //! - `src/domain/request.rs::mismatched_or_own_decision_is_rejected`
 //! - `tests/it/needs.rs::identical_permission_requests_share_one_decision`
@@ -128,8 +128,8 @@
 //! - `tests/it/viewer.rs::shutdown_approved_in_a_file_is_executed`
 //! - `tests/it/resume.rs::unreported_decision_is_reported_once_on_resume`
 //! - `tests/it/resume.rs::undelivered_request_reaches_its_approver_on_resume`
-//! - `tests/it/confinement.rs::a_teammate_writes_in_its_worktree_alone`: nor can it write a decision into the files
-//! - `tests/it/crew_tools.rs::a_letter_is_always_a_message_in_the_callers_own_name`
+//! - `tests/it/sandbox_writes.rs::teammate_writes_only_in_its_worktree`: nor can it write a decision into the files
+//! - `tests/it/crew_tools.rs::send_message_ignores_forged_sender_and_type`
 //!
 //! # 8. A conversation sent to a model is always valid
 //!
@@ -138,8 +138,8 @@
 //! - `src/agent/turn/property_tests.rs::conversation_is_always_valid`
 //! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_the_prefix`
-//! - `tests/it/chaos.rs::the_work_ends_whatever_messages_come_to`: a server that fails at three calls of ten checks all of them
-//! - `tests/it/chaos.rs::the_work_ends_whatever_chat_completions_come_to`
+//! - `tests/it/chaos/main.rs::work_completes_despite_faults_of_the_messages_api`: a server that fails at three calls of ten checks all of them
+//! - `tests/it/chaos/main.rs::work_completes_despite_faults_of_chat_completions`
 //! - `src/model/governor/property_tests.rs::no_call_starts_early_and_one_probe_goes_first`
 //!
 //! # 9. Nothing unbounded
@@ -150,9 +150,9 @@
 //! - `src/app/dashboard/crew.rs::events_lost_before_the_start_are_counted_and_reported`
 //! - `src/model/sse.rs::endless_line_is_rejected`
 //! - `tests/it/tools.rs::command_output_is_truncated_with_a_mark`
-//! - `tests/it/hostile.rs::nesting_without_end_overflows_no_stack`
-//! - `tests/it/hostile.rs::few_bytes_that_stand_for_many_are_refused`
-//! - `tests/it/hostile_tools.rs::any_input_is_answered_within_bounds`
+//! - `tests/it/hostile.rs::deep_nesting_overflows_no_stack`
+//! - `tests/it/hostile.rs::expansion_bombs_are_refused`
+//! - `tests/it/hostile_tools.rs::any_tool_input_gets_a_bounded_result`
 //! - `tests/it/resources.rs::descriptors::eight_working_agents_do_not_leak_open_files`
 //! - `tests/it/lasting.rs::compaction::long_turn_stays_under_the_window_and_keeps_goals`
 //! - `tests/it/lasting.rs::compaction::turn_that_compacts_twice_without_progress_ends`
@@ -160,7 +160,7 @@
 //! # 10. The terminal comes back
 //!
 //! - `tests/it/terminal.rs::sigterm_restores_the_terminal`
-//! - `tests/it/first.rs::starts::a_signal_while_the_demo_is_made_ends_it`: between two starts
+//! - `tests/it/onboarding.rs::starts::signal_during_demo_setup_exits`: between two starts
 //! - `tests/it/terminal.rs::any_terminal_size_is_drawn_and_restored`
 //! - `tests/it/resources.rs::environment::any_terminal_name_and_locale_works`
 //!
@@ -170,10 +170,10 @@
 //! reorders text are shown, not obeyed.
 //!
 //! - `src/domain/text.rs::control_characters_are_escaped`
-//! - `tests/it/hostile_cli.rs::the_dashboard_writes_no_sequence_but_its_own`: in a real terminal
-//! - `tests/it/hostile_cli.rs::verbs_show_what_others_wrote_and_obey_none_of_it`
-//! - `tests/it/hostile.rs::any_keys_and_words_are_drawn`
-//! - `tests/it/hostile.rs::what_a_fuzzer_kept_holds_and_every_target_has_some`
+//! - `tests/it/hostile_cli.rs::dashboard_writes_only_its_own_escape_sequences`: in a real terminal
+//! - `tests/it/hostile_cli.rs::commands_escape_hostile_state`
+//! - `tests/it/hostile.rs::any_keys_and_text_are_drawn`
+//! - `tests/it/hostile.rs::fuzz_corpus_passes_and_covers_every_target`
 //!
 //! # 12. A child dies with all that it has started; children do not see API keys
 //!
@@ -182,22 +182,22 @@
 //! ([`crate::process::history`]); what a kernel lacks for that is told at start.
 //!
 //! - `tests/it/history.rs::scripts_cannot_destroy_or_rewind_history`
-//! - `tests/it/history.rs::commits_of_a_killed_crew_are_taken_over`
+//! - `tests/it/history.rs::commits_of_a_killed_crew_are_recovered`
 //! - `tests/it/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
 //! - `tests/it/sandbox.rs::command_without_network_has_only_a_private_loopback`
 //! - `tests/it/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
 //! - `tests/it/sandbox.rs::memory_bomb_is_killed_and_other_commands_continue`
-//! - `tests/it/guard.rs::what_gets_away_from_its_group_is_ended_with_its_command`
-//! - `tests/it/guard.rs::when_crewdeck_is_killed_no_program_and_no_guard_lives_on`: by kill -9
-//! - `tests/it/guard.rs::when_the_guard_is_killed_its_programs_are_found_and_ended`
+//! - `tests/it/supervisor.rs::processes_outside_the_group_end_with_the_command`
+//! - `tests/it/supervisor.rs::killed_crewdeck_leaves_no_program_or_supervisor`: by kill -9
+//! - `tests/it/supervisor.rs::killed_supervisor_leaves_no_processes`
 //! - `src/process/tests.rs::timeout_kills_the_group_and_keeps_its_output`: without a supervisor
-//! - `tests/it/confinement.rs::the_state_and_what_git_runs_can_not_be_written_from_the_root`
-//! - `tests/it/confinement.rs::a_teammate_writes_in_its_worktree_alone`
+//! - `tests/it/sandbox_writes.rs::root_commands_cannot_write_state_or_git_hooks`
+//! - `tests/it/sandbox_writes.rs::teammate_writes_only_in_its_worktree`
 //! - `tests/it/worktrees.rs::repository_kinds::nested_repository_starts_no_program`: by crewdeck's own git
-//! - `tests/it/confinement.rs::a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not`
-//! - `tests/it/confinement.rs::keys_are_not_seen_and_crewdeck_is_not_reached`
-//! - `tests/it/held_tools.rs::keys_of_the_environment_are_in_no_command`
-//! - `tests/it/held_tools.rs::what_destroys_is_asked_about_and_harmless_all_the_same`
+//! - `tests/it/sandbox_writes.rs::only_the_project_is_visible_in_shared_memory`
+//! - `tests/it/sandbox_writes.rs::commands_cannot_inspect_or_signal_crewdeck`
+//! - `tests/it/sandboxed_tools.rs::commands_do_not_inherit_api_keys`
+//! - `tests/it/sandboxed_tools.rs::destructive_commands_need_approval_and_do_no_harm`
 //! - `src/domain/secret_env/tests.rs::secret_names_are_withheld`
 //! - `src/domain/secret_env/tests.rs::harmless_variables_are_passed_on`
 //! - `tests/it/secrets.rs::commands_do_not_see_secret_variables`
@@ -214,11 +214,11 @@
 //! Settings of a project that send a key somewhere, run something or loosen a rule wait for approval, which covers the
 //! directory and every byte. No credential follows a redirect to another origin.
 //!
-//! - `tests/it/cli.rs::project_settings_need_approval_wherever_they_come_from`
-//! - `tests/it/cli.rs::approval_covers_exactly_the_content_and_the_directory`
-//! - `tests/it/cli.rs::a_project_cannot_choose_which_variables_commands_see`
-//! - `tests/it/first.rs::trust::a_key_is_not_sent_before_the_project_is_approved`
-//! - `tests/it/first.rs::trust::settings_that_do_not_fit_the_page_are_not_approved_on_it`
+//! - `tests/it/cli.rs::project_settings_need_approval_from_any_source`
+//! - `tests/it/cli.rs::approval_covers_exactly_one_content_and_directory`
+//! - `tests/it/cli.rs::project_settings_cannot_set_pass_env`
+//! - `tests/it/onboarding.rs::trust::key_is_not_sent_before_the_project_is_approved`
+//! - `tests/it/onboarding.rs::trust::settings_that_do_not_fit_cannot_be_approved`
 //! - `src/model/redirect.rs::redirect_to_another_origin_is_not_followed`
 //!
 //! # The screen tells the truth
@@ -238,12 +238,12 @@
 //! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
 //! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
 //! - `tests/it/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
-//! - `tests/it/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
+//! - `tests/it/keys.rs::queued::resumed_crew_answers_a_queued_message`
 //! - `src/ui/transcript/tests/folding.rs::message_unfolds_in_place`
 //! - `src/ui/transcript/tests/folding.rs::users_answer_is_shown_in_full_below_question`
 //! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
 //! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
-//! - `tests/it/headless.rs::failing::a_run_that_ends_with_open_tasks_says_which_and_exits_with_4`
+//! - `tests/it/headless.rs::failing::run_with_open_tasks_lists_them_and_exits_4`
 //!
 //! # Servers and models of every kind are understood
 //!
@@ -260,23 +260,23 @@
 //! # Commands cannot harm the repository, the user's services or the machine
 //!
 //! - `tests/it/history.rs::scripts_cannot_destroy_or_rewind_history`
-//! - `tests/it/history.rs::commits_of_a_killed_crew_are_taken_over`
-//! - `tests/it/history.rs::refused::refused_refs_are_named_with_what_to_do`
-//! - `tests/it/history.rs::refused::commits_on_a_locked_branch_are_kept`
-//! - `tests/it/history.rs::refused::commits_on_a_branch_that_the_user_has_moved_are_kept`
+//! - `tests/it/history.rs::commits_of_a_killed_crew_are_recovered`
+//! - `tests/it/history.rs::refused_refs::refused_refs_are_named_with_a_remedy`
+//! - `tests/it/history.rs::refused_refs::commits_on_a_locked_branch_are_kept`
+//! - `tests/it/history.rs::refused_refs::commits_on_a_branch_moved_by_the_user_are_kept`
 //! - `tests/it/history.rs::checkout::damage_to_head_index_and_reflog_is_undone`
-//! - `tests/it/history.rs::holes::without_a_view_commands_read_the_repository_and_cannot_write_it`
-//! - `tests/it/history.rs::checkout::an_orphan_branch_without_a_commit_leaves_the_index_whole`
-//! - `tests/it/history.rs::refused::commits_that_an_accepted_change_leaves_are_kept`
-//! - `tests/it/history.rs::running::a_look_at_worktrees_leaves_a_running_command_alone`
-//! - `tests/it/history.rs::running::refusals_of_a_killed_crew_are_in_the_result_of_the_next_command`
-//! - `tests/it/history.rs::running::the_checkout_is_restored_when_the_last_command_has_ended`
-//! - `tests/it/history.rs::running::a_shallow_that_the_user_makes_meanwhile_is_not_lost`
-//! - `tests/it/history.rs::holes::ref_values_are_never_options_of_git`
-//! - `tests/it/history.rs::holes::without_network_namespaces_a_command_without_network_does_not_start`
-//! - `tests/it/history.rs::holes::links_in_the_private_folders_lead_nowhere`
-//! - `tests/it/history.rs::holes::hooks_that_commands_can_write_do_not_run_with_an_approved_command`
-//! - `tests/it/history.rs::holes::a_script_cannot_push_to_a_repository_outside`
+//! - `tests/it/history.rs::bypasses::repository_is_read_only_without_mount_namespaces`
+//! - `tests/it/history.rs::checkout::orphan_branch_without_a_commit_keeps_the_index`
+//! - `tests/it/history.rs::refused_refs::commits_dropped_by_accepted_changes_are_kept`
+//! - `tests/it/history.rs::concurrent::worktree_list_does_not_disturb_a_running_command`
+//! - `tests/it/history.rs::concurrent::next_command_reports_refusals_of_a_killed_crew`
+//! - `tests/it/history.rs::concurrent::checkout_is_restored_after_the_last_command`
+//! - `tests/it/history.rs::concurrent::shallow_file_made_by_the_user_is_not_lost`
+//! - `tests/it/history.rs::bypasses::ref_values_are_never_passed_as_git_options`
+//! - `tests/it/history.rs::bypasses::offline_command_needs_network_namespaces`
+//! - `tests/it/history.rs::bypasses::links_in_private_folders_are_not_followed`
+//! - `tests/it/history.rs::bypasses::writable_hooks_do_not_run_with_approved_commands`
+//! - `tests/it/history.rs::bypasses::scripts_cannot_push_to_an_outside_repository`
 //! - `tests/it/sandbox.rs::commands_cannot_reach_services_that_act_for_the_user`
 //! - `tests/it/sandbox.rs::command_without_network_has_only_a_private_loopback`
 //! - `tests/it/sandbox.rs::fork_bomb_is_killed_with_an_explanation`
@@ -284,9 +284,9 @@
 //!
 //! # Size
 //!
-//! - `tests/it/headless.rs::scale::a_hundred_teammates_work_in_one_crew_and_no_more`
-//! - `tests/it/board.rs::a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one`
-//! - `tests/it/board.rs::a_question_beside_many_changes_reads_few_files`
+//! - `tests/it/headless.rs::scale::crew_runs_at_most_a_hundred_teammates`
+//! - `tests/it/board.rs::change_cost_is_independent_of_board_size`
+//! - `tests/it/board.rs::query_during_concurrent_changes_reads_few_files`
 //!
 //! # Beside the promises: secrets, and what the surroundings do
 //!

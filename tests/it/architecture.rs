@@ -1,11 +1,11 @@
-//! Holds the floors: who may import whom, what stays pure, where colours live, how long a file may be.
+//! Checks the architecture of `src/`: allowed imports between layers, pure modules, the use of colours, and file lengths.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Floor by floor, lowest first: the folder or file below `src/`, and what it may import of the crate.
-const MAY_IMPORT: &[(&str, &[&str])] = &[
+/// The layers, lowest first: the folder or file below `src/`, and the layers that it may import.
+const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("domain", &["domain"]),
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
@@ -34,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "config", "cli", "verbs", "doctor", "app",
         ],
     ),
-    // Words alone: the promises and their tests.
+    // Documentation only: the promises and their tests.
     ("promises", &["domain", "store"]),
     (
         "fuzzing",
@@ -46,7 +46,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lib", &[]),
 ];
 
-/// Where neither files, nor tasks, nor the clock may be touched.
+/// Path prefixes of the pure modules, which must not use anything in [`IMPURE`].
 const PURE: &[&str] = &[
     "domain/",
     "agent/turn/",
@@ -95,16 +95,16 @@ const IMPURE: &[&str] = &[
     "Instant::now",
 ];
 
-/// Longest file, in lines; past about 400 a second idea begins.
+/// Maximum length of a source file, in lines.
 const LINES_MAX: usize = 450;
 
 struct Source {
-    /// Below `src/`, with `/`.
+    /// Relative to `src/`, with `/` as the separator.
     path: String,
     text: String,
 }
 
-/// The files below `src/` with that extension, sorted.
+/// Returns the files below `src/` with that extension, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut out = Vec::new();
@@ -140,7 +140,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// The source without its comments: prose may name what code may not.
+/// Returns the numbered lines without comments, because comments may name what code must not use.
 fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     source
         .text
@@ -149,23 +149,23 @@ fn code(source: &Source) -> impl Iterator<Item = (usize, &str)> {
         .map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
 }
 
-fn floor(path: &str) -> &str {
+fn layer_of(path: &str) -> &str {
     path.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-fn complain(problems: &[String]) {
+fn assert_no_problems(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
 #[test]
-fn each_floor_imports_only_what_lies_below_it() {
-    let allowed: BTreeMap<&str, &[&str]> = MAY_IMPORT.iter().copied().collect();
+fn each_layer_imports_only_allowed_layers() {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED_IMPORTS.iter().copied().collect();
     let mut problems = Vec::new();
     for source in sources() {
-        let here = floor(&source.path);
-        let Some(may) = allowed.get(here) else {
+        let layer = layer_of(&source.path);
+        let Some(imports) = allowed.get(layer) else {
             problems.push(format!(
-                "src/{}: a floor that the table does not know",
+                "src/{}: a layer that ALLOWED_IMPORTS does not list",
                 source.path
             ));
             continue;
@@ -177,9 +177,9 @@ fn each_floor_imports_only_what_lies_below_it() {
                         .chars()
                         .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
                         .collect();
-                    if !name.is_empty() && !may.contains(&name.as_str()) {
+                    if !name.is_empty() && !imports.contains(&name.as_str()) {
                         problems.push(format!(
-                            "src/{}:{line}: {here} may not see {name}",
+                            "src/{}:{line}: {layer} must not import {name}",
                             source.path
                         ));
                     }
@@ -187,22 +187,22 @@ fn each_floor_imports_only_what_lies_below_it() {
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn every_floor_of_the_table_is_there() {
+fn every_listed_layer_exists() {
     let all = sources();
-    let missing: Vec<String> = MAY_IMPORT
+    let missing: Vec<String> = ALLOWED_IMPORTS
         .iter()
-        .filter(|(name, _)| !all.iter().any(|s| floor(&s.path) == *name))
-        .map(|(name, _)| format!("src/{name} is in the table and not in the tree"))
+        .filter(|(name, _)| !all.iter().any(|s| layer_of(&s.path) == *name))
+        .map(|(name, _)| format!("ALLOWED_IMPORTS lists src/{name}, which does not exist"))
         .collect();
-    complain(&missing);
+    assert_no_problems(&missing);
 }
 
 #[test]
-fn pure_parts_touch_no_files_no_tasks_and_no_clock() {
+fn pure_modules_use_no_files_threads_or_clock() {
     let mut problems = Vec::new();
     for source in sources()
         .iter()
@@ -216,17 +216,17 @@ fn pure_parts_touch_no_files_no_tasks_and_no_clock() {
         for (line, text) in code(source).take(last) {
             for word in IMPURE.iter().filter(|w| text.contains(**w)) {
                 problems.push(format!(
-                    "src/{}:{line}: a pure part uses {word}",
+                    "src/{}:{line}: a pure module uses {word}",
                     source.path
                 ));
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn colours_live_in_the_theme_alone() {
+fn colours_are_used_only_in_the_theme() {
     let mut problems = Vec::new();
     for source in sources()
         .iter()
@@ -235,17 +235,17 @@ fn colours_live_in_the_theme_alone() {
         for (line, text) in code(source) {
             if text.contains("Color::") {
                 problems.push(format!(
-                    "src/{}:{line}: name a style of the theme",
+                    "src/{}:{line}: use a style of the theme",
                     source.path
                 ));
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn no_file_eats_the_project_and_each_says_what_it_is_for() {
+fn files_are_short_and_start_with_a_module_doc() {
     let mut problems = Vec::new();
     for source in sources() {
         let lines = source.text.lines().count();
@@ -257,16 +257,16 @@ fn no_file_eats_the_project_and_each_says_what_it_is_for() {
         }
         if !source.text.starts_with("//! ") {
             problems.push(format!(
-                "src/{}: the first line must say what it is for",
+                "src/{}: the first line must be a module doc",
                 source.path
             ));
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn only_main_ends_the_process() {
+fn only_main_exits_the_process() {
     let mut problems = Vec::new();
     for source in sources() {
         for (line, text) in code(&source) {
@@ -278,11 +278,11 @@ fn only_main_ends_the_process() {
             }
         }
     }
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn every_test_that_the_promises_name_is_there() {
+fn every_test_named_in_promises_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("src/promises.rs")).unwrap();
     let named: Vec<(&str, &str)> = page
@@ -295,7 +295,7 @@ fn every_test_that_the_promises_name_is_there() {
     let problems: Vec<String> = named
         .iter()
         .filter(|(file, test)| {
-            // `tests/x.rs::part::test` stands in `tests/x/part.rs`.
+            // `tests/x.rs::part::test` is in `tests/x/part.rs`.
             let (file, test) = match test.split_once("::") {
                 Some((part, test)) => (format!("{file}/{part}.rs"), test),
                 None => (format!("{file}.rs"), *test),
@@ -303,16 +303,18 @@ fn every_test_that_the_promises_name_is_there() {
             let text = fs::read_to_string(base.join(file)).unwrap_or_default();
             !text.contains(&format!("fn {test}("))
         })
-        .map(|(file, test)| format!("src/promises.rs names {file}.rs::{test}, which is not there"))
+        .map(|(file, test)| {
+            format!("src/promises.rs names {file}.rs::{test}, which does not exist")
+        })
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn every_file_that_the_comparison_names_is_there() {
+fn every_file_named_in_the_comparison_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(base.join("src/ui/compared.rs")).unwrap();
-    // Files of other programs are named without these folders.
+    // Files of other programs have other prefixes.
     let ours = |name: &&str| {
         let starts = ["src/", "tests/", "benches/"];
         let is_rust = Path::new(name).extension().is_some_and(|e| e == "rs");
@@ -323,25 +325,25 @@ fn every_file_that_the_comparison_names_is_there() {
     let problems: Vec<String> = named
         .iter()
         .filter(|name| !base.join(name).is_file())
-        .map(|name| format!("src/ui/compared.rs names {name}, which is not there"))
+        .map(|name| format!("src/ui/compared.rs names {name}, which does not exist"))
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn every_picture_that_is_kept_belongs_to_a_file_that_takes_some() {
+fn every_snapshot_belongs_to_a_file_that_asserts_it() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let pictures = files("snap");
-    assert!(pictures.len() > 50, "{}", pictures.len());
-    let takes = |picture: &PathBuf| {
-        let text = fs::read_to_string(picture).unwrap();
+    let snapshots = files("snap");
+    assert!(snapshots.len() > 50, "{}", snapshots.len());
+    let is_asserted = |snapshot: &PathBuf| {
+        let text = fs::read_to_string(snapshot).unwrap();
         let source = text.lines().find_map(|l| l.strip_prefix("source: "));
         let source = fs::read_to_string(base.join(source.unwrap()));
         source.is_ok_and(|source| source.contains("insta::assert"))
     };
-    let left = pictures.iter().filter(|picture| !takes(picture));
-    let problems: Vec<String> = left
-        .map(|picture| format!("{}: nothing takes it any more", picture.display()))
+    let unused = snapshots.iter().filter(|snapshot| !is_asserted(snapshot));
+    let problems: Vec<String> = unused
+        .map(|snapshot| format!("{}: no test asserts it", snapshot.display()))
         .collect();
-    complain(&problems);
+    assert_no_problems(&problems);
 }

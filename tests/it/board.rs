@@ -1,5 +1,4 @@
-//! The board as its users meet it: every refusal, through the tools and on the command line, and boards of
-//! 10,000 tasks.
+//! The board through the tools and the command line: every refusal, and boards of up to 10,000 tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,9 +14,9 @@ use serde_json::{Value, json};
 use crate::common::place::Place;
 use crate::common::project::Project;
 
-/// 1 is alice's, 2 waits for 1 and 3 for 2; 4 is completed, 5 torn, 6 too large, 7 of a status that is none,
-/// 8 somebody else's, 9 wants a tag and 10 is ready.
-fn board(root: &Path) {
+/// Creates ten tasks: 1 is owned by alice, 2 is blocked by 1 and 3 by 2, 4 is completed, 5 is truncated, 6 too large, 7 has an
+/// invalid status, 8 is owned by carol, 9 needs a tag, and 10 is ready.
+fn create_board(root: &Path) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     let write = |id: u64, text: String| {
@@ -49,7 +48,7 @@ fn board(root: &Path) {
     );
 }
 
-/// Every file of the board, but for the lock and the number that was given last.
+/// Returns every file of the board except hidden ones, such as the lock and the id counter.
 fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     std::fs::read_dir(root.join(".tasks"))
         .unwrap()
@@ -62,7 +61,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A refusal: as arguments of the command line, as a call of a tool (bob's), and its words.
+/// A refusal: the command line arguments, the same as a tool call by bob, and the expected message.
 type Refusal = (
     &'static [&'static str],
     Option<(&'static str, Value)>,
@@ -211,9 +210,9 @@ fn refusals() -> Vec<Refusal> {
 }
 
 #[test]
-fn every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing() {
+fn cli_refusals_name_the_remedy_and_change_nothing() {
     let project = Project::new();
-    board(project.path());
+    create_board(project.path());
     let before = files(project.path());
     for (args, _, words) in refusals() {
         let line = project.refused(args);
@@ -228,9 +227,9 @@ fn every_refusal_on_the_command_line_says_what_to_do_and_changes_nothing() {
 }
 
 #[test]
-fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
+fn tool_refusals_name_the_remedy_and_change_nothing() {
     let place = Place::new();
-    board(&place.root());
+    create_board(&place.root());
     let before = files(&place.root());
     let more = [
         (
@@ -284,13 +283,13 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
         assert!(out.text.len() < 1000, "{tool} {input}");
     }
     assert_eq!(files(&place.root()), before);
-    // What was refused for lack of an owner, a tag or a blocker was refused for nothing else.
-    let kept = place.call_as(
+    // The same change succeeds for the owner, and unknown fields are kept.
+    let completed = place.call_as(
         "alice",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
     );
-    assert_eq!(kept.outcome, Outcome::Ok, "{kept:?}");
+    assert_eq!(completed.outcome, Outcome::Ok, "{completed:?}");
     let text = place.read(".tasks/task_2.json");
     assert!(
         text.contains("\"color\": \"red\"") && text.contains("\"blockedBy\": []"),
@@ -298,8 +297,8 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
     );
 }
 
-/// `count` tasks: the first third completed, every third one of the others waits for the one before it.
-fn large(root: &Path, count: u64) {
+/// Creates `count` tasks: the first third is completed, and every third one of the others is blocked by the one before it.
+fn create_large_board(root: &Path, count: u64) {
     let tasks = root.join(".tasks");
     std::fs::create_dir_all(&tasks).unwrap();
     for id in 1..=count {
@@ -314,9 +313,9 @@ fn large(root: &Path, count: u64) {
 }
 
 #[test]
-fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
+fn task_list_pages_a_large_board() {
     let place = Place::new();
-    large(&place.root(), 10_000);
+    create_large_board(&place.root(), 10_000);
     let first = place.ok("task_list", json!({}));
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines.len(), 302);
@@ -346,7 +345,7 @@ fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
     assert_eq!(seen, 667);
     let done = place.ok("task_list", json!({"show": "completed", "after": 3330}));
     assert_eq!(done.lines().filter(|l| l.starts_with("[x]")).count(), 3);
-    // The other tools say no more than on a small board.
+    // The results of other tools stay as short as on a small board.
     let claimed = place.ok("claim_task", json!({}));
     assert!(
         claimed.starts_with("Claimed task #3334") && claimed.len() < 300,
@@ -360,7 +359,7 @@ fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
 }
 
 #[test]
-fn a_task_that_blocks_thousands_is_completed_and_shown_within_bounds() {
+fn task_blocking_thousands_is_handled_within_bounds() {
     let place = Place::new();
     let tasks = place.root().join(".tasks");
     std::fs::write(tasks.join("task_1.json"), r#"{"id": 1, "subject": "gate"}"#).unwrap();
@@ -378,8 +377,8 @@ fn a_task_that_blocks_thousands_is_completed_and_shown_within_bounds() {
     );
 }
 
-/// The lines of a crew's journal that tell of the board.
-fn told(project: &Project, rules: &str) -> Vec<Value> {
+/// Runs a crew with a script and returns the `board_changed` events of its journal.
+fn board_events(project: &Project, rules: &str) -> Vec<Value> {
     let script = project.write("script.yaml", &format!("rules:\n{rules}"));
     let provider = format!("script:{}", script.display());
     let ran = project.run(&["run", "go", "--tool", "auto", "--provider", &provider]);
@@ -395,16 +394,16 @@ fn told(project: &Project, rules: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_journal_holds_the_whole_board_once_in_pieces_and_then_only_what_changed() {
+fn journal_has_one_full_board_then_only_changes() {
     let project = Project::new();
-    large(project.path(), 1_200);
-    // It claims when the whole board was told (the brackets: the call itself is told too).
+    create_large_board(project.path(), 1_200);
+    // Claim once the journal holds the whole board. The brackets keep the pattern from matching the journaled call itself.
     let wait =
         "until grep -q 'Task 120[0] ' .crewdeck/sessions/*/journal.jsonl; do sleep 0.02; done";
     let rules = format!(
         "  - calls: [{{tool: bash, input: {{command: \"{wait}\"}}}}]\n  - calls: [{{tool: claim_task, input: {{task_id: 500}}}}]\n  - say: done\n    times: 0\n"
     );
-    let events = told(&project, &rules);
+    let events = board_events(&project, &rules);
     let sizes: Vec<usize> = events
         .iter()
         .map(|e| e["changed"].as_array().unwrap().len())
@@ -422,30 +421,30 @@ fn the_journal_holds_the_whole_board_once_in_pieces_and_then_only_what_changed()
     assert!(events[3].to_string().len() < 700, "{}", events[3]);
 }
 
-/// How often this thread has read from a file so far. (Linux.)
-fn reads() -> u64 {
+/// Number of read system calls of this thread so far (Linux only).
+fn read_count() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/io").unwrap();
     let line = text.lines().find_map(|l| l.strip_prefix("syscr:"));
     line.unwrap().trim().parse().unwrap()
 }
 
 #[test]
-fn a_board_is_read_with_two_reads_of_each_file() {
+fn board_read_takes_two_reads_per_file() {
     let dir = tempfile::tempdir().unwrap();
-    large(dir.path(), 500);
+    create_large_board(dir.path(), 500);
     let board = Board::open(dir.path());
-    let before = reads();
+    let before = read_count();
     assert_eq!(board.read().unwrap().graph.len(), 500);
-    let took = reads() - before;
-    assert!((500..=1_050).contains(&took), "{took} reads of 500 files");
+    let reads = read_count() - before;
+    assert!((500..=1_050).contains(&reads), "{reads} reads of 500 files");
 }
 
-/// Whoever asks while others of the same process change the board does not look at all of it.
+/// A query beside changes by other threads of the process does not read the whole board.
 #[test]
-fn a_question_beside_many_changes_reads_few_files() {
+fn query_during_concurrent_changes_reads_few_files() {
     const TASKS: u64 = 2_000;
     let dir = tempfile::tempdir().unwrap();
-    large(dir.path(), TASKS);
+    create_large_board(dir.path(), TASKS);
     let board = Board::open(dir.path());
     board.read().unwrap();
     let most = std::thread::scope(|scope| {
@@ -459,9 +458,9 @@ fn a_question_beside_many_changes_reads_few_files() {
                         ..TaskEdit::default()
                     };
                     board.edit(TaskId(id), &edit, Stamp(1.0)).unwrap();
-                    let before = reads();
+                    let before = read_count();
                     board.ask(TaskGraph::len).unwrap();
-                    most = most.max(reads() - before);
+                    most = most.max(read_count() - before);
                 }
                 most
             })
@@ -470,24 +469,24 @@ fn a_question_beside_many_changes_reads_few_files() {
         let most = threads.into_iter().map(|thread| thread.join().unwrap());
         most.max().unwrap()
     });
-    // Files that were just made are read at each look: a look at all of them would show.
-    assert!(most < TASKS / 2, "a question read {most} times");
+    // Recently written files are read again by each query, so the count is not zero.
+    assert!(most < TASKS / 2, "a query took {most} reads");
 }
 
 #[test]
-fn a_change_reads_as_many_files_on_a_large_board_as_on_a_small_one() {
+fn change_cost_is_independent_of_board_size() {
     let claimer = Claimer::person();
     let [few, many] = [20, 2_000].map(|size| {
         let dir = tempfile::tempdir().unwrap();
-        large(dir.path(), size);
+        create_large_board(dir.path(), size);
         let board = Board::open(dir.path());
         board.read().unwrap();
-        // Now and then a change looks at the whole board first: the least of a few counts.
+        // A change sometimes reads the whole board first, so take the minimum of three.
         let counts = (0..3).map(|_| {
-            let before = reads();
+            let before = read_count();
             let task = board.claim(None, &claimer, Stamp(1.0)).unwrap().unwrap();
             board.complete(task.id, &claimer.name, Stamp(1.0)).unwrap();
-            reads() - before
+            read_count() - before
         });
         counts.min().unwrap()
     });

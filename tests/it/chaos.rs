@@ -1,79 +1,79 @@
-//! A whole crew against a server that fails at three calls of ten, in every way that servers fail.
+//! Runs a whole crew against a server where 30 % of the calls meet a fault, with every kind of server failure.
 //!
-//! `cargo test --test it chaos` plays one seed on each wire. More of them, with figures:
-//! `CREWDECK_ROUNDS=20 cargo test --test it chaos -- --nocapture`; `CREWDECK_SEED=7` begins at another one.
+//! `cargo test --test it chaos` runs one seed with each API. `CREWDECK_ROUNDS=20 cargo test --test it chaos -- --nocapture`
+//! runs 20 seeds and prints statistics. `CREWDECK_SEED=7` sets the first seed.
 
-mod answer;
-mod crew;
+mod encoder;
 mod fault;
+mod request;
+mod responder;
 mod run;
+mod scripted_model;
 mod server;
-mod speech;
-mod talk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use fault::{Fault, Weather};
-use run::Ran;
-use server::Seen;
-use talk::Wire;
+use fault::{Fault, FaultPlan};
+use request::Wire;
+use run::RunResult;
+use server::ObservedCall;
 
-/// Of a hundred calls, this many meet a fault.
+/// Share of the calls that meet a fault, in percent.
 const PERCENT: u64 = 30;
 
-fn number(name: &str, or: u64) -> u64 {
+fn env_number(name: &str, default: u64) -> u64 {
     let set = std::env::var(name).ok();
-    set.map_or(or, |text| text.parse().expect(name))
+    set.map_or(default, |text| text.parse().expect(name))
 }
 
-fn storm(wire: Wire) {
-    let first = number("CREWDECK_SEED", 116);
-    for seed in first..first + number("CREWDECK_ROUNDS", 1) {
+fn run_seeds(wire: Wire) {
+    let first = env_number("CREWDECK_SEED", 116);
+    for seed in first..first + env_number("CREWDECK_ROUNDS", 1) {
         let percent = PERCENT;
-        let ran = run::go(wire, Weather { seed, percent });
-        println!("{wire:?}, seed {seed}: {}", figures(&ran));
-        let wrongs = wrongs(&ran);
+        let ran = run::run_crew(wire, FaultPlan { seed, percent });
+        println!("{wire:?}, seed {seed}: {}", statistics(&ran));
+        let violations = violations(&ran);
         assert!(
-            wrongs.is_empty(),
+            violations.is_empty(),
             "{wire:?}, seed {seed}:\n{}\nthe last events:\n{}",
-            wrongs.join("\n"),
+            violations.join("\n"),
             ran.tail(12)
         );
     }
 }
 
 #[test]
-fn the_work_ends_whatever_messages_come_to() {
-    storm(Wire::Messages);
+fn work_completes_despite_faults_of_the_messages_api() {
+    run_seeds(Wire::Messages);
 }
 
 #[test]
-fn the_work_ends_whatever_chat_completions_come_to() {
-    storm(Wire::Completions);
+fn work_completes_despite_faults_of_chat_completions() {
+    run_seeds(Wire::Completions);
 }
 
-fn figures(ran: &Ran) -> String {
+fn statistics(ran: &RunResult) -> String {
     let mut kinds: BTreeMap<Fault, usize> = BTreeMap::new();
-    for fault in ran.seen.iter().filter_map(|s| s.fault) {
+    for fault in ran.calls.iter().filter_map(|s| s.fault) {
         *kinds.entry(fault).or_default() += 1;
     }
     let faults: usize = kinds.values().sum();
     format!(
-        "{} calls, {faults} faults {kinds:?}, at most {} in flight, {:.1} s, {} MiB, a wait is told after {:.0} ms at most, the longest: {}",
-        ran.seen.len(),
-        ran.most,
+        "{} calls, {faults} faults {kinds:?}, at most {} in flight, {:.1} s, {} MiB, waits reported within {:.0} ms, longest wait: {}",
+        ran.calls.len(),
+        ran.max_in_flight,
         ran.seconds,
         ran.memory_kib / 1024,
-        slowest(ran) * 1000.0,
-        longest(ran),
+        longest_report_delay(ran) * 1000.0,
+        longest_wait(ran),
     )
 }
 
-/// All that is not as it must be.
-fn wrongs(ran: &Ran) -> Vec<String> {
-    let mut out = ran.wrongs.clone();
+/// Everything that the run did wrong.
+fn violations(ran: &RunResult) -> Vec<String> {
+    let mut out = ran.violations.clone();
     if ran.code != Some(0) {
         out.push(format!("exit {:?}: {}", ran.code, ran.stderr));
     }
@@ -82,36 +82,39 @@ fn wrongs(ran: &Ran) -> Vec<String> {
         .iter()
         .filter(|t| t["status"] != "completed")
         .collect();
-    if board.len() < crew::TASKS || !open.is_empty() {
+    if board.len() < scripted_model::TASKS || !open.is_empty() {
         out.push(format!("{} tasks, open: {open:?}", board.len()));
     }
     let subjects: BTreeSet<&str> = board.iter().filter_map(|t| t["subject"].as_str()).collect();
     if subjects.len() != board.len() {
-        out.push(format!("a task was written twice: {board:?}"));
+        out.push(format!("a task was created twice: {board:?}"));
     }
     for event in ran
         .events
         .iter()
         .filter(|e| e["type"] == "turn_ended" && e["reason"] != "done")
     {
-        out.push(format!("a turn has failed: {event}"));
+        out.push(format!("a turn failed: {event}"));
     }
     for agent in ran.agents() {
-        out.extend(waits(ran, &agent));
+        out.extend(check_waits(ran, &agent));
     }
-    out.extend(usage(ran));
-    out.extend(storms(ran));
-    // Ample, for what the crew is and what a server may make it hold.
+    out.extend(check_usage(ran));
+    out.extend(check_rate_limits(ran));
+    // Far more than the crew and its bounded buffers need.
     if ran.memory_kib > 600 * 1024 {
         out.push(format!("{} KiB of memory", ran.memory_kib));
     }
     out
 }
 
-/// The faults of an agent that a wait must follow, and the waits that were told.
-fn paired<'a>(ran: &'a Ran, agent: &str) -> (Vec<&'a Seen>, Vec<&'a Value>) {
-    let failed = ran.seen.iter().filter(|s| s.agent == agent);
-    let failed: Vec<&Seen> = failed
+/// The faults of an agent that must be followed by a wait, and the waits that the events report.
+fn failures_and_waits<'a>(
+    ran: &'a RunResult,
+    agent: &str,
+) -> (Vec<&'a ObservedCall>, Vec<&'a Value>) {
+    let failed = ran.calls.iter().filter(|s| s.agent == agent);
+    let failed: Vec<&ObservedCall> = failed
         .filter(|s| s.fault.is_some_and(Fault::fails))
         .collect();
     let waits = ran.events.iter().filter(|e| {
@@ -120,86 +123,97 @@ fn paired<'a>(ran: &'a Ran, agent: &str) -> (Vec<&'a Seen>, Vec<&'a Value>) {
             && e["activity"]["state"] == "backoff"
             && e["activity"]["attempt"].as_u64() > Some(0)
     });
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for event in waits {
         let cause = event["activity"]["cause"].as_str().unwrap_or_default();
-        let next = failed.get(told.len()).and_then(|s| s.fault);
-        // A server that is away sees nothing of who finds nobody, or waits at the door when it is shut.
+        let next = failed.get(reported.len()).and_then(|s| s.fault);
+        // While the server is not listening it does not see connections that fail.
         let is_unseen = cause.starts_with("nothing answers")
             || cause.starts_with("the connection was closed")
                 && !matches!(next, Some(Fault::Reset | Fault::Away));
         if !is_unseen {
-            told.push(event);
+            reported.push(event);
         }
     }
-    (failed, told)
+    (failed, reported)
 }
 
-/// Each failure is followed by one wait that names its cause and ends no earlier than the server asked for.
-fn waits(ran: &Ran, agent: &str) -> Vec<String> {
-    let (failed, told) = paired(ran, agent);
+/// Checks that each failure is followed by one wait, which names the cause and ends no earlier than the server asked for.
+fn check_waits(ran: &RunResult, agent: &str) -> Vec<String> {
+    let (failed, reported) = failures_and_waits(ran, agent);
     let mut out = Vec::new();
-    if failed.len() != told.len() {
+    if failed.len() != reported.len() {
         let kinds: Vec<_> = failed.iter().filter_map(|s| s.fault).collect();
-        let causes: Vec<_> = told.iter().map(|e| &e["activity"]["cause"]).collect();
+        let causes: Vec<_> = reported.iter().map(|e| &e["activity"]["cause"]).collect();
         out.push(format!(
             "{agent}: {} failures {kinds:?}, {} waits {causes:?}",
             failed.len(),
-            told.len()
+            reported.len()
         ));
         return out;
     }
-    for (seen, event) in failed.iter().zip(told) {
+    for (call, event) in failed.iter().zip(reported) {
         let activity = &event["activity"];
         let cause = activity["cause"].as_str().unwrap_or_default();
         let until = activity["until"].as_f64().unwrap_or(0.0);
-        let (fault, at) = (seen.fault.unwrap(), event["at"].as_f64().unwrap());
+        let (fault, at) = (call.fault.unwrap(), event["at"].as_f64().unwrap());
         if cause.is_empty() || until < at {
-            out.push(format!("{agent}: {fault:?} is told as {activity}"));
+            out.push(format!("{agent}: {fault:?} reported as {activity}"));
         }
-        // A thousandth for what a date and a float can not hold.
-        let asked = seen.wait.map_or(0.0, |w| w.as_secs_f64());
-        if until < seen.at + asked - 0.001 {
-            let early = seen.at + asked - until;
+        // One millisecond for the rounding of dates and floats.
+        let asked = call.retry_after.map_or(0.0, |w| w.as_secs_f64());
+        if until < call.finished_at + asked - 0.001 {
+            let early = call.finished_at + asked - until;
             out.push(format!(
                 "{agent}: {fault:?}: {early:.3} s before the announced time: {activity}"
             ));
         }
-        if at - seen.at > 5.0 {
+        if at - call.finished_at > 5.0 {
             out.push(format!(
-                "{agent}: {fault:?} was told {:.1} s later",
-                at - seen.at
+                "{agent}: {fault:?} reported {:.1} s later",
+                at - call.finished_at
             ));
         }
     }
     out
 }
 
-/// After a refusal only those calls come that were under way already. What is sent within a quarter of a second
-/// may have begun before the refusal was heard.
-fn storms(ran: &Ran) -> Vec<String> {
-    let refused = ran.seen.iter().filter_map(|s| Some((s.at, s.wait?)));
-    let storms = refused.filter_map(|(at, wait)| {
+/// Checks that after a refusal only calls arrive that were already under way: those of the first 0.25 s may have begun
+/// before the client read the refusal.
+fn check_rate_limits(ran: &RunResult) -> Vec<String> {
+    let refused = ran
+        .calls
+        .iter()
+        .filter_map(|s| Some((s.finished_at, s.retry_after?)));
+    let violations = refused.filter_map(|(at, wait)| {
         let quiet = at + 0.25..at + wait.as_secs_f64();
-        let early = ran.seen.iter().filter(|s| quiet.contains(&s.came)).count();
+        let early = ran
+            .calls
+            .iter()
+            .filter(|s| quiet.contains(&s.received_at))
+            .count();
         (early >= run::CAP).then(|| format!("{early} calls within {wait:?} after a refusal"))
     });
-    storms.collect()
+    violations.collect()
 }
 
-/// The longest time between a fault and its event, in seconds.
-fn slowest(ran: &Ran) -> f64 {
+/// Longest time between a fault and its event, in seconds.
+fn longest_report_delay(ran: &RunResult) -> f64 {
     let agents = ran.agents();
     let gaps = agents.iter().flat_map(|agent| {
-        let (failed, told) = paired(ran, agent);
-        let gap = |(s, e): (&Seen, &Value)| e["at"].as_f64().unwrap_or(0.0) - s.at;
-        failed.into_iter().zip(told).map(gap).collect::<Vec<_>>()
+        let (failed, reported) = failures_and_waits(ran, agent);
+        let gap = |(s, e): (&ObservedCall, &Value)| e["at"].as_f64().unwrap_or(0.0) - s.finished_at;
+        failed
+            .into_iter()
+            .zip(reported)
+            .map(gap)
+            .collect::<Vec<_>>()
     });
     gaps.fold(0.0, f64::max)
 }
 
-/// The longest wait that was told, with its cause.
-fn longest(ran: &Ran) -> String {
+/// Description of the longest reported wait.
+fn longest_wait(ran: &RunResult) -> String {
     let waits = ran.events.iter().filter_map(|e| {
         let until = e["activity"]["until"].as_f64()?;
         Some((until - e["at"].as_f64()?, e))
@@ -214,20 +228,20 @@ fn longest(ran: &Ran) -> String {
     })
 }
 
-/// Totals only grow, and stay where tokens can be.
-fn usage(ran: &Ran) -> Vec<String> {
+/// Checks that token totals only grow and stay plausible.
+fn check_usage(ran: &RunResult) -> Vec<String> {
     let mut last: BTreeMap<String, u64> = BTreeMap::new();
     let mut out = Vec::new();
     for event in ran.events.iter().filter(|e| e["type"] == "usage_changed") {
         let agent = event["agent"].as_str().unwrap_or_default().to_string();
-        let figures = ["input", "output", "cache_read", "cache_write"];
-        let parts: Option<Vec<u64>> = figures.iter().map(|f| event["total"][f].as_u64()).collect();
+        let fields = ["input", "output", "cache_read", "cache_write"];
+        let parts: Option<Vec<u64>> = fields.iter().map(|f| event["total"][f].as_u64()).collect();
         let sum = parts.and_then(|p| p.iter().try_fold(0u64, |a, b| a.checked_add(*b)));
         match sum {
             Some(sum) if sum < 1 << 40 && last.get(&agent).is_none_or(|l| *l <= sum) => {
                 last.insert(agent, sum);
             }
-            Some(_) | None => out.push(format!("tokens that can not be: {event}")),
+            Some(_) | None => out.push(format!("implausible token counts: {event}")),
         }
     }
     out

@@ -1,11 +1,11 @@
-//! The command line as others use it: output, exit codes, refusals that say what to do.
+//! The command line: output, exit codes, and error messages.
 
 use serde_json::json;
 
 use crate::common::project::{Project, git};
 
 #[test]
-fn a_board_from_the_first_task_to_the_last() {
+fn board_lifecycle_from_first_task_to_last() {
     let project = Project::git();
     let first = project.json(&[
         "task",
@@ -65,7 +65,7 @@ fn a_board_from_the_first_task_to_the_last() {
         project.json(&["task", "done", "1", "--as", "alice"])["status"],
         "completed"
     );
-    // Nobody owns it: whoever did it becomes its owner.
+    // Completing a task without an owner makes the caller its owner.
     assert_eq!(
         project.json(&["task", "done", "2", "--as", "bob"])["owner"],
         "bob"
@@ -81,7 +81,7 @@ fn a_board_from_the_first_task_to_the_last() {
     assert_eq!(
         (nothing.code(), nothing.out().as_str()),
         (3, ""),
-        "what is left wants a tag that carol lacks"
+        "the remaining task needs a tag that carol lacks"
     );
     let text = project.run(&["task", "list"]).out();
     assert_eq!(
@@ -102,7 +102,7 @@ fn a_board_from_the_first_task_to_the_last() {
 }
 
 #[test]
-fn refusals_say_what_to_do_and_change_nothing() {
+fn refusals_name_the_remedy_and_change_nothing() {
     let project = Project::new();
     for subject in ["one", "two", "three"] {
         project.json(&["task", "add", subject]);
@@ -174,7 +174,7 @@ fn refusals_say_what_to_do_and_change_nothing() {
 }
 
 #[test]
-fn numbers_are_never_used_again() {
+fn task_ids_are_never_reused() {
     let project = Project::new();
     project.json(&["task", "add", "one"]);
     project.json(&["task", "add", "two"]);
@@ -193,7 +193,7 @@ fn numbers_are_never_used_again() {
 }
 
 #[test]
-fn a_board_of_the_reference_is_worked_on_and_stays_readable_for_it() {
+fn learn_claude_code_boards_stay_compatible() {
     let project = Project::new();
     project.write(".tasks/task_1.json", "{\n  \"id\": 1,\n  \"subject\": \"Größe\",\n  \"description\": \"\",\n  \"status\": \"pending\",\n  \"blockedBy\": [],\n  \"owner\": null,\n  \"color\": \"red\"\n}");
     project.write(
@@ -232,40 +232,46 @@ fn a_board_of_the_reference_is_worked_on_and_stays_readable_for_it() {
 }
 
 #[test]
-fn mail_is_looked_at_and_taken() {
+fn mail_list_keeps_messages_and_mail_read_takes_them() {
     let project = Project::new();
     project.write(".team/config.json", "{\"team_name\": \"default\", \"members\": [{\"name\": \"bob\", \"role\": \"r\", \"status\": \"idle\"}], \"x\": 1}");
     assert_eq!(project.json(&["team", "list"])[0]["name"], "bob");
     project.json(&["mail", "send", "bob", "first"]);
     project.json(&["mail", "send", "BOB", "second", "--from", "lead"]);
     project.write(".team/inbox/x", "");
-    // The reference's way: it opens, appends, closes, and takes no lock.
+    // learn-claude-code appends to the inbox without a lock.
     let inbox = project.file(".team/inbox/bob.jsonl");
     let mut text = std::fs::read_to_string(&inbox).unwrap();
     text.push_str("not json\n{\"type\": \"message\", \"from\": \"eve\", \"content\": \"third\", \"timestamp\": 1.5}\n");
     std::fs::write(&inbox, text).unwrap();
-    let said = |args: &[&str]| -> Vec<String> {
-        let letters = project.json(args);
-        letters
+    let contents = |args: &[&str]| -> Vec<String> {
+        let messages = project.json(args);
+        messages
             .as_array()
             .unwrap()
             .iter()
-            .map(|l| l["content"].as_str().unwrap().to_string())
+            .map(|m| m["content"].as_str().unwrap().to_string())
             .collect()
     };
-    assert_eq!(said(&["mail", "list", "bob"]), ["first", "second", "third"]);
     assert_eq!(
-        said(&["mail", "list", "bob"]),
-        ["first", "second", "third"],
-        "looking takes nothing"
+        contents(&["mail", "list", "bob"]),
+        ["first", "second", "third"]
     );
-    assert_eq!(said(&["mail", "read", "bob"]), ["first", "second", "third"]);
-    assert_eq!(said(&["mail", "read", "bob"]), Vec::<String>::new());
-    project.json(&["mail", "send", "bob", "fourth"]);
-    assert_eq!(said(&["mail", "read", "bob"]), ["fourth"]);
-    let letter = project.json(&["mail", "send", "user", "hello", "--from", "bob"]);
     assert_eq!(
-        (&letter["from"], &letter["to"], &letter["type"]),
+        contents(&["mail", "list", "bob"]),
+        ["first", "second", "third"],
+        "mail list removes nothing"
+    );
+    assert_eq!(
+        contents(&["mail", "read", "bob"]),
+        ["first", "second", "third"]
+    );
+    assert_eq!(contents(&["mail", "read", "bob"]), Vec::<String>::new());
+    project.json(&["mail", "send", "bob", "fourth"]);
+    assert_eq!(contents(&["mail", "read", "bob"]), ["fourth"]);
+    let message = project.json(&["mail", "send", "user", "hello", "--from", "bob"]);
+    assert_eq!(
+        (&message["from"], &message["to"], &message["type"]),
         (&json!("bob"), &json!("user"), &json!("message"))
     );
 }
@@ -310,13 +316,13 @@ fn mail_list_without_a_name_lists_all_inboxes() {
             .unwrap()
             .len(),
         2,
-        "looking takes nothing"
+        "mail list removes nothing"
     );
 }
 
-/// A verb that is killed while it writes, at any moment: the next one finds nothing of it but whole tasks.
+/// Kills a command at different moments of its write. The next command finds only complete tasks.
 #[test]
-fn killed_verbs_leave_no_temporary_files() {
+fn killed_commands_leave_no_temporary_files() {
     let project = Project::new();
     project.json(&["task", "add", "first"]);
     let names = || -> Vec<String> {
@@ -327,12 +333,12 @@ fn killed_verbs_leave_no_temporary_files() {
     for n in 0..40 {
         let mut command = project.command(&["task", "add", "more"]);
         let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
-        // Where it stands does not matter: each moment is one at which a verb may be killed.
+        // Any moment is valid, so the exact delay does not matter.
         std::thread::sleep(std::time::Duration::from_micros(n * 400));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    // What a writer of an older version, or on another file system, has left a moment ago.
+    // A recent temporary file of an older version, or of a file system without unnamed files.
     project.write(".tasks/.tmp-Ab12Cd", "{\"id\": 9");
     project.json(&["task", "list"]);
     assert_eq!(names(), [""; 0]);
@@ -342,7 +348,7 @@ fn killed_verbs_leave_no_temporary_files() {
 }
 
 #[test]
-fn a_wrong_setting_names_the_nearest_known_one() {
+fn unknown_setting_suggests_the_closest_match() {
     let project = Project::new();
     project.write(".crewdeck/config.toml", "modle = \"x\"\n");
     let line = project.refused(&["run", "hello"]);
@@ -351,10 +357,10 @@ fn a_wrong_setting_names_the_nearest_known_one() {
     assert!(tools.contains("Did you mean read_file"), "{tools}");
 }
 
-const LOOSE: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
+const SENSITIVE_SETTINGS: &str = "base_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\ntool = 'auto'\nprovider = 'script:gone.yaml'\n";
 
-/// What `run` says before the sensitive settings of a project are approved.
-fn asks_for_approval(project: &Project) {
+/// Checks the refusal of `run` before the sensitive settings of a project are approved.
+fn expect_approval_required(project: &Project) {
     let line = project.refused(&["run", "hello"]);
     assert!(
         line.contains(".crewdeck/config.toml of this project sets base_url, provider, tool, which needs your approval"),
@@ -364,20 +370,20 @@ fn asks_for_approval(project: &Project) {
 }
 
 #[test]
-fn project_settings_need_approval_wherever_they_come_from() {
-    // A folder out of an archive, a repository that tracks the file or not, a link to a folder of it.
+fn project_settings_need_approval_from_any_source() {
+    // A plain folder, a repository that does not track the file, one that tracks it, and a symlinked folder.
     let plain = Project::new();
-    plain.write(".crewdeck/config.toml", LOOSE);
-    asks_for_approval(&plain);
+    plain.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
+    expect_approval_required(&plain);
     let repository = Project::repository(&[("a.txt", "one\n")]);
-    repository.write(".crewdeck/config.toml", LOOSE);
-    asks_for_approval(&repository);
+    repository.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
+    expect_approval_required(&repository);
     git(&repository, &["add", "--force", ".crewdeck/config.toml"]);
-    asks_for_approval(&repository);
+    expect_approval_required(&repository);
     let linked = Project::git();
-    linked.write("elsewhere/config.toml", LOOSE);
+    linked.write("elsewhere/config.toml", SENSITIVE_SETTINGS);
     std::os::unix::fs::symlink("elsewhere", linked.file(".crewdeck")).unwrap();
-    asks_for_approval(&linked);
+    expect_approval_required(&linked);
 
     let doctor = plain.run(&["doctor"]);
     assert!(
@@ -387,7 +393,7 @@ fn project_settings_need_approval_wherever_they_come_from() {
         "{}",
         doctor.out()
     );
-    // What suits the project applies at once.
+    // Settings that are not sensitive apply without approval.
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
     let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
@@ -395,11 +401,11 @@ fn project_settings_need_approval_wherever_they_come_from() {
 }
 
 #[test]
-fn approval_covers_exactly_the_content_and_the_directory() {
+fn approval_covers_exactly_one_content_and_directory() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::git();
-    project.write(".crewdeck/config.toml", LOOSE);
-    // Nobody is here to ask: nothing is decided, and all of it is shown.
+    project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
+    // Without a terminal, all settings are shown and nothing is decided.
     let shown = project.run(&["trust"]);
     assert_eq!(shown.code(), 1, "{}", shown.err());
     for line in [
@@ -411,7 +417,7 @@ fn approval_covers_exactly_the_content_and_the_directory() {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
     }
     assert!(!shown.out().contains("model ="), "{}", shown.out());
-    asks_for_approval(&project);
+    expect_approval_required(&project);
 
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let line = project.refused(&["run", "hello"]);
@@ -420,19 +426,19 @@ fn approval_covers_exactly_the_content_and_the_directory() {
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // One byte more asks again, and so does a copy elsewhere.
-    project.write(".crewdeck/config.toml", &format!("{LOOSE}#"));
-    asks_for_approval(&project);
-    project.write(".crewdeck/config.toml", LOOSE);
+    // One more byte needs approval again, and so does a copy in another directory.
+    project.write(".crewdeck/config.toml", &format!("{SENSITIVE_SETTINGS}#"));
+    expect_approval_required(&project);
+    project.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     let copy = Project::git();
-    copy.write(".crewdeck/config.toml", LOOSE);
+    copy.write(".crewdeck/config.toml", SENSITIVE_SETTINGS);
     copy.write(
         ".local/state/crewdeck/approved.json",
         &std::fs::read_to_string(&file).unwrap(),
     );
-    asks_for_approval(&copy);
+    expect_approval_required(&copy);
 
-    // To go on without is remembered too, and said.
+    // The decision to ignore the settings is remembered and reported.
     assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
     let ran = project.run(&["run", "hello", "--provider", "script:other.yaml"]);
     assert!(ran.err().contains("you decided to ignore"), "{}", ran.err());
@@ -442,11 +448,11 @@ fn approval_covers_exactly_the_content_and_the_directory() {
         ran.err()
     );
     assert_eq!(project.run(&["trust", "--forget", "--yes"]).code(), 0);
-    asks_for_approval(&project);
+    expect_approval_required(&project);
 }
 
 #[test]
-fn a_project_cannot_choose_which_variables_commands_see() {
+fn project_settings_cannot_set_pass_env() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
     let line = project.refused(&["run", "hello"]);
@@ -454,7 +460,7 @@ fn a_project_cannot_choose_which_variables_commands_see() {
 }
 
 #[test]
-fn usage_errors_end_with_two() {
+fn usage_errors_exit_with_2() {
     let project = Project::new();
     for args in [
         &["task", "claim", "1"][..],
@@ -471,7 +477,7 @@ fn usage_errors_end_with_two() {
         );
         assert!(!ran.err().contains("error:"), "{args:?}: {}", ran.err());
     }
-    // As all other errors begin.
+    // Other errors start with the same prefix.
     for args in [
         &["task", "show", "7"][..],
         &["--dir", "nowhere"],
@@ -488,7 +494,7 @@ fn usage_errors_end_with_two() {
 }
 
 #[test]
-fn a_demo_that_can_not_begin_leaves_no_folder_in_the_way_of_the_next_try() {
+fn failed_demo_start_leaves_no_folder() {
     let project = Project::new();
     let folder = project.file("shown");
     let demo = ["run", "--demo", "--dir", folder.to_str().unwrap()];
@@ -498,13 +504,13 @@ fn a_demo_that_can_not_begin_leaves_no_folder_in_the_way_of_the_next_try() {
 }
 
 #[test]
-fn without_a_model_run_says_what_to_do() {
+fn run_without_a_model_names_the_remedy() {
     let line = Project::new().refused(&["run", "hello", "--provider", "anthropic"]);
     assert!(
         line.contains("ANTHROPIC_API_KEY") && line.contains("--demo"),
         "{line}"
     );
-    let nobody = [
+    let unreachable = [
         "run",
         "hello",
         "--provider",
@@ -512,7 +518,7 @@ fn without_a_model_run_says_what_to_do() {
         "--base-url",
         "http://127.0.0.1:9/v1",
     ];
-    let line = Project::new().refused(&nobody);
+    let line = Project::new().refused(&unreachable);
     assert!(
         line.contains("nothing answers at http://127.0.0.1:9/v1") && line.contains("--base-url"),
         "{line}"
@@ -520,13 +526,13 @@ fn without_a_model_run_says_what_to_do() {
 }
 
 #[test]
-fn the_completions_are_a_script_that_bash_takes_and_the_manual_names_every_verb() {
+fn bash_completion_works_and_man_page_lists_commands() {
     let project = Project::new();
     let script = project.run(&["completions", "bash"]).out();
     project.write("crewdeck.bash", &script);
-    let asked = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
+    let completion = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
     let answer = std::process::Command::new("bash")
-        .args(["-c", asked])
+        .args(["-c", completion])
         .current_dir(project.file("."))
         .output()
         .unwrap();

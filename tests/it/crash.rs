@@ -1,7 +1,7 @@
-//! A crew that is killed with `kill -9` at any moment, again and again, and gone on with until its work is done: each
-//! task is done once, each letter read once, each request decided once, no file is damaged, no work is lost, and no program outlives its crew.
+//! Kills a crew with `kill -9` at random moments and resumes it until its work is done. Each task must be done once, each message
+//! read once and each request decided once; no file may be damaged, no work lost, and no program may outlive its crew.
 //!
-//! A few rounds run with all tests. The long run, and one round again by the seed that a failure prints:
+//! One round of each scenario runs with all tests. Long runs, and one round by the seed that a failure prints:
 //!
 //! ```sh
 //! CREWDECK_ROUNDS=100 cargo test --test it crash -- --nocapture
@@ -9,77 +9,80 @@
 //! CREWDECK_SEED=17 cargo test --test it crash -- --nocapture
 //! ```
 
-mod books;
 mod debris;
 mod round;
+mod state_check;
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use round::{Calm, Plan, Play};
+use round::{Baseline, Plan, Scenario};
 
-/// Rounds of each test where nobody asks for more.
-const FEW: u64 = 1;
+/// Rounds of each test unless `CREWDECK_ROUNDS` is set.
+const DEFAULT_ROUNDS: u64 = 1;
 
-/// How that ends which nobody kills: the crew of the script ends the same however it is killed, so it is played once.
-fn calm(play: Play) -> &'static Calm {
-    static CREW: OnceLock<Calm> = OnceLock::new();
-    static DEMO: OnceLock<Calm> = OnceLock::new();
-    let kept = match play {
-        Play::Crew | Play::CrewEarly | Play::CrewTree => &CREW,
-        Play::Demo => &DEMO,
+/// Returns the result of a run without kills, computed once per crew. The three scripted scenarios share one.
+fn baseline(scenario: Scenario) -> &'static Baseline {
+    static CREW: OnceLock<Baseline> = OnceLock::new();
+    static DEMO: OnceLock<Baseline> = OnceLock::new();
+    let cell = match scenario {
+        Scenario::Crew | Scenario::CrewEarly | Scenario::CrewTree => &CREW,
+        Scenario::Demo => &DEMO,
     };
-    kept.get_or_init(|| round::undisturbed(play))
+    cell.get_or_init(|| round::run_without_kills(scenario))
 }
 
-/// Plays the rounds that the environment asks for, and tells of all that fail.
-fn rounds(play: Play) {
-    let wish = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let (first, count) = match (wish("CREWDECK_SEED"), wish("CREWDECK_ROUNDS")) {
+/// Runs the rounds that the environment asks for, and fails with the seeds of all failed rounds.
+fn run_rounds(scenario: Scenario) {
+    let env_number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let (first, count) = match (env_number("CREWDECK_SEED"), env_number("CREWDECK_ROUNDS")) {
         (Some(seed), count) => (seed, count.unwrap_or(1)),
-        (None, count) => (1, count.unwrap_or(FEW)),
+        (None, count) => (1, count.unwrap_or(DEFAULT_ROUNDS)),
     };
-    let calm = calm(play);
+    let baseline = baseline(scenario);
     let began = Instant::now();
     let (mut kills, mut failed) = (0, Vec::new());
     for seed in first..first + count {
-        let ended = round::play(&Plan::of(play, seed, calm.took), calm);
-        kills += ended.kills;
-        if !ended.findings.is_empty() {
-            let text = ended.findings.join("\n  ");
-            eprintln!("{play:?}, seed {seed}, left in {}:\n  {text}", ended.dir);
+        let outcome = round::run(&Plan::new(scenario, seed, baseline.duration), baseline);
+        kills += outcome.kills;
+        if !outcome.findings.is_empty() {
+            let text = outcome.findings.join("\n  ");
+            eprintln!(
+                "{scenario:?}, seed {seed}, left in {}:\n  {text}",
+                outcome.dir
+            );
             failed.push(seed);
         }
     }
-    let took = began.elapsed().as_secs();
-    println!("{play:?}: {count} rounds, {kills} kills, {took} s, failed seeds: {failed:?}");
+    let seconds = began.elapsed().as_secs();
+    println!("{scenario:?}: {count} rounds, {kills} kills, {seconds} s, failed seeds: {failed:?}");
     assert!(
         failed.is_empty(),
-        "{play:?}: seeds {failed:?}: run one with CREWDECK_SEED=N"
+        "{scenario:?}: seeds {failed:?}: run one with CREWDECK_SEED=N"
     );
 }
 
 #[test]
-fn a_crew_that_is_killed_at_any_moment_does_its_work_once() {
-    rounds(Play::Crew);
+fn crew_killed_at_any_moment_does_its_work_once() {
+    run_rounds(Scenario::Crew);
 }
 
 #[test]
-fn a_crew_that_is_killed_while_it_comes_back_does_its_work_once() {
-    rounds(Play::CrewEarly);
+fn crew_killed_during_recovery_does_its_work_once() {
+    run_rounds(Scenario::CrewEarly);
 }
 
 #[test]
-fn no_git_debris_is_left_after_the_whole_process_tree_is_killed() {
-    rounds(Play::CrewTree);
+fn kill_of_whole_process_tree_leaves_no_git_debris() {
+    run_rounds(Scenario::CrewTree);
 }
 
 #[test]
-fn the_demo_that_is_killed_at_any_moment_is_gone_on_with() {
-    rounds(Play::Demo);
+fn demo_killed_at_any_moment_resumes() {
+    run_rounds(Scenario::Demo);
 }
 
 #[test]
-fn no_program_outlives_a_crew_that_is_killed() {
-    round::outlived();
+fn no_program_outlives_a_killed_crew() {
+    round::check_no_program_outlives_the_crew();
 }

@@ -1,4 +1,4 @@
-//! The tools that change the crew's own state: tasks, letters and the todo list.
+//! The tools that change the crew's state: tasks, messages, the todo list, and questions to the user.
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::Name;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::place::Place;
 
 #[test]
-fn tasks_are_made_claimed_and_completed_by_whatever_number_a_model_writes() {
+fn task_tools_accept_every_form_of_task_id() {
     let place = Place::new();
     let id = |text: String| {
         serde_json::from_str::<Value>(&text).unwrap()["id"]
@@ -57,14 +57,14 @@ fn tasks_are_made_claimed_and_completed_by_whatever_number_a_model_writes() {
             .starts_with("Claimed task #1 for alice\nParse")
     );
     place.no("claim_task", json!({"task_id": "#3"}));
-    let theirs = place.call_as(
+    let foreign = place.call_as(
         "bob",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
     );
     assert!(
-        theirs.outcome == Outcome::Error && theirs.text.contains("alice"),
-        "{theirs:?}"
+        foreign.outcome == Outcome::Error && foreign.text.contains("alice"),
+        "{foreign:?}"
     );
     place.no("task_update", json!({"task_id": 1}));
     place.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
@@ -84,7 +84,7 @@ fn tasks_are_made_claimed_and_completed_by_whatever_number_a_model_writes() {
 }
 
 #[test]
-fn a_letter_is_always_a_message_in_the_callers_own_name() {
+fn send_message_ignores_forged_sender_and_type() {
     let place = Place::new();
     let input =
         json!({"to": "@bob", "content": "hello", "from": "lead", "type": "shutdown_request"});
@@ -92,9 +92,9 @@ fn a_letter_is_always_a_message_in_the_callers_own_name() {
     let inbox = Post::open(&place.root())
         .look(&Name::party("bob").unwrap())
         .unwrap();
-    let letter = serde_json::to_value(&inbox.letters[0]).unwrap();
+    let message = serde_json::to_value(&inbox.letters[0]).unwrap();
     assert_eq!(
-        (&letter["from"], &letter["type"], &letter["content"]),
+        (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))
     );
     let text = place.no("send_message", json!({"to": "carol", "content": "x"}));
@@ -108,7 +108,7 @@ fn a_letter_is_always_a_message_in_the_callers_own_name() {
 }
 
 #[test]
-fn a_todo_list_keeps_its_rules() {
+fn todo_enforces_its_limits() {
     let place = Place::new();
     let item =
         |n: usize, status: &str| json!({"id": n, "text": format!("step {n}"), "status": status});
@@ -142,7 +142,7 @@ fn a_todo_list_keeps_its_rules() {
 }
 
 #[test]
-fn a_question_that_fits_no_card_is_refused() {
+fn ask_user_rejects_invalid_questions() {
     let place = Place::new();
     let many: Vec<String> = (0..7).map(|n| n.to_string()).collect();
     for (input, why) in [

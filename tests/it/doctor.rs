@@ -1,5 +1,5 @@
-//! `crewdeck doctor` on what a crew leaves behind when it is killed: everything is found, what loses nothing is mended,
-//! and what could lose something stays.
+//! `crewdeck doctor` on the state of a killed crew: all problems are found, safe ones are fixed, and nothing with content is
+//! removed.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::common::project::{Project, Ran, git};
 use crate::common::pty::Screen;
 
-/// A repository with one commit and a script as its model, so that nothing fails for the lack of one.
+/// Creates a repository with one commit and a script as the model, so that the model check passes.
 fn repository() -> Project {
     let project = Project::repository(&[("a.txt", "one\n")]);
     project.write("script.yaml", "rules: [{ say: fine }]\n");
@@ -17,23 +17,23 @@ fn repository() -> Project {
     project
 }
 
-/// The findings of `crewdeck doctor --json MORE`.
-fn examine(project: &Project, more: &[&str]) -> Vec<Value> {
+/// Returns the findings of `crewdeck doctor --json MORE`.
+fn findings_as_json(project: &Project, more: &[&str]) -> Vec<Value> {
     let ran = doctor(project, more, &["--json"]);
     let value: Value =
         serde_json::from_str(&ran.out()).unwrap_or_else(|e| panic!("{e}: {}", ran.out()));
     value.as_array().unwrap().clone()
 }
 
-fn doctor(project: &Project, more: &[&str], form: &[&str]) -> Ran {
+fn doctor(project: &Project, more: &[&str], format: &[&str]) -> Ran {
     let mut command = project.command(&["doctor"]);
-    command.args(more).args(form).env("LANG", "C.UTF-8");
+    command.args(more).args(format).env("LANG", "C.UTF-8");
     Ran(command.stdin(Stdio::null()).output().unwrap())
 }
 
-/// `check: text` of all that are not well.
-fn troubles(findings: &[Value]) -> Vec<String> {
-    let is_trouble = |f: &&Value| f["level"] != "ok";
+/// Returns `check: text` of each finding whose level is not `ok`.
+fn problem_lines(findings: &[Value]) -> Vec<String> {
+    let is_problem = |f: &&Value| f["level"] != "ok";
     let line = |f: &Value| {
         format!(
             "{}: {}",
@@ -41,20 +41,20 @@ fn troubles(findings: &[Value]) -> Vec<String> {
             f["text"].as_str().unwrap()
         )
     };
-    findings.iter().filter(is_trouble).map(line).collect()
+    findings.iter().filter(is_problem).map(line).collect()
 }
 
 /// Waits until `is_so`.
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + Duration::from_secs(30);
     while !is_so() {
-        assert!(Instant::now() < until, "{what} did not come about");
+        assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// alice works on a task and has written; bob has a plan that waits; the lead waits. Killed in the midst of it.
-fn killed_crew(project: &Project) {
+/// Runs a crew until alice works on a task and bob's plan waits for approval, and then kills it.
+fn kill_crew_at_work(project: &Project) {
     let script = r#"
 rules:
   - agent: lead
@@ -86,35 +86,35 @@ rules:
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut child: Child = command.spawn().unwrap();
-    wait("alice's work", || {
+    wait_until("alice's work", || {
         project.file(".worktrees/task-1/begun").exists()
     });
-    wait("bob's plan", || {
+    wait_until("bob's plan", || {
         std::fs::read_dir(project.file(".team/requests"))
             .unwrap()
             .any(|e| e.unwrap().path().extension().is_some_and(|e| e == "json"))
     });
-    let found = examine(project, &[]);
+    let found = findings_as_json(project, &[]);
     let crew = found.iter().find(|f| f["check"] == "crew").unwrap();
     let text = crew["text"].as_str().unwrap();
     assert!(text.contains(&format!("process {}", child.id())), "{text}");
-    // What runs is left to the crew.
+    // The doctor offers no fixes while the crew runs.
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
-    let told = doctor(project, &["--mend", "--yes"], &[]);
+    let fixed = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        told.err()
+        fixed.err()
             .contains("nothing is fixed while a crew runs here"),
         "{}",
-        told.err()
+        fixed.err()
     );
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
-fn what_killed_gits_left_is_named_and_repaired() {
+fn debris_of_killed_git_processes_is_found_and_repaired() {
     let project = repository();
-    killed_crew(&project);
+    kill_crew_at_work(&project);
     let log = project.file(".worktrees/events.jsonl");
     let cut = json!({"event": "worktree.merge.before", "worktree": {"name": "task-1"}});
     let text = std::fs::read_to_string(&log).unwrap();
@@ -125,12 +125,12 @@ fn what_killed_gits_left_is_named_and_repaired() {
         let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
         file.set_modified(then).unwrap();
     }
-    let left = |args: &[&str]| -> Vec<String> {
-        let found = troubles(&examine(&project, args));
-        let is_left = |line: &String| line.starts_with("leftovers:");
-        found.into_iter().filter(is_left).collect()
+    let leftovers = |args: &[&str]| -> Vec<String> {
+        let found = problem_lines(&findings_as_json(&project, args));
+        let is_leftover = |line: &String| line.starts_with("leftovers:");
+        found.into_iter().filter(is_leftover).collect()
     };
-    let found = left(&[]);
+    let found = leftovers(&[]);
     for words in [
         "packed-refs.lock",
         "task-1/index.lock",
@@ -141,15 +141,15 @@ fn what_killed_gits_left_is_named_and_repaired() {
             "{words} in {found:#?}"
         );
     }
-    assert_eq!(left(&["--mend", "--yes"]), Vec::<String>::new());
+    assert_eq!(leftovers(&["--mend", "--yes"]), Vec::<String>::new());
     assert!(!project.file(".git/packed-refs.lock").exists());
 }
 
 #[test]
-fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
+fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     let project = repository();
-    killed_crew(&project);
-    let found = troubles(&examine(&project, &[]));
+    kill_crew_at_work(&project);
+    let found = problem_lines(&findings_as_json(&project, &[]));
     let has = |found: &[String], words: &str| found.iter().any(|t| t.contains(words));
     for words in [
         "team: alice is listed as working",
@@ -159,19 +159,22 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
     ] {
         assert!(has(&found, words), "{words} in {found:#?}");
     }
-    // The worktree of an open task is needed.
+    // The worktree of an open task is not a leftover.
     assert!(!has(&found, "task-1"), "{found:#?}");
 
-    // Nobody is there to ask: nothing changes.
-    let told = doctor(&project, &["--mend"], &[]);
+    // Without a terminal and --yes, nothing changes.
+    let fixed = doctor(&project, &["--mend"], &[]);
     assert!(
-        told.err().contains("without a terminal to ask on"),
+        fixed.err().contains("without a terminal to ask on"),
         "{}",
-        told.err()
+        fixed.err()
     );
-    assert_eq!(troubles(&examine(&project, &[])).len(), found.len());
+    assert_eq!(
+        problem_lines(&findings_as_json(&project, &[])).len(),
+        found.len()
+    );
 
-    let mended = examine(&project, &["--mend", "--yes"]);
+    let mended = findings_as_json(&project, &["--mend", "--yes"]);
     let done: Vec<&str> = mended
         .iter()
         .filter(|f| f["check"] == "mend")
@@ -179,11 +182,11 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
         .collect();
     assert!(done.contains(&"task #1 was released"), "{done:?}");
     assert!(done.contains(&"alice is marked as shut down"), "{done:?}");
-    let rest = troubles(&examine(&project, &[]));
+    let remaining = problem_lines(&findings_as_json(&project, &[]));
     for check in ["team:", "tasks:", "requests:", "worktrees:"] {
         assert!(
-            !rest.iter().any(|t| t.starts_with(check)),
-            "{check} in {rest:#?}"
+            !remaining.iter().any(|t| t.starts_with(check)),
+            "{check} in {remaining:#?}"
         );
     }
     let task = project.json(&["task", "show", "1"]);
@@ -194,9 +197,9 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
     let work = std::fs::read_to_string(project.file(".worktrees/task-1/work.txt")).unwrap();
     assert_eq!(work, "work\n");
 
-    // The task leaves the board: its worktree with uncommitted work is told of, and never removed.
+    // Without its task, the worktree with uncommitted work is reported and never removed.
     project.json(&["task", "rm", "1"]);
-    let found = examine(&project, &["--mend", "--yes"]);
+    let found = findings_as_json(&project, &["--mend", "--yes"]);
     let tree = found.iter().find(|f| f["check"] == "worktrees").unwrap();
     let text = tree["text"].as_str().unwrap();
     assert!(
@@ -214,7 +217,7 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
 }
 
 #[test]
-fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay() {
+fn unneeded_files_are_cleared_and_content_is_kept() {
     let project = repository();
     project.json(&["task", "list"]);
     let old = std::time::SystemTime::now() - Duration::from_secs(600);
@@ -268,11 +271,11 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
     project.write(".worktrees/work/new.txt", "new");
     std::fs::remove_dir_all(project.file(".worktrees/gone")).unwrap();
 
-    let before = examine(&project, &["--mend", "--yes"]);
+    let before = findings_as_json(&project, &["--mend", "--yes"]);
     let done = before.iter().filter(|f| f["check"] == "mend").count();
     assert_eq!(done, 4, "{before:#?}");
-    let rest = troubles(&examine(&project, &[]));
-    assert_eq!(rest.len(), 4, "{rest:#?}");
+    let remaining = problem_lines(&findings_as_json(&project, &[]));
+    assert_eq!(remaining.len(), 4, "{remaining:#?}");
     for (at, words) in [
         "mail: 1 message for ghost",
         "worktrees: work, which has no task, uses",
@@ -282,11 +285,14 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
     .iter()
     .enumerate()
     {
-        assert!(rest[at].starts_with(words), "{words} in {rest:#?}");
+        assert!(
+            remaining[at].starts_with(words),
+            "{words} in {remaining:#?}"
+        );
     }
     assert!(
-        rest[1].contains("contains unmerged work: 1 uncommitted file (new.txt)"),
-        "{rest:#?}"
+        remaining[1].contains("contains unmerged work: 1 uncommitted file (new.txt)"),
+        "{remaining:#?}"
     );
     for (name, stays) in [
         (".worktrees/work/new.txt", true),
@@ -300,12 +306,12 @@ fn worktrees_and_files_that_nobody_needs_are_cleared_and_those_with_content_stay
         assert_eq!(project.file(name).exists(), stays, "{name}");
     }
     assert!(!git(&project, &["worktree", "list"]).contains("worktrees/gone"));
-    // What was committed there would be on this branch.
+    // The branch is kept, because it may hold commits.
     assert!(git(&project, &["branch", "--list", "wt/gone"]).contains("wt/gone"));
 }
 
 #[test]
-fn what_fails_ends_with_one_line_and_says_what_to_do() {
+fn failures_end_with_one_line_and_a_remedy() {
     let project = Project::git();
     let ran = project.run(&["doctor"]);
     assert_eq!(ran.code(), 1);
@@ -320,8 +326,14 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
         "{out}"
     );
     assert!(out.contains("the repository has no commit yet"), "{out}");
-    assert!(!project.file(".crewdeck").exists(), "it leaves no trace");
-    assert!(!project.file(".worktrees").exists(), "it leaves no trace");
+    assert!(
+        !project.file(".crewdeck").exists(),
+        "doctor writes no files"
+    );
+    assert!(
+        !project.file(".worktrees").exists(),
+        "doctor writes no files"
+    );
 
     project.write(".crewdeck/config.toml", "modle = 'x'\n");
     let ran = project.run(&["doctor"]);
@@ -343,7 +355,7 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
 }
 
 #[test]
-fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
+fn model_check_lists_models_and_hides_the_key() {
     use wiremock::matchers::{header, path};
     use wiremock::{Mock, MockServer, ResponseTemplate};
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -359,7 +371,7 @@ fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
         server
     });
     let project = Project::git();
-    let asked = |url: &str, more: &[&str]| {
+    let run_doctor = |url: &str, more: &[&str]| {
         let mut command =
             project.command(&["doctor", "--provider", "anthropic", "--base-url", url]);
         Ran(command
@@ -368,7 +380,7 @@ fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
             .output()
             .unwrap())
     };
-    let ran = asked(&server.uri(), &[]);
+    let ran = run_doctor(&server.uri(), &[]);
     assert_eq!(ran.code(), 0, "{}", ran.out());
     let out = ran.out();
     assert!(
@@ -380,18 +392,18 @@ fn a_server_is_asked_for_its_models_and_no_key_is_shown() {
         "{out}"
     );
     assert!(!out.contains("0123456789"), "{out}");
-    let out = asked(&server.uri(), &["--model", "huge"]).out();
+    let out = run_doctor(&server.uri(), &["--model", "huge"]).out();
     assert!(
         out.contains("! warn model") && out.contains("huge is not among its 2 models"),
         "{out}"
     );
-    let ran = asked("http://127.0.0.1:9", &[]);
+    let ran = run_doctor("http://127.0.0.1:9", &[]);
     assert_eq!(ran.code(), 1);
     assert!(ran.out().contains("✗ fail model"), "{}", ran.out());
 }
 
 #[test]
-fn at_a_terminal_each_is_asked_about() {
+fn each_fix_is_confirmed_at_a_terminal() {
     let project = repository();
     project.json(&["task", "list"]);
     std::fs::create_dir(project.file(".worktrees/one")).unwrap();

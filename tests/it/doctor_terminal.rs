@@ -1,27 +1,27 @@
-//! What `crewdeck doctor` looks like in a real terminal: levels in colour, long lines that go on below their text.
+//! The output of `crewdeck doctor` in a real terminal: coloured levels, and indented continuation lines.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::pty::Screen;
 
-/// The screen and what was written to it, when the report is there.
+/// Runs the doctor until its summary appears. Returns the screen's text and the raw output.
 fn report(home: &Path, columns: u16, environment: &[(&str, &str)]) -> (String, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let args = ["doctor", "--provider", "demo"];
     let screen = Screen::start_program(program, home, columns, 60, &args, environment);
-    let is_summed = |text: &str| {
+    let has_summary = |text: &str| {
         ["No problems.", "No failures,", " failed"]
             .iter()
             .any(|end| text.contains(end))
     };
-    let text = screen.wait("the sum", is_summed);
+    let text = screen.wait("the summary", has_summary);
     let raw = String::from_utf8_lossy(&screen.raw()).into_owned();
     screen.end();
     (text, raw)
 }
 
-/// A home whose settings have a theme with words that can not be read.
+/// Creates a home whose settings have a theme with unreadable text: black on black.
 fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join(".config/crewdeck/config.toml");
@@ -32,7 +32,7 @@ fn home() -> tempfile::TempDir {
 }
 
 #[test]
-fn levels_have_colours_and_long_lines_go_on_below_their_text() {
+fn levels_are_coloured_and_long_lines_are_indented() {
     let home = home();
     let (text, raw) = report(home.path(), 60, &[]);
     assert!(raw.contains("\x1b[32m✓ ok  \x1b[0m "), "{raw:?}");
@@ -47,7 +47,7 @@ fn levels_have_colours_and_long_lines_go_on_below_their_text() {
 }
 
 #[test]
-fn without_colour_there_is_none() {
+fn no_color_disables_colours() {
     let (text, raw) = report(home().path(), 100, &[("NO_COLOR", "1")]);
     assert!(text.contains("✓ ok   "), "{text}");
     assert!(!raw.contains("\x1b[3"), "{raw:?}");

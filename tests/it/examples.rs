@@ -1,5 +1,5 @@
-//! The examples of every help text: those that need no model are run as they stand, in their order and in a fresh
-//! repository; of the others the command line is read.
+//! The examples in the help texts. Those that need no model run in order in a fresh repository; of all examples the command line
+//! is parsed.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,19 +8,19 @@ use crate::common::project::Project;
 use clap::{CommandFactory, Parser};
 use crewdeck::cli::Cli;
 
-/// The examples of a help text, without the words beside them.
+/// Returns the examples of a help text, without their descriptions.
 fn examples(of: &clap::Command) -> Vec<String> {
     let text = of.get_after_help().map(ToString::to_string);
     let text = text.unwrap_or_default();
     let lines = text.lines().skip(1);
-    let bare = |line: &str| line.trim().split("   ").next().unwrap_or("").to_string();
-    lines.map(bare).collect()
+    let command_of = |line: &str| line.trim().split("   ").next().unwrap_or("").to_string();
+    lines.map(command_of).collect()
 }
 
-/// Whether an example can be run without a model, a terminal or work that is there already.
+/// Whether an example runs without a model, a terminal, or existing work.
 fn can_run(example: &str) -> bool {
     let starts = |words: &str| example.starts_with(&format!("crewdeck {words}"));
-    let needs = [
+    let unsupported = [
         "run",
         "replay",
         "trust",
@@ -29,22 +29,22 @@ fn can_run(example: &str) -> bool {
         "worktree merge",
         "worktree remove",
     ];
-    let needs_it = example == "crewdeck" || needs.iter().any(|words| starts(words));
+    let is_unsupported = example == "crewdeck" || unsupported.iter().any(|words| starts(words));
     let needs_shell =
         example.contains("zsh") || example.contains("fish") || example.contains("man -l");
-    // What doctor finds here is no matter of the example.
-    !(needs_it || needs_shell || starts("doctor"))
+    // The exit code of doctor depends on the machine.
+    !(is_unsupported || needs_shell || starts("doctor"))
 }
 
-/// The command lines of crewdeck in an example: between shell words, and without what is around them.
+/// Returns the command lines of crewdeck in an example, without the shell code around them.
 fn command_lines(example: &str) -> Vec<Vec<String>> {
     let parts = example.split(['|', '>', '<', '(', ')', '&']);
     let parts = parts.map(str::trim).filter(|p| p.starts_with("crewdeck"));
-    parts.map(words).collect()
+    parts.map(split_words).collect()
 }
 
-/// Words as a shell reads them; quotes hold blanks together.
-fn words(text: &str) -> Vec<String> {
+/// Splits a command line at spaces outside double quotes.
+fn split_words(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut is_quoted = false;
     for c in text.chars() {
@@ -59,7 +59,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_works_as_it_stands() {
+fn every_help_example_works() {
     let mut root = Cli::command();
     root.build();
     let verbs: Vec<clap::Command> = root.get_subcommands().cloned().collect();
@@ -71,7 +71,7 @@ fn every_example_works_as_it_stands() {
             .display(),
         std::env::var("PATH").unwrap()
     );
-    let (mut run, mut read) = (0, 0);
+    let (mut run_count, mut parsed_count) = (0, 0);
     for command in std::iter::once(&root).chain(&verbs) {
         let project = Project::git();
         for example in examples(command) {
@@ -79,7 +79,7 @@ fn every_example_works_as_it_stands() {
             assert!(!lines.is_empty(), "no crewdeck in: {example}");
             for line in lines {
                 Cli::try_parse_from(&line).unwrap_or_else(|e| panic!("{example}\n{e}"));
-                read += 1;
+                parsed_count += 1;
             }
             if can_run(&example) {
                 let ran = Command::new("bash")
@@ -91,10 +91,13 @@ fn every_example_works_as_it_stands() {
                     .output()
                     .unwrap();
                 assert!(ran.status.success(), "{example}\n{ran:?}");
-                run += 1;
+                run_count += 1;
             }
         }
     }
-    // Fewer would mean that they are not found any more.
-    assert!(run >= 14 && read >= 30, "{run} were run, {read} read");
+    // Lower counts would mean that the examples are not found.
+    assert!(
+        run_count >= 14 && parsed_count >= 30,
+        "{run_count} were run, {parsed_count} parsed"
+    );
 }

@@ -1,8 +1,7 @@
-//! The pictures in `assets/`, taken from the real program in a real terminal.
+//! The screenshots in `assets/`, taken from the real program in a real terminal.
 //!
-//! `cargo test --test it gallery -- --ignored` takes all of them anew (about a minute); with a name before the two dashes, such
-//! as `board`, those of one story. What is left over is checked by every run: each picture is there, and named where
-//! people look for it.
+//! `cargo test --test it gallery -- --ignored` renews all of them (about a minute); `gallery::board` instead of `gallery` renews
+//! those of one story. Every test run checks that each picture exists and is linked.
 
 mod cells;
 mod color;
@@ -18,7 +17,7 @@ use std::path::Path;
 use pretty_assertions::assert_eq;
 use scenes::{SCENES, file, folder};
 
-/// Largest picture, in bytes: a page with all of them has to open at once.
+/// Maximum size of a picture, in bytes, so that a page with all of them loads fast.
 const SIZE_MAX: usize = 80_000;
 
 macro_rules! stories {
@@ -33,8 +32,8 @@ macro_rules! stories {
 
 stories!(first_glance, board, the_whole_demo, no_colour, permission);
 
-/// What a page shows: the targets of its pictures that lie beside it.
-fn shown_in(page: &Path) -> Vec<String> {
+/// Returns the link targets of the pictures in a Markdown page.
+fn picture_links(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let pictures = text.split("![").skip(1);
     pictures
@@ -44,34 +43,36 @@ fn shown_in(page: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_scene_has_its_picture_and_is_in_the_gallery() {
+fn every_scene_has_a_picture_in_the_gallery() {
     let scenes: BTreeSet<String> = SCENES
         .iter()
         .map(|(name, _)| format!("{name}.svg"))
         .collect();
-    let there: BTreeSet<String> = fs::read_dir(folder())
+    let existing: BTreeSet<String> = fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| Path::new(name).extension().is_some_and(|e| e == "svg"))
         .collect();
-    assert_eq!(there, scenes);
-    let shown: BTreeSet<String> = shown_in(&folder().join("README.md")).into_iter().collect();
+    assert_eq!(existing, scenes);
+    let shown: BTreeSet<String> = picture_links(&folder().join("README.md"))
+        .into_iter()
+        .collect();
     assert_eq!(shown, scenes);
     for (name, about) in SCENES {
         let text = fs::read_to_string(file(name)).unwrap();
         assert!(text.len() <= SIZE_MAX, "{name}: {} bytes", text.len());
         let title = format!("<title>crewdeck – {about}</title>");
         assert!(text.starts_with("<svg ") && text.contains(&title), "{name}");
-        assert_eq!(open_at_the_end(&text), Vec::<String>::new(), "{name}");
+        assert_eq!(unclosed_elements(&text), Vec::<String>::new(), "{name}");
     }
 }
 
 #[test]
-fn every_picture_that_a_page_shows_is_there() {
+fn every_linked_picture_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for (page, least) in [("README.md", 2), ("assets/README.md", SCENES.len())] {
         let page = root.join(page);
-        let shown = shown_in(&page);
+        let shown = picture_links(&page);
         assert!(shown.len() >= least, "{}: {shown:?}", page.display());
         for target in shown {
             assert!(
@@ -83,8 +84,8 @@ fn every_picture_that_a_page_shows_is_there() {
     }
 }
 
-/// The elements that are begun and not ended; one that ends what was not begun last stays, too.
-fn open_at_the_end(text: &str) -> Vec<String> {
+/// Returns the elements that are not closed, and closing tags that do not match.
+fn unclosed_elements(text: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     for tag in text.split('<').skip(1) {
         let (tag, _) = tag.split_once('>').unwrap_or((tag, ""));

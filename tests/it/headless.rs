@@ -1,4 +1,4 @@
-//! `crewdeck run` from end to end: what it prints, how it ends, and what it leaves behind.
+//! `crewdeck run`, end to end: its output, exit codes, and the files it leaves.
 
 mod demo;
 mod failing;
@@ -12,7 +12,7 @@ use crewdeck::domain::chat::{Block, Message, check};
 use crewdeck::domain::conversation::Record;
 use serde_json::Value;
 
-/// crewdeck in `dir`, which is its home too.
+/// Returns a crewdeck command with `dir` as current directory and home.
 fn crewdeck(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
     command
@@ -52,7 +52,7 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-/// The conversation of the one agent that ran, checked as a server would.
+/// Returns the conversation of the only agent, validated as a server would.
 fn conversation(dir: &Path) -> Vec<Message> {
     let mut files: Vec<_> = std::fs::read_dir(dir.join(".transcripts"))
         .unwrap()
@@ -67,8 +67,8 @@ fn conversation(dir: &Path) -> Vec<Message> {
             _ => None,
         })
         .collect();
-    // What was added to one side before the other spoke is one message, as it is sent.
-    let joined = messages
+    // Consecutive messages of one role are merged, as in a request.
+    let merged = messages
         .into_iter()
         .fold(Vec::<Message>::new(), |mut all, next| {
             match all.last_mut() {
@@ -77,11 +77,11 @@ fn conversation(dir: &Path) -> Vec<Message> {
             }
             all
         });
-    check(&joined).unwrap_or_else(|e| panic!("{e}:\n{text}"));
-    joined
+    check(&merged).unwrap_or_else(|e| panic!("{e}:\n{text}"));
+    merged
 }
 
-/// All results of tool calls.
+/// Returns the results of all tool calls.
 fn results(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|m| &m.blocks);
     blocks
@@ -93,7 +93,7 @@ fn results(messages: &[Message]) -> Vec<String> {
 }
 
 #[test]
-fn words_go_to_stdout_and_progress_to_stderr() {
+fn answers_go_to_stdout_and_progress_to_stderr() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -111,7 +111,7 @@ fn words_go_to_stdout_and_progress_to_stderr() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
+fn unattended_run_denies_requests_and_reports_it() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -124,17 +124,17 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
         text(&out.stderr).contains("no terminal to ask on, so requests are denied"),
         "{out:?}"
     );
-    let told = results(&conversation(dir.path()));
-    eprintln!("{told:?}");
+    let results = results(&conversation(dir.path()));
+    eprintln!("{results:?}");
     assert!(
-        told.len() == 1 && told[0].contains("rejected by policy"),
-        "{told:?}"
+        results.len() == 1 && results[0].contains("rejected by policy"),
+        "{results:?}"
     );
     assert!(!dir.path().parent().unwrap().join("outside").exists());
 }
 
 #[test]
-fn tools_narrows_what_there_is() {
+fn tools_option_limits_the_available_tools() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go$
@@ -147,9 +147,12 @@ fn tools_narrows_what_there_is() {
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     let ready = &lines(&out.stdout)[0];
     assert_eq!(ready["tools"], serde_json::json!(["bash", "read_file"]));
-    let told = results(&conversation(dir.path()));
-    assert!(told[0].starts_with("Unknown tool: write_file"), "{told:?}");
-    assert!(told[1].contains("rules:"), "{told:?}");
+    let results = results(&conversation(dir.path()));
+    assert!(
+        results[0].starts_with("Unknown tool: write_file"),
+        "{results:?}"
+    );
+    assert!(results[1].contains("rules:"), "{results:?}");
     assert!(!dir.path().join("x").exists());
 
     let out = run(dir.path(), rules, &["--tools", "bash,read_fiel"]);
@@ -161,13 +164,13 @@ fn tools_narrows_what_there_is() {
 }
 
 #[test]
-fn a_signal_ends_the_run_and_every_program_that_it_had_started() {
+fn signal_ends_the_run_and_its_programs() {
     for signal in ["-INT", "-TERM", "-HUP"] {
-        ended_by(signal);
+        check_end_by_signal(signal);
     }
 }
 
-fn ended_by(signal: &str) {
+fn check_end_by_signal(signal: &str) {
     let dir = tempfile::tempdir().unwrap();
     let rules = r#"
   - when: ^go$
@@ -186,7 +189,7 @@ fn ended_by(signal: &str) {
         line.clear();
         assert!(
             out.read_line(&mut line).unwrap() > 0,
-            "the command never spoke"
+            "no output of the command"
         );
         let event: Value = serde_json::from_str(&line).unwrap();
         if event["type"] == "tool_output" {
@@ -201,15 +204,15 @@ fn ended_by(signal: &str) {
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
-    // It was killed; on a busy machine it takes a moment to be gone.
+    // The process was killed, but may take a moment to disappear.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{sleeper}/stat")).unwrap_or_default();
         if stat.is_empty() || stat.contains(") Z ") {
             break;
         }
-        let late = std::time::Instant::now() > until;
-        assert!(!late, "{signal}: it sleeps on: {stat}");
+        let is_overdue = std::time::Instant::now() > until;
+        assert!(!is_overdue, "{signal}: the command still runs: {stat}");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let messages = conversation(dir.path());
@@ -217,7 +220,7 @@ fn ended_by(signal: &str) {
 }
 
 #[test]
-fn a_question_without_a_person_is_answered_at_once() {
+fn unattended_question_is_answered_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let rules = r"
   - when: ^go
@@ -226,12 +229,12 @@ fn a_question_without_a_person_is_answered_at_once() {
   - when: decide yourself
     say: Then it is green.
 ";
-    // Neither a rule that approves nor one that asks the lead answers a question.
+    // A question is answered by no approval policy.
     for more in [&[][..], &["--tool", "auto", "--plan", "lead", "--json"]] {
         let out = run(dir.path(), rules, more);
         assert_eq!(out.status.code(), Some(0), "{out:?}");
-        let said = text(&out.stdout);
-        assert!(said.contains("Then it is green."), "{said}");
+        let answer = text(&out.stdout);
+        assert!(answer.contains("Then it is green."), "{answer}");
         let [result] = &results(&conversation(dir.path()))[..] else {
             panic!("one result");
         };
@@ -242,13 +245,13 @@ fn a_question_without_a_person_is_answered_at_once() {
         std::fs::remove_dir_all(dir.path().join(".transcripts")).unwrap();
     }
     let requests = std::fs::read_dir(dir.path().join(".team/requests")).unwrap();
-    let kept: Vec<Value> = requests
+    let requests: Vec<Value> = requests
         .map(|e| e.unwrap().path())
         .filter(|p| p.extension().is_some_and(|e| e == "json"))
         .map(|p| serde_json::from_str(&std::fs::read_to_string(p).unwrap()).unwrap())
         .collect();
-    assert_eq!(kept.len(), 2);
-    for request in kept {
+    assert_eq!(requests.len(), 2);
+    for request in requests {
         assert_eq!(
             (&request["kind"], &request["status"], &request["decided_by"]),
             (&"question".into(), &"rejected".into(), &"policy".into())

@@ -1,10 +1,10 @@
-//! Commands that run unasked cannot destroy the history of a repository, and ordinary git works: tried with real git
-//! below a real guard, in repositories of the test's own.
+//! Commands without approval cannot destroy the history of a repository, while ordinary git works. The tests use real git and a real
+//! supervisor in their own repositories.
 
+mod bypasses;
 mod checkout;
-mod holes;
-mod refused;
-mod running;
+mod concurrent;
+mod refused_refs;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,41 +47,41 @@ impl Crew {
         self.repository.tree(&format!("task-{number}"))
     }
 
-    fn guard(&self) -> Arc<Guard> {
+    fn supervisor(&self) -> Arc<Guard> {
         confined(self.root(), &[self.temp.path().into()], &[])
     }
 
-    /// All refs of the repository but those that keep refused commits, and that all its objects are there.
+    /// Returns all refs except those that keep refused commits. Fails if `git fsck` finds an error.
     fn refs(&self) -> String {
         self.repository.git(&["fsck", "--strict", "--no-dangling"]);
         let all = self.repository.git(&["for-each-ref"]);
-        let others = all.lines().filter(|l| !l.contains("refs/crewdeck/beside/"));
-        others.collect::<Vec<_>>().join("\n")
+        let visible = all.lines().filter(|l| !l.contains("refs/crewdeck/beside/"));
+        visible.collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Whether this machine has mount namespaces and Landlock; where it has not, nothing can be tried.
-fn can_be_tried() -> bool {
+/// Whether this machine has mount namespaces and Landlock; otherwise the tests are skipped.
+fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all = report.landlock.is_some() && report.view == Works::Yes;
     can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
-fn ok(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
-    let report = run(guard, dir, command);
+fn expect_success(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> Report {
+    let report = run(supervisor, dir, command);
     assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
     report
 }
 
-/// Runs git commands that the user was asked about.
-fn asked(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
+/// Runs git commands as approved by the user.
+fn run_approved(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> Report {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::Job {
         reach: process::Reach {
             history: HistoryReach::Repository,
             ..process::Reach::default()
         },
-        ..job(guard, dir, command)
+        ..job(supervisor, dir, command)
     };
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     let report = report.unwrap();
@@ -89,7 +89,7 @@ fn asked(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
     report
 }
 
-/// What a script can do to a repository.
+/// Attacks of a script on the repository.
 const ATTACKS: &[&str] = &[
     "rm -rf $(git rev-parse --git-common-dir)/objects/*",
     "rm -rf $(git rev-parse --git-common-dir)/refs/*",
@@ -110,7 +110,7 @@ const ATTACKS: &[&str] = &[
 
 #[test]
 fn scripts_cannot_destroy_or_rewind_history() {
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -118,23 +118,26 @@ fn scripts_cannot_destroy_or_rewind_history() {
     crew.repository.git(&["pack-refs", "--all"]);
     crew.repository.git(&["tag", "v1"]);
     crew.repository.git(&["branch", "loose"]);
-    ok(
-        &crew.guard(),
+    expect_success(
+        &crew.supervisor(),
         &crew.tree(1),
         "echo 1 > own && git add own && git commit -qm own",
     );
-    for guard in [crew.guard(), confined(crew.root(), &["/tmp".into()], &[])] {
+    for supervisor in [
+        crew.supervisor(),
+        confined(crew.root(), &["/tmp".into()], &[]),
+    ] {
         for attack in ATTACKS {
-            // Of the own branch a worktree may do what it likes, so it attacks from the second.
+            // A worktree may rewrite its own branch, so attack from the second one.
             for dir in [crew.root().to_path_buf(), crew.tree(2)] {
                 let before = crew.refs();
                 std::fs::write(dir.join("x.sh"), attack).unwrap();
-                run(&guard, &dir, "sh x.sh");
+                run(&supervisor, &dir, "sh x.sh");
                 std::fs::remove_file(dir.join("x.sh")).unwrap();
                 assert_eq!(crew.refs(), before, "{attack} in {}", dir.display());
-                // And the next command finds all as it was.
-                ok(
-                    &guard,
+                // The next command finds everything unchanged.
+                expect_success(
+                    &supervisor,
                     &dir,
                     "git fsck --no-dangling && git log --oneline main && git status",
                 );
@@ -149,14 +152,14 @@ fn scripts_cannot_destroy_or_rewind_history() {
 }
 
 #[test]
-fn what_commands_commit_is_in_the_repository_after_them() {
-    if !can_be_tried() {
+fn commits_of_commands_reach_the_repository() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let (guard, tree) = (crew.guard(), crew.tree(1));
-    ok(
-        &guard,
+    let (supervisor, tree) = (crew.supervisor(), crew.tree(1));
+    expect_success(
+        &supervisor,
         &tree,
         "echo 1 > n && git add n && git commit -qm one && git commit -q --amend -m uno",
     );
@@ -164,11 +167,11 @@ fn what_commands_commit_is_in_the_repository_after_them() {
         repository::git(&tree, &["log", "-2", "--format=%s"]),
         "uno\nWrite c.txt"
     );
-    // Also what is only in the index, and what is in a pack.
-    ok(&guard, &tree, "echo staged > s && git add s");
+    // Staged content and packed objects are transferred too.
+    expect_success(&supervisor, &tree, "echo staged > s && git add s");
     assert_eq!(repository::git(&tree, &["show", ":s"]), "staged");
-    ok(
-        &guard,
+    expect_success(
+        &supervisor,
         &tree,
         "for n in $(seq 150); do echo $n > f$n; done; git add . && git commit -qm many && git repack -q -d",
     );
@@ -176,14 +179,14 @@ fn what_commands_commit_is_in_the_repository_after_them() {
         repository::git(&tree, &["ls-tree", "--name-only", "HEAD", "f150"]),
         "f150"
     );
-    ok(
-        &guard,
+    expect_success(
+        &supervisor,
         &tree,
         "git reset -q --hard HEAD~2 && git rebase -q main && git tag t && git branch side",
     );
-    ok(&guard, &tree, "git branch -D side && git tag -d t");
-    ok(
-        &guard,
+    expect_success(&supervisor, &tree, "git branch -D side && git tag -d t");
+    expect_success(
+        &supervisor,
         crew.root(),
         "echo lead > l && git add l && git commit -qm lead && git merge -q --no-edit wt/task-1",
     );
@@ -192,8 +195,8 @@ fn what_commands_commit_is_in_the_repository_after_them() {
         "lead"
     );
     assert!(!crew.refs().contains("side"), "{}", crew.refs());
-    // The other teammate sees it with its next command.
-    let seen = ok(&guard, &crew.tree(2), "git log -1 --format=%s main").output;
+    // The next command of the other teammate sees the commit.
+    let seen = expect_success(&supervisor, &crew.tree(2), "git log -1 --format=%s main").output;
     assert_eq!(seen, "lead\n");
     assert!(
         std::fs::read_dir(tree.join("../../.git/worktrees/task-1/crewdeck/objects"))
@@ -204,50 +207,60 @@ fn what_commands_commit_is_in_the_repository_after_them() {
 }
 
 #[test]
-fn a_stash_belongs_to_its_work_directory() {
-    if !can_be_tried() {
+fn stash_belongs_to_its_work_directory() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     std::fs::write(crew.root().join("a.txt"), "the user's\n").unwrap();
     crew.repository.git(&["stash", "--quiet"]);
-    let theirs = crew.repository.git(&["rev-parse", "refs/stash"]);
-    let guard = crew.guard();
+    let user_stash = crew.repository.git(&["rev-parse", "refs/stash"]);
+    let supervisor = crew.supervisor();
     let tree = crew.tree(1);
-    ok(
-        &guard,
+    expect_success(
+        &supervisor,
         &tree,
         "echo 1 >> a.txt && git stash -q && echo 2 >> a.txt && git stash -q",
     );
-    let kept = crew
+    let stashes = crew
         .repository
         .git(&["for-each-ref", "refs/crewdeck/stash/task-1"]);
-    assert_eq!(kept.lines().count(), 2, "{kept}");
-    assert_eq!(ok(&guard, &crew.tree(2), "git stash list").output, "");
-    ok(
-        &guard,
+    assert_eq!(stashes.lines().count(), 2, "{stashes}");
+    assert_eq!(
+        expect_success(&supervisor, &crew.tree(2), "git stash list").output,
+        ""
+    );
+    expect_success(
+        &supervisor,
         &tree,
         "git stash pop -q && git checkout -q . && git stash pop -q && grep -q 1 a.txt",
     );
     assert_eq!(crew.repository.git(&["for-each-ref", "refs/crewdeck"]), "");
-    assert_eq!(crew.repository.git(&["rev-parse", "refs/stash"]), theirs);
+    assert_eq!(
+        crew.repository.git(&["rev-parse", "refs/stash"]),
+        user_stash
+    );
 }
 
 #[test]
-fn a_git_command_that_was_asked_about_reaches_the_repository() {
-    if !can_be_tried() {
+fn approved_git_command_changes_the_repository() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     crew.repository.git(&["branch", "old"]);
     crew.repository.git(&["pack-refs", "--all"]);
     let tip = crew.repository.git(&["rev-parse", "main~1"]);
-    asked(&crew.guard(), crew.root(), "git branch -D old");
-    asked(&crew.guard(), crew.root(), "git reset -q --hard HEAD~1");
+    run_approved(&crew.supervisor(), crew.root(), "git branch -D old");
+    run_approved(
+        &crew.supervisor(),
+        crew.root(),
+        "git reset -q --hard HEAD~1",
+    );
     assert_eq!(crew.repository.git(&["rev-parse", "main"]), tip);
     assert!(!crew.refs().contains("old"));
     assert_eq!(
-        ok(&crew.guard(), &crew.tree(1), "git rev-parse main")
+        expect_success(&crew.supervisor(), &crew.tree(1), "git rev-parse main")
             .output
             .trim(),
         tip
@@ -255,22 +268,22 @@ fn a_git_command_that_was_asked_about_reaches_the_repository() {
 }
 
 #[test]
-fn damaged_objects_hold_nothing_up() {
-    if !can_be_tried() {
+fn damaged_objects_block_no_later_work() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let (guard, tree) = (crew.guard(), crew.tree(1));
-    // Its own index and reflog are damaged too, and fsck would say so.
+    let (supervisor, tree) = (crew.supervisor(), crew.tree(1));
+    // No fsck here: the worktree's own index and reflog are damaged too.
     let refs = || crew.repository.git(&["for-each-ref"]);
     let before = refs();
     let damage = "echo 1 > n && git add n && git commit -qm bad && cd $(git rev-parse --git-common-dir)/objects && \
                   for f in ??/*; do chmod 644 $f; echo bad > $f; done";
-    let note = run(&guard, &tree, damage).note.unwrap();
+    let note = run(&supervisor, &tree, damage).note.unwrap();
     assert!(note.contains("refs/heads/wt/task-1"), "{note}");
     assert_eq!(refs(), before);
-    ok(
-        &guard,
+    expect_success(
+        &supervisor,
         &tree,
         "rm -f $(git rev-parse --git-dir)/index && git reset -q && echo 2 > n && git add n && git commit -qm good",
     );
@@ -282,27 +295,27 @@ fn damaged_objects_hold_nothing_up() {
 }
 
 #[test]
-fn commits_of_a_killed_crew_are_taken_over() {
-    if !can_be_tried() {
+fn commits_of_a_killed_crew_are_recovered() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let tree = crew.tree(1);
     let plan = crew
-        .guard()
+        .supervisor()
         .confinement
         .as_ref()
         .unwrap()
         .plan(&tree, HistoryReach::Private);
     let private = plan.history.clone().unwrap();
-    // As a command leaves it whose crewdeck was killed before it could take anything over.
-    let order = serde_json::json!({
+    // The state that a command leaves if crewdeck is killed before it transfers the commits.
+    let request = serde_json::json!({
         "argv": ["/bin/sh", "-c", "echo 1 > n && git add n && git commit -qm kept && echo 2 > m && git add m"],
         "dir": tree,
         "plan": plan,
         "mark": "none",
     });
-    guarded(&order);
+    run_request(&request);
     assert!(private.is_pending());
     assert_ne!(
         repository::git(
@@ -311,14 +324,14 @@ fn commits_of_a_killed_crew_are_taken_over() {
         ),
         "kept"
     );
-    // Whoever looks at the worktrees first takes it over.
+    // The next operation on the worktrees recovers the commits.
     let name = repository::name("task-1");
-    let left = crew
+    let result = crew
         .repository
         .worktrees()
         .commit_leftovers(&name, "leftovers")
         .unwrap();
-    assert!(matches!(left, Leftovers::Committed(_)), "{left:?}");
+    assert!(matches!(result, Leftovers::Committed(_)), "{result:?}");
     let log = repository::git(&tree, &["log", "-2", "--format=%s"]);
     assert_eq!(log, "leftovers\nkept");
     crew.repository.worktrees().merge(&name, NOW).unwrap();
@@ -330,36 +343,36 @@ fn commits_of_a_killed_crew_are_taken_over() {
     crew.refs();
 }
 
-/// Runs an order below a guard, as crewdeck does.
-fn guarded(order: &serde_json::Value) {
+/// Sends a request to a supervisor process, as crewdeck does. The command must succeed.
+fn run_request(request: &serde_json::Value) {
     use std::io::{Read, Write};
-    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (mut local, remote) = std::os::unix::net::UnixStream::pair().unwrap();
     let child = std::process::Command::new(program())
         .args(["guard", "--for-crewdeck"])
-        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .stdin(std::os::fd::OwnedFd::from(remote))
         .spawn();
-    writeln!(ours, "{order}").unwrap();
-    let mut told = String::new();
-    ours.read_to_string(&mut told).unwrap();
-    assert!(told.contains(r#""code":0"#), "{told}");
+    writeln!(local, "{request}").unwrap();
+    let mut reply = String::new();
+    local.read_to_string(&mut reply).unwrap();
+    assert!(reply.contains(r#""code":0"#), "{reply}");
     assert!(child.unwrap().wait().unwrap().success());
 }
 
 #[test]
-fn commands_beside_one_another_in_one_directory_build_on_each_other() {
-    if !can_be_tried() {
+fn concurrent_commands_share_one_history() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     let script = "until mkdir busy 2>/dev/null; do :; done; date +%N%N > f$$ && git add f$$ && git commit -qm $$; rmdir busy";
-    let ended: Vec<_> = std::thread::scope(|scope| {
+    let reports: Vec<_> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| run(&guard, crew.root(), script)))
+            .map(|_| scope.spawn(|| run(&supervisor, crew.root(), script)))
             .collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    for report in ended {
+    for report in reports {
         assert_eq!(
             (report.ended, report.note),
             (Ended::Code(0), None),
@@ -377,7 +390,7 @@ fn commands_beside_one_another_in_one_directory_build_on_each_other() {
 #[ignore = "a measurement"]
 fn cost_of_a_sandboxed_command() {
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     for (what, command, rounds) in [
         ("true", "true", 200),
@@ -391,24 +404,24 @@ fn cost_of_a_sandboxed_command() {
         for dir in [crew.root().to_path_buf(), crew.tree(1)] {
             let (cpu, wall) = (cpu(), std::time::Instant::now());
             for _ in 0..rounds {
-                let job = job(&guard, &dir, command);
+                let job = job(&supervisor, &dir, command);
                 runtime
                     .block_on(process::run(&job, &CancellationToken::new(), |_| {}))
                     .unwrap();
             }
             let used = (self::cpu() - cpu) * 1000.0 / f64::from(rounds);
             let wall = wall.elapsed().as_secs_f64() * 1000.0 / f64::from(rounds);
-            let place = if dir == crew.root() {
+            let location = if dir == crew.root() {
                 "root"
             } else {
                 "worktree"
             };
-            println!("{what:12} {place:9} {used:6.2} ms CPU {wall:6.2} ms");
+            println!("{what:12} {location:9} {used:6.2} ms CPU {wall:6.2} ms");
         }
     }
 }
 
-/// Seconds of CPU that this process and its children have used.
+/// CPU time of this process and its children, in seconds.
 fn cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();

@@ -1,12 +1,12 @@
-//! Hostile bytes for every reader of bytes from outside: the corpus of the fuzz targets, what hostile people
-//! send, nesting without end, and anything.
+//! Hostile input for every parser of external bytes: the fuzz corpus, crafted payloads, deep nesting, expansion bombs, and random
+//! input.
 
 use std::path::{Path, PathBuf};
 
 use crewdeck::fuzzing::{Held, TARGETS, Target};
 use proptest::prelude::*;
 
-/// What terminals obey, what hides, what turns text around, and what is large or deep in little room.
+/// Payloads: terminal control sequences, invisible characters, bidirectional overrides, stacked combining characters, entities.
 const PAYLOADS: &[&str] = &[
     "\u{202e}x\u{200b}",
     "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{1b}]8;;http://bad\u{1b}\\x\u{1b}]8;;\u{1b}\\",
@@ -44,18 +44,18 @@ fn target(name: &str) -> Target {
     found.unwrap_or_else(|| panic!("no target {name}")).1
 }
 
-/// Runs on a small stack: that of the threads on which agents live.
-fn on_a_thread(run: impl FnOnce() -> Held + Send + 'static) -> Held {
+/// Runs on a thread with the stack size of the agents' threads: 2 MiB.
+fn on_agent_stack(run: impl FnOnce() -> Held + Send + 'static) -> Held {
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
     thread.spawn(run).unwrap().join().unwrap()
 }
 
-fn check(problems: &[String]) {
+fn assert_no_problems(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
 #[test]
-fn what_a_fuzzer_kept_holds_and_every_target_has_some() {
+fn fuzz_corpus_passes_and_covers_every_target() {
     let mut problems = Vec::new();
     for (name, run) in TARGETS {
         let files = corpus(name);
@@ -68,11 +68,11 @@ fn what_a_fuzzer_kept_holds_and_every_target_has_some() {
             }
         }
     }
-    check(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn every_target_has_a_file_and_every_file_a_target() {
+fn fuzz_targets_and_files_match() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/fuzz_targets");
     let mut files: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
@@ -94,8 +94,8 @@ fn every_target_has_a_file_and_every_file_a_target() {
     assert_eq!(files, names);
 }
 
-/// The payload in all places of the form that each target reads.
-fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
+/// Returns inputs for a target with the payload in every field of its format.
+fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
     let json = serde_json::to_string(payload).unwrap();
     let forms: Vec<String> = match name {
         "sse" => vec![
@@ -167,7 +167,7 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
                     .collect()
             })
             .collect(),
-        "keys" => return at_the_keys(payload).collect(),
+        "keys" => return key_inputs(payload).collect(),
         "markdown" => vec![
             format!("\u{14}{payload}"),
             format!(
@@ -183,8 +183,8 @@ fn dressed(name: &str, payload: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Keys that open each pane and popup in turn, behind them the words.
-fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
+/// Returns inputs with keys that open panes and popups, followed by the payload.
+fn key_inputs(payload: &str) -> impl Iterator<Item = Vec<u8>> {
     (0u8..4).map(move |n| {
         let keys =
             (0u8..40 + n).map(move |k| k.wrapping_mul(37).wrapping_add(n.wrapping_mul(29)).max(1));
@@ -193,11 +193,11 @@ fn at_the_keys(payload: &str) -> impl Iterator<Item = Vec<u8>> {
 }
 
 #[test]
-fn what_hostile_people_send_is_shown_and_not_obeyed() {
+fn hostile_payloads_are_shown_but_not_interpreted() {
     let mut problems = Vec::new();
     for (name, run) in TARGETS {
         for payload in PAYLOADS {
-            for input in dressed(name, payload) {
+            for input in embed_payload(name, payload) {
                 if let Err(why) = run(&input) {
                     problems.push(format!("{name}: {why}"));
                 }
@@ -205,15 +205,15 @@ fn what_hostile_people_send_is_shown_and_not_obeyed() {
         }
     }
     problems.dedup();
-    check(&problems);
+    assert_no_problems(&problems);
 }
 
-/// Every popup and page that a key opens, from the panes and from each of them.
+/// Opens every popup and page by each key, from the panes and from within the popup.
 #[test]
-fn what_any_key_opens_shows_all_and_obeys_nothing() {
+fn every_popup_escapes_hostile_text() {
     const ESC: u8 = 19;
     const ENTER: u8 = 20;
-    // Short, so that every row has room for it, and nothing that the buffer of cells drops by itself.
+    // Short enough for every row, with characters that the cell buffer does not drop by itself.
     let words = "\u{202e}x\u{200b}";
     let mut problems = Vec::new();
     for key in 41..=u8::MAX {
@@ -224,14 +224,14 @@ fn what_any_key_opens_shows_all_and_obeys_nothing() {
             }
         }
     }
-    check(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn nesting_without_end_overflows_no_stack() {
-    const DEEP: usize = 100_000;
+fn deep_nesting_overflows_no_stack() {
+    const DEPTH: usize = 100_000;
     const JSON: &[&str] = &["task", "messages", "roster", "worktrees", "journal", "tool"];
-    const MARKS: &[&str] = &["markdown"];
+    const MARKDOWN: &[&str] = &["markdown"];
     const YAML: &[&str] = &["skill", "script"];
     const TOML: &[&str] = &["settings"];
     const SHELL: &[&str] = &["tool"];
@@ -240,16 +240,16 @@ fn nesting_without_end_overflows_no_stack() {
         (JSON, "", "{\"a\":", "}"),
         (&["sse"], "xdata: ", "[", "]\n\n"),
         (&["sse"], "xdata: {\"choices\":", "{\"a\":", "}\n\n"),
-        (MARKS, "P", "> ", ""),
-        (MARKS, "P", "- ", ""),
-        (MARKS, "P", "> - ", ""),
-        (MARKS, "P", "*", ""),
-        (MARKS, "P", "_a ", "_"),
-        (MARKS, "P", "[a", "](b)"),
-        (MARKS, "P", "![", "]"),
-        (MARKS, "P", "<b>", "</b>"),
-        (MARKS, "P", "`", "x"),
-        (MARKS, "P|", "a|", "\n"),
+        (MARKDOWN, "P", "> ", ""),
+        (MARKDOWN, "P", "- ", ""),
+        (MARKDOWN, "P", "> - ", ""),
+        (MARKDOWN, "P", "*", ""),
+        (MARKDOWN, "P", "_a ", "_"),
+        (MARKDOWN, "P", "[a", "](b)"),
+        (MARKDOWN, "P", "![", "]"),
+        (MARKDOWN, "P", "<b>", "</b>"),
+        (MARKDOWN, "P", "`", "x"),
+        (MARKDOWN, "P|", "a|", "\n"),
         (YAML, "---\na: ", "[", "]\n---\nbody"),
         (YAML, "---\na: ", "{b: ", "}\n---\nbody"),
         (YAML, "---\n", "- ", "\n---\nbody"),
@@ -272,22 +272,22 @@ fn nesting_without_end_overflows_no_stack() {
     ];
     let mut problems = Vec::new();
     for (names, before, open, close) in nests {
-        let text = format!("{before}{}{}", open.repeat(DEEP), close.repeat(DEEP));
+        let text = format!("{before}{}{}", open.repeat(DEPTH), close.repeat(DEPTH));
         for name in *names {
             let (run, bytes) = (target(name), text.clone().into_bytes());
-            if let Err(why) = on_a_thread(move || run(&bytes)) {
+            if let Err(why) = on_agent_stack(move || run(&bytes)) {
                 problems.push(format!("{name}: {open:?}: {why}"));
             }
         }
     }
-    check(&problems);
+    assert_no_problems(&problems);
 }
 
 #[test]
-fn few_bytes_that_stand_for_many_are_refused() {
-    let laugh = |n: u32| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9));
-    let laughs = (1..30).map(laugh).collect::<Vec<_>>().concat();
-    let bomb = format!("a0: &a0 lol\n{laughs}");
+fn expansion_bombs_are_refused() {
+    let level = |n: u32| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9));
+    let levels = (1..30).map(level).collect::<Vec<_>>().concat();
+    let bomb = format!("a0: &a0 lol\n{levels}");
     for text in [
         format!("---\n{bomb}name: x\n---\nbody\n"),
         "---\ntags: &t [a, *t]\n---\nbody\n".into(),
@@ -298,7 +298,7 @@ fn few_bytes_that_stand_for_many_are_refused() {
     let script =
         format!("rules:\n  - say: x\n    calls:\n      - tool: x\n        input:\n        {input}");
     target("script")(script.as_bytes()).unwrap();
-    // Each place is filled with a text that holds places.
+    // Each placeholder expands to text with placeholders.
     let groups = format!("{}say.*{}", "(".repeat(20), ")".repeat(20));
     let places: Vec<String> = (1..=20).map(|n| format!("{{{{{n}}}}}")).collect();
     let places = places.concat();
@@ -320,11 +320,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn anything_holds(text in hostile_text(), noise in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn targets_accept_any_input(text in hostile_text(), noise in prop::collection::vec(any::<u8>(), 0..200)) {
         for (name, run) in TARGETS.iter().filter(|(name, _)| !["keys", "journal"].contains(name)) {
-            for bytes in dressed(name, &text).into_iter().chain([noise.clone()]) {
-                let held = run(&bytes);
-                prop_assert!(held.is_ok(), "{name}: {held:?}");
+            for bytes in embed_payload(name, &text).into_iter().chain([noise.clone()]) {
+                let result = run(&bytes);
+                prop_assert!(result.is_ok(), "{name}: {result:?}");
             }
         }
     }
@@ -334,9 +334,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn any_keys_and_words_are_drawn(keys in prop::collection::vec(1u8.., 0..48), text in hostile_text()) {
+    fn any_keys_and_text_are_drawn(keys in prop::collection::vec(1u8.., 0..48), text in hostile_text()) {
         let bytes: Vec<u8> = keys.into_iter().chain([0]).chain(text.bytes()).collect();
-        let held = target("keys")(&bytes);
-        prop_assert!(held.is_ok(), "{held:?}");
+        let result = target("keys")(&bytes);
+        prop_assert!(result.is_ok(), "{result:?}");
     }
 }

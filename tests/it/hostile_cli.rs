@@ -1,5 +1,4 @@
-//! What crewdeck writes for a terminal when others chose the words: nothing that the terminal would obey, and
-//! nothing that is hidden from who reads it.
+//! Terminal output with hostile text from files, arguments and the model: control sequences and invisible characters are escaped.
 
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
@@ -10,18 +9,18 @@ use serde_json::{Value, json};
 use crate::common::project::{Project, Ran};
 use crate::common::pty::Screen;
 
-/// Sets the title, clears the screen, writes the clipboard, and turns the rest around.
+/// Sets the title, clears the screen, writes the clipboard, and reverses the text direction.
 const EVIL: &str =
     "\u{1b}]0;pwned\u{7}\u{1b}[2J\u{1b}]52;c;cHduZWQ=\u{7}\u{9b}2J\u{7f}\u{202e}x\u{e0041}y";
 
-/// What stands behind it, to know that it was shown.
-const MARK: &str = "seen-here";
+/// Follows [`EVIL`], to detect that the text was shown.
+const MARKER: &str = "seen-here";
 
 fn evil(what: &str) -> String {
-    format!("{EVIL}{MARK} {what}")
+    format!("{EVIL}{MARKER} {what}")
 }
 
-/// A repository whose every state file holds hostile words.
+/// Creates a repository with hostile text in every state file.
 fn project() -> Project {
     let project = Project::git();
     let git = |args: &[&str]| {
@@ -52,12 +51,12 @@ fn project() -> Project {
     let team = json!({"team_name": evil("team"), "members": [
         {"name": "bob", "role": evil("role"), "tags": [evil("tag")], "model": evil("model")}]});
     project.write(".team/config.json", &team.to_string());
-    let letter = json!({"type": evil("type"), "from": evil("from"), "to": evil("to"), "content": evil("letter")});
-    project.write(".team/inbox/bob.jsonl", &format!("{letter}\n{EVIL}\n"));
+    let message = json!({"type": evil("type"), "from": evil("from"), "to": evil("to"), "content": evil("letter")});
+    project.write(".team/inbox/bob.jsonl", &format!("{message}\n{EVIL}\n"));
     project
 }
 
-fn harmless(what: &str, ran: &Ran) {
+fn assert_escaped(what: &str, ran: &Ran) {
     for text in [ran.out(), ran.err()] {
         if let Err(why) = seen(what, &text, Lines::Many) {
             panic!("{why}\n{text:?}");
@@ -66,9 +65,9 @@ fn harmless(what: &str, ran: &Ran) {
 }
 
 #[test]
-fn verbs_show_what_others_wrote_and_obey_none_of_it() {
+fn commands_escape_hostile_state() {
     let project = project();
-    // The name of a worktree is checked; its branch is whatever somebody wrote.
+    // Worktree names are validated, but branch names are not.
     project.json(&["task", "add", "Own words"]);
     let index = json!({"worktrees": [
         {"name": "task-1", "path": evil("path"), "branch": evil("branch"), "task_id": 1, "status": "active",
@@ -89,17 +88,17 @@ fn verbs_show_what_others_wrote_and_obey_none_of_it() {
     ] {
         for more in [&[][..], &["--json"]] {
             let args: Vec<&str> = verb.iter().chain(more).copied().collect();
-            harmless(&args.join(" "), &project.run(&args));
+            assert_escaped(&args.join(" "), &project.run(&args));
         }
     }
     let text = project.run(&["task", "list"]);
-    assert!(text.out().contains(MARK), "{}", text.out());
+    assert!(text.out().contains(MARKER), "{}", text.out());
     let task: Value = project.json(&["task", "show", "1"]);
-    assert_eq!(task["subject"], evil("subject"), "JSON says the same");
+    assert_eq!(task["subject"], evil("subject"), "JSON keeps the text");
 }
 
 #[test]
-fn refusals_repeat_what_was_given_and_obey_none_of_it() {
+fn refusals_escape_hostile_arguments() {
     let project = project();
     project.write("evil.yaml", &format!("rules:\n  - {}: x\n", json!(EVIL)));
     let script = format!("script:{}", project.file("evil.yaml").display());
@@ -131,7 +130,7 @@ fn refusals_repeat_what_was_given_and_obey_none_of_it() {
         let ran = project.run(args);
         assert_ne!(ran.code(), 0, "{args:?}: {}", ran.out());
         assert!(!ran.err().is_empty(), "{args:?}");
-        harmless(&format!("{args:?}"), &ran);
+        assert_escaped(&format!("{args:?}"), &ran);
     }
     for settings in [
         format!(
@@ -144,13 +143,12 @@ fn refusals_repeat_what_was_given_and_obey_none_of_it() {
         project.write(".crewdeck/config.toml", &settings);
         let ran = project.run(&["run", "x"]);
         assert!(ran.err().contains("config.toml"), "{}", ran.err());
-        harmless("settings", &ran);
+        assert_escaped("settings", &ran);
     }
 }
 
-/// A folder whose name is hostile, too.
 #[test]
-fn a_project_in_a_hostile_folder_is_told_of_harmlessly() {
+fn hostile_folder_names_are_escaped() {
     let outer = Project::new();
     let dir = outer.file(&evil("folder"));
     std::fs::create_dir(&dir).unwrap();
@@ -166,15 +164,15 @@ fn a_project_in_a_hostile_folder_is_told_of_harmlessly() {
         command
             .arg("--dir")
             .arg(std::ffi::OsStr::from_bytes(dir.as_os_str().as_bytes()));
-        harmless(&format!("{args:?}"), &Ran(command.output().unwrap()));
+        assert_escaped(&format!("{args:?}"), &Ran(command.output().unwrap()));
     }
 }
 
-/// A lead that says hostile words, calls tools that do not exist by hostile names, reads a hostile file,
-/// writes hostile letters and tasks.
+/// Returns a script whose lead answers with hostile text, calls unknown tools with hostile names, reads a hostile file, and writes
+/// hostile messages and tasks.
 fn script() -> String {
-    // YAML wants these escaped, and has no halves of characters.
-    let words = |what: &str| {
+    // YAML needs these characters escaped, but has no surrogate pairs.
+    let hostile = |what: &str| {
         let text = crewdeck::domain::text::harmless_json(&json!(evil(what)).to_string());
         text.replace("\\udb40\\udc41", "\u{e0041}")
     };
@@ -200,29 +198,29 @@ rules:
       - tool: load_skill
         input: {{ name: {skill} }}
       - tool: send_message
-        input: {{ to: user, content: {letter} }}
+        input: {{ to: user, content: {message} }}
       - tool: todo
         input: {{ items: [{{ text: {todo}, status: in_progress }}] }}
   - agent: lead
     times: 0
     say: {last}
 "#,
-        model = words("model"),
-        think = words("thought"),
-        say = words("words"),
-        subject = words("subject"),
-        text = words("text"),
-        tag = words("tag"),
-        path = words("path"),
-        tool = words("tool"),
-        skill = words("skill"),
-        letter = words("letter"),
-        todo = words("todo"),
-        last = words("\n\n&#27;]0;pwned&#7; [a](http://b&#27;[2J) the-last-words"),
+        model = hostile("model"),
+        think = hostile("thought"),
+        say = hostile("words"),
+        subject = hostile("subject"),
+        text = hostile("text"),
+        tag = hostile("tag"),
+        path = hostile("path"),
+        tool = hostile("tool"),
+        skill = hostile("skill"),
+        message = hostile("message"),
+        todo = hostile("todo"),
+        last = hostile("\n\n&#27;]0;pwned&#7; [a](http://b&#27;[2J) the-last-words"),
     )
 }
 
-fn played() -> Project {
+fn project_with_script() -> Project {
     let project = project();
     project.write("evil.yaml", &script());
     project.write("evil.txt", &format!("{}\n", evil("file")));
@@ -242,8 +240,8 @@ fn played() -> Project {
 }
 
 #[test]
-fn a_run_tells_its_progress_and_obeys_none_of_it() {
-    let project = played();
+fn run_output_escapes_hostile_text() {
+    let project = project_with_script();
     let provider = format!("script:{}", project.file("evil.yaml").display());
     let ran = project.run(&["run", &evil("prompt"), "--provider", &provider]);
     assert!(
@@ -252,22 +250,22 @@ fn a_run_tells_its_progress_and_obeys_none_of_it() {
         ran.out(),
         ran.err()
     );
-    harmless("run", &ran);
+    assert_escaped("run", &ran);
 }
 
 #[test]
-fn the_dashboard_writes_no_sequence_but_its_own() {
-    let project = played();
+fn dashboard_writes_only_its_own_escape_sequences() {
+    let project = project_with_script();
     let provider = format!("script:{}", project.file("evil.yaml").display());
     let mut screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
-    screen.wait_for(MARK);
+    screen.wait_for(MARKER);
     screen.send("hello\r");
     screen.wait_for("the-last-words");
-    screen.wait("the lead at rest", |text| text.contains("○ idle ╮"));
+    screen.wait("an idle lead", |text| text.contains("○ idle ╮"));
     screen.send("\u{1b}");
     screen.wait_for("q quit");
-    // What is read in full: the skills, the notices, the task, the letter. An escape and a key behind it are
-    // another key, so each popup is seen to close.
+    // Popups with full text: skills, event log, task, message. Wait for each to close, because Esc and the next key together are
+    // Alt+key.
     for keys in ["S", "@", "43\r", "45\r"] {
         screen.send(keys);
         screen.wait("a popup", |text| !text.contains("q quit"));
@@ -279,8 +277,8 @@ fn the_dashboard_writes_no_sequence_but_its_own() {
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
     let text = String::from_utf8_lossy(&raw);
-    assert!(text.contains(MARK), "the hostile words were drawn");
-    for odd in [
+    assert!(text.contains(MARKER), "the hostile text must be drawn");
+    for sequence in [
         "\u{9b}",
         "\u{202e}",
         "\u{e0041}",
@@ -291,11 +289,11 @@ fn the_dashboard_writes_no_sequence_but_its_own() {
         "\u{1b}_",
     ] {
         let found = text
-            .split_once(odd)
+            .split_once(sequence)
             .map(|(_, rest)| rest.chars().take(40).collect::<String>());
-        assert_eq!(found, None, "{odd:?}");
+        assert_eq!(found, None, "{sequence:?}");
     }
-    // Titles are crewdeck's own.
+    // Only crewdeck's own titles are set.
     for title in text.split("\u{1b}]").skip(1) {
         let title: String = title.chars().take(40).collect();
         assert!(

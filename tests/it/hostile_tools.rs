@@ -1,5 +1,4 @@
-//! Every tool with the input of a hostile or broken model: it answers within bounds, and what it writes on
-//! the way stays inside the project.
+//! Tool input from a hostile or broken model: every tool returns a bounded result and writes only inside the project.
 
 use crewdeck::tools::table::TABLE;
 use proptest::prelude::*;
@@ -9,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::common::place::Place;
 
-/// Most bytes of one result: what a tool may hold (64 KiB), with its frame.
+/// Maximum size of a result in bytes: the tools' limit of 64 KiB plus some formatting.
 const RESULT_MAX: usize = 80 * 1024;
 
-/// Texts that are odd where a path, a pattern, a name or a number belongs.
+/// Unusual texts for fields that expect a path, a pattern, a name or a number.
 const TEXTS: &[&str] = &[
     "",
     " ",
@@ -38,8 +37,8 @@ const TEXTS: &[&str] = &[
     "ALICE",
 ];
 
-/// A value for a field of `schema`: what is asked for, or something else.
-fn field(schema: &Value) -> BoxedStrategy<Value> {
+/// Generates a value for a field of `schema`, of the expected type or another one.
+fn field_value(schema: &Value) -> BoxedStrategy<Value> {
     let text = prop::sample::select(TEXTS).prop_map(Value::from);
     let odd = prop_oneof![
         text.clone(),
@@ -62,30 +61,31 @@ fn field(schema: &Value) -> BoxedStrategy<Value> {
     }
 }
 
-fn input(schema: &Value) -> impl Strategy<Value = Value> + use<> {
+fn tool_input(schema: &Value) -> impl Strategy<Value = Value> + use<> {
     let fields: Vec<_> = schema["properties"]
         .as_object()
         .into_iter()
         .flatten()
         .map(|(name, schema)| {
             let name = name.clone();
-            prop::option::weighted(0.9, field(schema)).prop_map(move |v| Some((name.clone(), v?)))
+            prop::option::weighted(0.9, field_value(schema))
+                .prop_map(move |v| Some((name.clone(), v?)))
         })
         .collect();
     fields.prop_map(|found| Value::Object(found.into_iter().flatten().collect::<Map<_, _>>()))
 }
 
-/// What runs other programs runs none here: their words are no commands.
-fn is_safe(tool: &str) -> bool {
+/// Excludes the tools that run commands, because the random text is not a safe command.
+fn runs_no_programs(tool: &str) -> bool {
     !["bash", "background_run"].contains(&tool)
 }
 
 #[test]
-fn any_input_is_answered_within_bounds() {
+fn any_tool_input_gets_a_bounded_result() {
     let place = Place::new();
     let mut runner = TestRunner::deterministic();
-    for tool in TABLE.iter().filter(|t| is_safe(t.name)) {
-        let strategy = input(&(tool.schema)());
+    for tool in TABLE.iter().filter(|t| runs_no_programs(t.name)) {
+        let strategy = tool_input(&(tool.schema)());
         for _ in 0..40 {
             let input = strategy.new_tree(&mut runner).unwrap().current();
             let out = place.call_as("alice", tool.name, input.clone());
@@ -100,7 +100,7 @@ fn any_input_is_answered_within_bounds() {
 }
 
 #[test]
-fn what_is_no_object_is_refused_by_every_tool() {
+fn invalid_tool_input_gets_a_short_error() {
     let place = Place::new();
     for tool in TABLE {
         for input in [
@@ -116,8 +116,8 @@ fn what_is_no_object_is_refused_by_every_tool() {
 }
 
 #[test]
-fn patterns_without_end_overflow_no_stack_and_are_told_in_short() {
-    const DEEP: usize = 100_000;
+fn deep_patterns_overflow_no_stack_and_errors_are_short() {
+    const DEPTH: usize = 100_000;
     let place = Place::new();
     place.write("a.txt", "text\n");
     for (open, close) in [
@@ -130,7 +130,7 @@ fn patterns_without_end_overflow_no_stack_and_are_told_in_short() {
         ("**/", ""),
         ("?", ""),
     ] {
-        let pattern = open.repeat(DEEP) + &close.repeat(DEEP);
+        let pattern = open.repeat(DEPTH) + &close.repeat(DEPTH);
         for (tool, input) in [
             ("glob", json!({"pattern": pattern})),
             ("grep", json!({"pattern": pattern})),
@@ -145,7 +145,7 @@ fn patterns_without_end_overflow_no_stack_and_are_told_in_short() {
             ("task_get", json!({"id": pattern})),
         ] {
             let out = place.call_as("alice", tool, input);
-            // What names a path may be as long as the path: the agent cuts every result.
+            // Other tools may repeat the path in full; the agent truncates every result.
             if ["glob", "grep"].contains(&tool) {
                 let size = out.text.len();
                 assert!(size <= 6000, "{tool} {open:?}: an answer of {size} bytes");

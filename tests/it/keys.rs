@@ -1,20 +1,20 @@
-//! Every family of keys, the mouse and the person's own keys in a real terminal.
+//! All key contexts, the mouse, and configured keys in a real terminal.
 
-mod all;
 mod board;
 mod composer;
 mod costs;
-mod desk;
+mod coverage;
+mod dashboard;
 mod diff;
-mod ends;
-mod find;
+mod exit;
+mod external;
 mod mouse;
 mod needs;
-mod outside;
-mod over;
 mod panes;
 mod peek;
+mod popups;
 mod queued;
+mod search;
 mod team;
 
 use std::path::Path;
@@ -24,22 +24,22 @@ use crate::common::pty::Screen;
 const ESC: &str = "\x1b";
 const CTRL_C: &str = "\x03";
 
-/// The demo in a terminal of 160 × 45, with the person's settings.
-fn demo(home: &Path, settings: &str) -> Screen {
+/// Starts the demo in a terminal of 160 × 45 with these user settings.
+fn start_demo(home: &Path, settings: &str) -> Screen {
     let folder = home.join(".config/crewdeck");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("config.toml"), settings).unwrap();
     Screen::start(home, 160, 45, &["--demo", "--speed", "60"])
 }
 
-fn leave(mut screen: Screen) {
-    // A popup, an agent at work, the hint, the end.
+fn quit(mut screen: Screen) {
+    // Closes a popup, stops an agent, arms quit, quits.
     screen.send(&CTRL_C.repeat(4));
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// What a terminal sends for a press of the left button where `words` begin.
+/// Returns the mouse sequence for a left click at the start of `words`.
 fn press_at(text: &str, words: &str) -> String {
     let (row, line) = text
         .lines()
@@ -51,22 +51,22 @@ fn press_at(text: &str, words: &str) -> String {
 }
 
 #[test]
-fn the_persons_keys_count_and_are_shown() {
+fn configured_keys_work_and_appear_in_hints() {
     let home = tempfile::tempdir().unwrap();
     let keys = "[keys]\npalette = 'ctrl+g'\n\"panes.palette\" = ['Z']\n";
-    let mut screen = demo(home.path(), keys);
+    let mut screen = start_demo(home.path(), keys);
     screen.wait_for("Ctrl+g actions");
     screen.send("\x07");
     screen.wait_for("Actions");
     screen.send("jbs");
     screen.wait_for("show the background jobs");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_clash_ends_with_the_file_and_the_way_out() {
+fn key_conflict_names_the_file_and_the_remedy() {
     let home = tempfile::tempdir().unwrap();
-    let screen = demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
+    let screen = start_demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
     let text = screen.wait_for("unbind it with");
     let text = text.replace('\n', "");
     assert!(
@@ -77,12 +77,12 @@ fn a_clash_ends_with_the_file_and_the_way_out() {
 }
 
 #[test]
-fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
+fn mouse_selects_tabs_and_key_changes_layout() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), "");
-    // What the tabs say changes while tasks are done.
+    let mut screen = start_demo(home.path(), "");
+    // The tabs change while agents work.
     screen.wait_for("5/8 done");
-    screen.wait("nobody works", |t| t.contains("3 idle"));
+    screen.wait("idle agents", |t| t.contains("3 idle"));
     screen.send(ESC);
     screen.wait_for("? help");
     let text = screen.text();
@@ -96,5 +96,5 @@ fn the_mouse_presses_tabs_and_the_key_changes_the_layout() {
     let text = screen.wait_for("Layout focus");
     screen.send(&press_at(&text, "4 Team"));
     screen.wait_for("▸4 Team");
-    leave(screen);
+    quit(screen);
 }

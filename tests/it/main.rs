@@ -1,31 +1,23 @@
-//! The integration tests, in one binary: one link, and one pool of threads for all of them. A module is a subject; `common` has
-//! what several of them use.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by them
+//! The integration tests, in one binary to link once and to share one thread pool. Each module covers one subject; `common` holds
+//! shared helpers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
 mod architecture;
 mod board;
-mod by_hand;
-mod ceilings;
+mod budgets;
 mod chaos;
 mod cli;
+mod cli_edge_cases;
 mod common;
-#[cfg(target_os = "linux")]
-mod confinement;
-mod contract;
 mod crash;
 mod crew_tools;
 mod doctor;
 mod doctor_terminal;
 mod evals;
 mod examples;
-mod first;
 mod gallery;
 mod golden;
-#[cfg(target_os = "linux")]
-mod guard;
 mod headless;
-#[cfg(target_os = "linux")]
-mod held_tools;
 #[cfg(target_os = "linux")]
 mod history;
 mod hostile;
@@ -35,6 +27,7 @@ mod keys;
 mod lasting;
 mod merging;
 mod needs;
+mod onboarding;
 #[cfg(target_os = "linux")]
 mod own_terminal;
 mod practice;
@@ -44,12 +37,19 @@ mod resources;
 mod resume;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod sandbox_writes;
+#[cfg(target_os = "linux")]
+mod sandboxed_tools;
 mod secrets;
 mod skills;
+#[cfg(target_os = "linux")]
+mod supervisor;
 mod team;
 mod terminal;
 mod themes;
 mod tools;
+mod user_actions;
 mod vendors;
 mod viewer;
 mod wire;

@@ -1,5 +1,5 @@
-//! The faults, and who meets one: a matter of the seed, the agent and how often it has called. Which one it is
-//! comes from a shuffled pack, so that a short run meets all kinds.
+//! The kinds of faults, and which call meets which one. Whether a call fails depends on the seed, the agent and the number of
+//! the call. The kinds are dealt from a shuffled list, so that a short run meets all of them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// 429 with `retry-after` in seconds, in ms, as a date, as zero, without.
+    /// Status 429 with `retry-after` in seconds; the next four in milliseconds, as a date, as zero, and without the header.
     LimitSeconds,
     LimitMs,
     LimitDate,
@@ -15,37 +15,37 @@ pub enum Fault {
     LimitBare,
     Broken500,
     Overloaded529,
-    /// 200, some words, then the wire's own error inside the stream.
+    /// Status 200, some text, then an error event in the stream.
     OverloadedInside,
-    /// Accepts and says nothing.
+    /// Accepts the request and never answers.
     Silent,
-    /// Begins to answer and then says nothing, without closing.
+    /// Begins to answer and then stops, without closing the connection.
     Stalled,
-    /// The connection is reset before an answer.
+    /// Resets the connection before the answer.
     Reset,
-    /// The server goes away for a while: nothing listens.
+    /// Resets the connection and stops listening for a while.
     Away,
     Cut,
     Doubled,
     Html,
     Garbage,
-    /// A tool call whose input is never whole, before the stream closes.
+    /// A tool call whose input is incomplete when the stream closes.
     Unfinished,
-    /// The same for ever.
+    /// A tool call whose input never ends.
     Endless,
     Slow,
-    /// Negative, huge or missing figures.
+    /// Negative, huge or missing token counts.
     WrongUsage,
     Empty,
     Unknown,
     HugeLine,
-    /// All of the answer, the closing mark too, and then the connection stays open in silence.
+    /// The complete answer with its closing event; then the connection stays open.
     LeftOpen,
 }
 
 use Fault::*;
 
-/// All of them.
+/// All kinds.
 pub const ALL: [Fault; 24] = [
     LimitSeconds,
     LimitMs,
@@ -74,7 +74,7 @@ pub const ALL: [Fault; 24] = [
 ];
 
 impl Fault {
-    /// Whether the call must fail by it and be waited for.
+    /// Whether the call must fail, so that the client waits and tries again.
     pub fn fails(self) -> bool {
         match self {
             Doubled | Slow | WrongUsage | Empty | Unknown | LeftOpen => false,
@@ -85,37 +85,37 @@ impl Fault {
     }
 }
 
-/// A number from what it is made of.
-pub fn dice(parts: impl Hash) -> u64 {
+/// Deterministic pseudo-random number from its input.
+pub fn hash_number(parts: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
     parts.hash(&mut hash);
     hash.finish()
 }
 
-/// The chance of faults.
+/// Which calls meet which fault.
 #[derive(Debug, Clone, Copy)]
-pub struct Weather {
+pub struct FaultPlan {
     pub seed: u64,
-    /// Of a hundred calls, this many.
+    /// Share of the calls that meet a fault, in percent.
     pub percent: u64,
 }
 
-impl Weather {
+impl FaultPlan {
     /// Whether the `nth` call of `agent` meets a fault.
-    pub fn strikes(self, agent: &str, nth: u64) -> bool {
-        dice((self.seed, agent, nth)) % 100 < self.percent
+    pub fn has_fault(self, agent: &str, nth: u64) -> bool {
+        hash_number((self.seed, agent, nth)) % 100 < self.percent
     }
 
-    /// The fault that is `dealt`th in this run.
-    pub fn deal(self, dealt: usize) -> Fault {
-        let (round, at) = (dealt / ALL.len(), dealt % ALL.len());
-        let mut pack = ALL;
-        pack.sort_by_key(|fault| dice((self.seed, round, fault)));
-        pack[at]
+    /// Returns the kind of the fault number `index` of this run.
+    pub fn fault_at(self, index: usize) -> Fault {
+        let (round, at) = (index / ALL.len(), index % ALL.len());
+        let mut shuffled = ALL;
+        shuffled.sort_by_key(|fault| hash_number((self.seed, round, fault)));
+        shuffled[at]
     }
 
-    /// A wait that a server asks for, in ms: short, so that a run is.
-    pub fn wait(self, agent: &str, nth: u64) -> Duration {
-        Duration::from_millis(20 + dice((self.seed, agent, nth, "wait")) % 300)
+    /// Returns the wait that the server asks for: 20 to 319 ms, to keep the run short.
+    pub fn retry_after(self, agent: &str, nth: u64) -> Duration {
+        Duration::from_millis(20 + hash_number((self.seed, agent, nth, "wait")) % 300)
     }
 }

@@ -1,4 +1,4 @@
-//! One run of crewdeck against the played server, and what it left behind.
+//! One run of crewdeck against the fake server, and its result.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -9,36 +9,36 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fault::Weather;
-use super::server::{Seen, Server};
-use super::talk::Wire;
+use super::fault::FaultPlan;
+use super::request::Wire;
+use super::server::{FakeServer, ObservedCall};
 
-/// Calls in flight for the whole team.
+/// Most calls in flight for the whole team.
 pub const CAP: usize = 4;
-/// After this a run counts as one that does not end.
+/// A run that takes longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// What a run left.
-pub struct Ran {
+/// Result of a run.
+pub struct RunResult {
     pub code: Option<i32>,
     pub stderr: String,
     pub events: Vec<Value>,
-    pub seen: Vec<Seen>,
-    pub wrongs: Vec<String>,
-    pub most: usize,
+    pub calls: Vec<ObservedCall>,
+    pub violations: Vec<String>,
+    pub max_in_flight: usize,
     pub seconds: f64,
     pub memory_kib: u64,
     dir: tempfile::TempDir,
 }
 
-/// Lets a crew work on one prompt.
-pub fn go(wire: Wire, weather: Weather) -> Ran {
+/// Runs a crew with one prompt until it ends.
+pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .unwrap();
-    let server = runtime.block_on(Server::open(wire, weather, CAP));
+    let server = runtime.block_on(FakeServer::open(wire, faults, CAP));
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
     let settings = format!("calls_max = {CAP}\nmodel_timeout_s = 1\n");
@@ -70,15 +70,15 @@ pub fn go(wire: Wire, weather: Weather) -> Ran {
         .spawn()
         .unwrap();
     let (pid, memory) = (child.id(), Arc::new(AtomicU64::new(0)));
-    let over = Arc::new(AtomicBool::new(false));
-    let (peak, ended) = (Arc::clone(&memory), Arc::clone(&over));
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let (peak, ended) = (Arc::clone(&memory), Arc::clone(&has_ended));
     let watcher = std::thread::spawn(move || {
         while !ended.load(Ordering::SeqCst) {
-            peak.fetch_max(peak_of(pid), Ordering::SeqCst);
+            peak.fetch_max(peak_memory_kib(pid), Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(50));
         }
     });
-    let (lines, heard) = mpsc::channel();
+    let (lines, received) = mpsc::channel();
     let stdout = BufReader::new(child.stdout.take().unwrap());
     std::thread::spawn(move || {
         stdout
@@ -92,14 +92,14 @@ pub fn go(wire: Wire, weather: Weather) -> Ran {
         let _ = stderr.read_to_string(&mut text);
         text
     });
-    let (mut events, mut wrongs) = (Vec::new(), Vec::new());
+    let (mut events, mut violations) = (Vec::new(), Vec::new());
     loop {
         let left = DEADLINE.saturating_sub(began.elapsed());
-        match heard.recv_timeout(left) {
+        match received.recv_timeout(left) {
             Ok(line) => events.push(serde_json::from_str(&line).unwrap()),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                wrongs.push(format!("it had not ended after {DEADLINE:?}"));
+                violations.push(format!("the run did not end within {DEADLINE:?}"));
                 child.kill().unwrap();
                 break;
             }
@@ -107,34 +107,34 @@ pub fn go(wire: Wire, weather: Weather) -> Ran {
     }
     let code = child.wait().unwrap().code();
     let seconds = began.elapsed().as_secs_f64();
-    over.store(true, Ordering::SeqCst);
+    has_ended.store(true, Ordering::SeqCst);
     watcher.join().unwrap();
     runtime.shutdown_background();
     let mut log = server.log.lock().unwrap();
-    wrongs.append(&mut log.wrongs);
-    Ran {
+    violations.append(&mut log.violations);
+    RunResult {
         code,
         stderr: errors.join().unwrap(),
         events,
-        seen: std::mem::take(&mut log.seen),
-        wrongs,
-        most: log.most,
+        calls: std::mem::take(&mut log.calls),
+        violations,
+        max_in_flight: log.max_in_flight,
         seconds,
         memory_kib: memory.load(Ordering::SeqCst),
         dir,
     }
 }
 
-/// The most memory that a process has had, in KiB; zero where the system does not tell.
-fn peak_of(pid: u32) -> u64 {
+/// Peak memory of a process, in KiB; zero if the system does not report it.
+fn peak_memory_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
     let figure = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
     figure.unwrap_or(0)
 }
 
-impl Ran {
-    /// All tasks on disk.
+impl RunResult {
+    /// Returns all tasks on disk.
     pub fn board(&self) -> Vec<Value> {
         let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
             .args(["task", "list", "--json"])
@@ -146,12 +146,12 @@ impl Ran {
         serde_json::from_slice(&out.stdout).unwrap_or_default()
     }
 
-    /// Who has called the model.
+    /// Returns the agents that called the model.
     pub fn agents(&self) -> BTreeSet<String> {
-        self.seen.iter().map(|s| s.agent.clone()).collect()
+        self.calls.iter().map(|s| s.agent.clone()).collect()
     }
 
-    /// The last events that are no deltas.
+    /// Returns the last `count` events that are not deltas.
     pub fn tail(&self, count: usize) -> String {
         let all: Vec<String> = (self.events.iter())
             .filter(|e| !e["type"].as_str().unwrap_or_default().ends_with("_delta"))

@@ -1,4 +1,4 @@
-//! The played server: raw sockets, because it must break off, drip, lie and go away.
+//! The fake server. It uses raw sockets, because it must cut, delay and corrupt answers and stop listening.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,98 +9,103 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::answer::Call;
-use super::crew;
-use super::fault::{Fault, Weather};
-use super::speech::{Speech, error_body};
-use super::talk::{Talk, Wire};
+use super::encoder::{ResponseEncoder, error_body};
+use super::fault::{Fault, FaultPlan};
+use super::request::{ModelRequest, Wire};
+use super::responder::Call;
+use super::scripted_model;
 
-/// How long nothing listens when the server is away.
-const AWAY: Duration = Duration::from_millis(400);
+/// How long the server does not listen after [`Fault::Away`].
+const AWAY_TIME: Duration = Duration::from_millis(400);
 
-/// How long it thinks about each answer.
-const THOUGHT: Duration = Duration::from_millis(40);
+/// Delay before each answer, so that calls overlap.
+const THINKING_TIME: Duration = Duration::from_millis(40);
 
-/// One call as the server saw it.
+/// A call as the server saw it.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ObservedCall {
     pub agent: String,
     pub fault: Option<Fault>,
-    /// When the request had come, as a Unix time in seconds.
-    pub came: f64,
-    /// When the fault was done.
-    pub at: f64,
-    /// The wait that was announced.
-    pub wait: Option<Duration>,
+    /// When the request was complete, as Unix time in seconds.
+    pub received_at: f64,
+    /// When the fault had happened, as Unix time in seconds.
+    pub finished_at: f64,
+    /// The wait that the server asked for.
+    pub retry_after: Option<Duration>,
 }
 
-/// What the server has seen.
+/// Everything that the server observed.
 #[derive(Debug, Default)]
 pub struct Log {
-    pub seen: Vec<Seen>,
-    /// What no client may do.
-    pub wrongs: Vec<String>,
-    /// Most calls in flight at a time.
-    pub most: usize,
-    calls: BTreeMap<String, u64>,
-    /// Faults so far.
-    dealt: usize,
-    /// Calls in flight by their number; those that hang end when the client is gone.
-    flying: BTreeMap<u64, Flight>,
-    next: u64,
+    pub calls: Vec<ObservedCall>,
+    /// What the client must not do and did.
+    pub violations: Vec<String>,
+    /// Most calls in flight at one time.
+    pub max_in_flight: usize,
+    call_counts: BTreeMap<String, u64>,
+    fault_count: usize,
+    /// Calls in flight by number.
+    in_flight: BTreeMap<u64, CallState>,
+    next_number: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flight {
-    Plain,
+enum CallState {
+    Active,
+    /// Only the client can end it.
     Hanging,
 }
 
-/// A server at work.
-pub struct Server {
+/// A running server.
+pub struct FakeServer {
     pub port: u16,
     pub log: Arc<Mutex<Log>>,
 }
 
 #[derive(Clone)]
-pub struct Shop {
+pub struct ServerState {
     pub wire: Wire,
-    pub weather: Weather,
+    pub faults: FaultPlan,
     cap: usize,
     log: Arc<Mutex<Log>>,
     pub away: mpsc::Sender<()>,
 }
 
-pub fn unix() -> f64 {
+pub fn unix_now() -> f64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap().as_secs_f64()
 }
 
-impl Server {
-    /// Opens for `wire`; more than `cap` calls in flight are a wrong.
-    pub async fn open(wire: Wire, weather: Weather, cap: usize) -> Server {
+impl FakeServer {
+    /// Starts a server for `wire`. More than `cap` calls in flight are a violation.
+    pub async fn open(wire: Wire, faults: FaultPlan, cap: usize) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (away, leave) = mpsc::channel(64);
         let log: Arc<Mutex<Log>> = Arc::default();
-        let shop = Shop {
+        let state = ServerState {
             wire,
-            weather,
+            faults,
             cap,
             log: Arc::clone(&log),
             away,
         };
-        tokio::spawn(serve(shop, listener, leave, port));
-        Server { port, log }
+        tokio::spawn(serve(state, listener, leave, port));
+        FakeServer { port, log }
     }
 }
 
-async fn serve(shop: Shop, listener: TcpListener, mut leave: mpsc::Receiver<()>, port: u16) {
+async fn serve(
+    state: ServerState,
+    listener: TcpListener,
+    mut leave: mpsc::Receiver<()>,
+    port: u16,
+) {
     let mut listener = Some(listener);
     loop {
         let Some(open) = &listener else {
-            tokio::time::sleep(AWAY).await;
-            // All who asked to go away meanwhile have had it.
+            tokio::time::sleep(AWAY_TIME).await;
+            // Requests to stop listening that arrived meanwhile are fulfilled.
             while leave.try_recv().is_ok() {}
             listener = TcpListener::bind(("127.0.0.1", port)).await.ok();
             continue;
@@ -108,35 +113,35 @@ async fn serve(shop: Shop, listener: TcpListener, mut leave: mpsc::Receiver<()>,
         tokio::select! {
             _ = leave.recv() => listener = None,
             Ok((stream, _)) = open.accept() => {
-                tokio::spawn(connection(shop.clone(), stream));
+                tokio::spawn(connection(state.clone(), stream));
             }
         }
     }
 }
 
-/// Requests one after another until one side closes.
-async fn connection(shop: Shop, mut stream: TcpStream) {
+/// Answers the requests of a connection until one side closes it.
+async fn connection(state: ServerState, mut stream: TcpStream) {
     let mut rest = Vec::new();
     while let Some((head, body)) = request(&mut stream, &mut rest).await {
         if head.starts_with("GET ") {
             let list = json!({"data": [{"id": "played"}]}).to_string();
             let _ = stream
-                .write_all(plain(200, "application/json", &[], &list).as_bytes())
+                .write_all(http_response(200, "application/json", &[], &list).as_bytes())
                 .await;
             continue;
         }
-        let number = shop.enter();
-        let kept = shop.answer(number, &mut stream, &head, &body).await;
-        shop.leave(number);
-        if kept == Kept::No {
+        let number = state.begin_call();
+        let keep_alive = state.answer(number, &mut stream, &head, &body).await;
+        state.end_call(number);
+        if keep_alive == KeepAlive::No {
             return;
         }
     }
 }
 
-/// Whether a connection can be used again.
+/// Whether a connection takes another request.
 #[derive(PartialEq, Eq)]
-pub enum Kept {
+pub enum KeepAlive {
     Yes,
     No,
 }
@@ -163,7 +168,7 @@ async fn request(stream: &mut TcpStream, rest: &mut Vec<u8>) -> Option<(String, 
     }
 }
 
-pub fn plain(code: u16, kind: &str, headers: &[(&str, String)], body: &str) -> String {
+pub fn http_response(code: u16, kind: &str, headers: &[(&str, String)], body: &str) -> String {
     let mut more = String::new();
     for (name, value) in headers {
         more.push_str(&format!("{name}: {value}\r\n"));
@@ -174,97 +179,109 @@ pub fn plain(code: u16, kind: &str, headers: &[(&str, String)], body: &str) -> S
     )
 }
 
-impl Shop {
-    fn enter(&self) -> u64 {
+impl ServerState {
+    fn begin_call(&self) -> u64 {
         let mut log = self.log.lock().unwrap();
-        let number = log.next;
-        log.next += 1;
-        log.flying.insert(number, Flight::Plain);
-        let plain = log.flying.values().filter(|f| **f == Flight::Plain);
-        let plain = plain.count();
-        log.most = log.most.max(plain);
-        if plain > self.cap {
-            let wrong = format!("{plain} calls in flight, {} may be", self.cap);
-            log.wrongs.push(wrong);
+        let number = log.next_number;
+        log.next_number += 1;
+        log.in_flight.insert(number, CallState::Active);
+        let active = log.in_flight.values().filter(|f| **f == CallState::Active);
+        let active = active.count();
+        log.max_in_flight = log.max_in_flight.max(active);
+        if active > self.cap {
+            let violation = format!("{active} calls in flight, at most {} allowed", self.cap);
+            log.violations.push(violation);
         }
         number
     }
 
-    /// A call is over for this server: before the last bytes go out, so that it never counts too many.
-    pub fn leave(&self, number: u64) {
-        self.log.lock().unwrap().flying.remove(&number);
+    /// Removes a call from those in flight. Called before the last bytes are sent, so that the server never counts too many.
+    pub fn end_call(&self, number: u64) {
+        self.log.lock().unwrap().in_flight.remove(&number);
     }
 
-    /// From here on only the client can end the call. Whether it keeps to the cap is counted without these.
-    pub fn hang(&self, number: u64) {
+    /// Excludes a call from the cap, because only the client can end it from now on.
+    pub fn mark_hanging(&self, number: u64) {
         let mut log = self.log.lock().unwrap();
-        if let Some(flight) = log.flying.get_mut(&number) {
-            *flight = Flight::Hanging;
+        if let Some(state) = log.in_flight.get_mut(&number) {
+            *state = CallState::Hanging;
         }
     }
 
-    pub fn wrong(&self, text: String) {
-        self.log.lock().unwrap().wrongs.push(text);
+    pub fn report_violation(&self, text: String) {
+        self.log.lock().unwrap().violations.push(text);
     }
 
-    pub fn note(&self, agent: &str, came: f64, fault: Option<Fault>, wait: Option<Duration>) {
-        let (agent, at) = (agent.to_string(), unix());
+    pub fn record(
+        &self,
+        agent: &str,
+        received_at: f64,
+        fault: Option<Fault>,
+        retry_after: Option<Duration>,
+    ) {
+        let (agent, finished_at) = (agent.to_string(), unix_now());
         let mut log = self.log.lock().unwrap();
-        log.seen.push(Seen {
+        log.calls.push(ObservedCall {
             agent,
             fault,
-            came,
-            at,
-            wait,
+            received_at,
+            finished_at,
+            retry_after,
         });
     }
 
-    async fn answer(&self, number: u64, stream: &mut TcpStream, head: &str, body: &[u8]) -> Kept {
-        let came = unix();
+    async fn answer(
+        &self,
+        number: u64,
+        stream: &mut TcpStream,
+        head: &str,
+        body: &[u8],
+    ) -> KeepAlive {
+        let received_at = unix_now();
         let body: Value = match serde_json::from_slice(body) {
             Ok(body) => body,
             Err(error) => {
-                self.wrong(format!("a body that is not JSON: {error}"));
-                return Kept::No;
+                self.report_violation(format!("the body is not JSON: {error}"));
+                return KeepAlive::No;
             }
         };
-        let talk = match Talk::read(self.wire, &body) {
-            Ok(talk) => talk,
-            Err(wrong) => {
-                self.wrong(format!(
-                    "{wrong}; in {}",
+        let request = match ModelRequest::read(self.wire, &body) {
+            Ok(request) => request,
+            Err(reason) => {
+                self.report_violation(format!(
+                    "{reason}; in {}",
                     serde_json::to_string(&body).unwrap()
                 ));
-                let said = error_body(self.wire, "invalid_request_error", &wrong);
-                let out = plain(400, "application/json", &[], &said);
+                let body = error_body(self.wire, "invalid_request_error", &reason);
+                let out = http_response(400, "application/json", &[], &body);
                 let _ = stream.write_all(out.as_bytes()).await;
-                return Kept::Yes;
+                return KeepAlive::Yes;
             }
         };
         if !head.to_ascii_lowercase().contains("sk-played") {
-            self.wrong(format!("no key in {head}"));
+            self.report_violation(format!("no key in {head}"));
         }
         let (nth, fault) = {
             let mut log = self.log.lock().unwrap();
-            let count = log.calls.entry(talk.agent.clone()).or_default();
+            let count = log.call_counts.entry(request.agent.clone()).or_default();
             *count += 1;
             let nth = *count;
-            let strikes = self.weather.strikes(&talk.agent, nth);
-            let fault = strikes.then(|| self.weather.deal(log.dealt));
-            log.dealt += usize::from(strikes);
+            let is_faulty = self.faults.has_fault(&request.agent, nth);
+            let fault = is_faulty.then(|| self.faults.fault_at(log.fault_count));
+            log.fault_count += usize::from(is_faulty);
             (nth, fault)
         };
-        // As long as a model thinks, in a small way: others call meanwhile.
-        tokio::time::sleep(THOUGHT).await;
+        tokio::time::sleep(THINKING_TIME).await;
         let call = Call {
-            shop: self,
+            server: self,
             number,
             stream,
-            agent: &talk.agent,
-            came,
+            agent: &request.agent,
+            received_at,
             nth,
-            speech: Speech::new(self.wire, &format!("{}-{nth}", talk.agent)),
+            encoder: ResponseEncoder::new(self.wire, &format!("{}-{nth}", request.agent)),
         };
-        call.go(crew::next(&talk), fault).await
+        call.respond(scripted_model::next_reply(&request), fault)
+            .await
     }
 }

@@ -1,4 +1,4 @@
-//! Commands run as agents run them: below a real guard.
+//! Runs commands as agents do: with a real supervisor.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,28 +10,27 @@ use crewdeck::process::guard::Guard;
 use crewdeck::process::{self, Job, Reach, Report};
 use tokio_util::sync::CancellationToken;
 
-/// The program that has the guard's verb.
+/// The crewdeck program, which also runs as the supervisor.
 pub fn program() -> PathBuf {
     env!("CARGO_BIN_EXE_crewdeck").into()
 }
 
-/// Whether a test of the sandbox can be tried; `missing`: what this machine lacks for it. Such a test is passed over, and
-/// fails where `CREWDECK_TESTS_NEED_SANDBOX` is set: there it must prove something.
+/// Returns whether a sandbox test can run. `missing` is what this machine lacks for it. With `CREWDECK_TESTS_NEED_SANDBOX` set, a
+/// missing sandbox fails the test instead of skipping it.
 pub fn can_be_tried_without(missing: Option<String>) -> bool {
     let Some(missing) = missing else { return true };
     let is_needed = std::env::var_os("CREWDECK_TESTS_NEED_SANDBOX").is_some();
-    assert!(!is_needed, "the sandbox cannot be tried here: {missing}");
-    eprintln!("passed over, the sandbox cannot be tried here: {missing}");
+    assert!(!is_needed, "the sandbox is not available: {missing}");
+    eprintln!("skipped, the sandbox is not available: {missing}");
     false
 }
 
-/// No limits.
 pub const NO_LIMITS: CommandLimits = CommandLimits {
     processes: None,
     memory_mb: None,
 };
 
-/// A guard that confines nothing.
+/// Returns a supervisor without a sandbox.
 pub fn free() -> Arc<Guard> {
     Arc::new(Guard {
         program: program(),
@@ -41,7 +40,7 @@ pub fn free() -> Arc<Guard> {
     })
 }
 
-/// A guard for a crew in `root`.
+/// Returns a supervisor with the sandbox of a crew in `root`.
 pub fn confined(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Guard> {
     let git = crewdeck::store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
     Arc::new(Guard {
@@ -52,7 +51,7 @@ pub fn confined(root: &Path, temp: &[PathBuf], write: &[PathBuf]) -> Arc<Guard> 
     })
 }
 
-/// A command as an agent has it run.
+/// Returns a job for a shell command with the defaults of an agent.
 pub fn job(guard: &Arc<Guard>, dir: &Path, command: &str) -> Job {
     Job {
         argv: process::shell(command.into()),
@@ -64,7 +63,7 @@ pub fn job(guard: &Arc<Guard>, dir: &Path, command: &str) -> Job {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a shell command and waits for its end.
 pub fn run(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = job(guard, dir, command);
@@ -72,22 +71,21 @@ pub fn run(guard: &Arc<Guard>, dir: &Path, command: &str) -> Report {
     report.unwrap()
 }
 
-/// A number of seconds to sleep that no other process has: it is found by it.
+/// A `sleep` command with a unique duration, by which its processes are found.
 pub struct Sleep(String);
 
 impl Sleep {
-    /// Another one.
     pub fn new() -> Sleep {
-        let unique = uuid();
+        let unique = unique_seconds();
         Sleep(format!("1000.{unique}"))
     }
 
-    /// The command.
+    /// Returns the shell command.
     pub fn command(&self) -> String {
         format!("sleep {}", self.0)
     }
 
-    /// The processes that sleep so, and live.
+    /// Returns the ids of the running processes with this command.
     pub fn sleepers(&self) -> Vec<i32> {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         entries
@@ -100,23 +98,27 @@ impl Sleep {
             .collect()
     }
 
-    /// Waits until one sleeps.
+    /// Waits until a process runs, and returns its id.
     pub fn wait_for_one(&self) -> i32 {
         let until = Instant::now() + Duration::from_secs(30);
         loop {
             if let Some(pid) = self.sleepers().first() {
                 return *pid;
             }
-            assert!(Instant::now() < until, "nobody sleeps {}", self.0);
+            assert!(
+                Instant::now() < until,
+                "timed out: no process sleeps {}",
+                self.0
+            );
             std::thread::yield_now();
         }
     }
 
-    /// Waits until none sleeps.
+    /// Waits until no process runs.
     pub fn wait_for_none(&self) {
         let until = Instant::now() + Duration::from_secs(30);
         while !self.sleepers().is_empty() {
-            assert!(Instant::now() < until, "{:?} live on", self.sleepers());
+            assert!(Instant::now() < until, "{:?} still run", self.sleepers());
             std::thread::yield_now();
         }
     }
@@ -124,8 +126,8 @@ impl Sleep {
 
 static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
-fn uuid() -> u128 {
-    // Digits alone, as sleep wants them.
+fn unique_seconds() -> u128 {
+    // Digits only, as `sleep` expects.
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap();
@@ -135,7 +137,7 @@ fn uuid() -> u128 {
         + u128::from(count % 1000)
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 pub fn parent_of(pid: i32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();

@@ -1,4 +1,4 @@
-//! What several modules use: projects, repositories, terminals, processes.
+//! Helpers shared by several test modules: projects, repositories, terminals, processes.
 
 #[cfg(target_os = "linux")]
 pub mod held;

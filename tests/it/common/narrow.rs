@@ -1,4 +1,4 @@
-//! A world with too little of something: a disk that is full, rights that are missing, a limit that is reached.
+//! Helpers for tests with limited resources: full disks, missing permissions, reached limits.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 use crewdeck::domain::chat::{Message, check};
 use crewdeck::domain::conversation::{Conversation, Record};
 
-/// How long a command may take. Only one that hangs takes so long.
-const WITHIN: Duration = Duration::from_secs(120);
+/// A command that takes longer counts as hanging.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Whether the tests run as root, whom permission bits do not bind.
+/// Whether the tests run as root, which ignores permission bits.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
 }
 
-/// crewdeck in `dir`, which is its home too.
+/// Returns a crewdeck command with `dir` as current directory and home.
 pub fn crewdeck(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
-    surroundings(&mut command, dir);
+    set_environment(&mut command, dir);
     command.args(args);
     command
 }
 
-/// crewdeck started by another program: `before` are its words, and crewdeck's follow.
+/// Returns a command that starts crewdeck through another program: `before` are its arguments, followed by those of crewdeck.
 pub fn crewdeck_by(before: &[&str], dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(before[0]);
-    surroundings(&mut command, dir);
+    set_environment(&mut command, dir);
     command
         .args(&before[1..])
         .arg(env!("CARGO_BIN_EXE_crewdeck"))
@@ -37,7 +37,7 @@ pub fn crewdeck_by(before: &[&str], dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-fn surroundings(command: &mut Command, dir: &Path) {
+fn set_environment(command: &mut Command, dir: &Path) {
     command
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap())
@@ -47,7 +47,7 @@ fn surroundings(command: &mut Command, dir: &Path) {
         .stdin(Stdio::null());
 }
 
-/// The words for `crewdeck run go` with the script `script.yaml` beside it; nobody is asked.
+/// The arguments of `crewdeck run go` with the model `script.yaml`. All requests are approved.
 pub const RUN: &[&str] = &[
     "run",
     "go",
@@ -61,7 +61,7 @@ pub const RUN: &[&str] = &[
     "auto",
 ];
 
-/// Writes the rules of a script into `dir`, and that resting teammates leave soon.
+/// Writes a script with these rules to `dir`, and settings with a short idle timeout.
 pub fn script(dir: &Path, rules: &str) {
     fs::write(dir.join("script.yaml"), format!("rules:\n{rules}")).unwrap();
     fs::create_dir_all(dir.join(".crewdeck")).unwrap();
@@ -71,19 +71,19 @@ pub fn script(dir: &Path, rules: &str) {
     }
 }
 
-/// What a command left.
+/// Result of a command.
 pub struct Ran {
     pub code: i32,
     pub out: String,
     pub err: String,
 }
 
-/// Runs a command to its end, which must come.
+/// Runs a command and waits for its end. Panics if it hangs.
 pub fn ran(command: Command) -> Ran {
     end_of(start(command))
 }
 
-/// Starts a command whose words are kept.
+/// Starts a command and captures its output.
 pub fn start(mut command: Command) -> Child {
     command
         .stdout(Stdio::piped())
@@ -92,16 +92,16 @@ pub fn start(mut command: Command) -> Child {
         .unwrap()
 }
 
-/// Waits for the end of a command, which must come.
+/// Waits for the end of a command. Kills it and panics if it hangs.
 pub fn end_of(child: Child) -> Ran {
     let id = child.id();
-    let (tell, told) = std::sync::mpsc::channel();
-    std::thread::spawn(move || tell.send(child.wait_with_output()));
-    let output = told.recv_timeout(WITHIN).unwrap_or_else(|_| {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let output = receiver.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         let killed = Command::new("kill")
             .args(["-KILL", &id.to_string()])
             .status();
-        panic!("it hangs ({killed:?})")
+        panic!("the command hangs ({killed:?})")
     });
     Ran::of(&output.unwrap())
 }
@@ -116,47 +116,47 @@ impl Ran {
         }
     }
 
-    /// It ended well, though tasks may be open (4).
+    /// Checks for success, or for open tasks (exit code 4).
     pub fn ok(self) -> Ran {
         assert!([0, 4].contains(&self.code), "{}{}", self.out, self.err);
-        self.tidy()
+        self.check_stderr()
     }
 
-    /// It refused, with one line that says why; that line.
+    /// Checks that the command failed with a one-line error, and returns the line.
     pub fn refused(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (1, ""), "{}", self.err);
-        let run = self.tidy();
+        let run = self.check_stderr();
         assert_eq!(run.err.lines().count(), 1, "{}", run.err);
         run.err
     }
 
-    /// Nothing panicked, and no error is left in the words of the system.
-    fn tidy(self) -> Ran {
+    /// Checks that stderr has no panic and no raw error of the operating system.
+    fn check_stderr(self) -> Ran {
         for bad in ["panicked", "os error", "RUST_BACKTRACE"] {
             assert!(!self.err.contains(bad), "{bad}: {}", self.err);
         }
         self
     }
 
-    /// The one line of its progress that holds all of `parts`.
+    /// Returns the only stderr line that contains all of `parts`.
     pub fn line(&self, parts: &[&str]) -> &str {
-        let fits = |line: &&str| parts.iter().all(|part| line.contains(part));
-        let lines: Vec<&str> = self.err.lines().filter(fits).collect();
+        let has_all = |line: &&str| parts.iter().all(|part| line.contains(part));
+        let lines: Vec<&str> = self.err.lines().filter(has_all).collect();
         assert_eq!(lines.len(), 1, "{parts:?} in:\n{}", self.err);
         lines[0]
     }
 }
 
-/// Waits until `is_so`.
+/// Waits until the condition holds. `what` describes it in the failure message.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + WITHIN;
+    let until = Instant::now() + TIMEOUT;
     while !is_so() {
-        assert!(Instant::now() < until, "never: {what}");
+        assert!(Instant::now() < until, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// The subjects on the board of `root`; each file must be whole.
+/// Returns the subjects on the board of `root`, by task id. Every task file must be valid.
 pub fn subjects(root: &Path) -> Vec<String> {
     let mut found: Vec<(u64, String)> = files(&root.join(".tasks"))
         .iter()
@@ -173,54 +173,54 @@ pub fn subjects(root: &Path) -> Vec<String> {
     found.into_iter().map(|(_, subject)| subject).collect()
 }
 
-/// The conversation of an agent: each line of its log whole but those of `torn`, valid for a server.
+/// Returns the conversation of an agent, which must be valid. Exactly `torn` lines of its log must be damaged.
 pub fn conversation(root: &Path, agent: &str, torn: usize) -> Vec<Message> {
     let log = files(&root.join(".transcripts"))
         .into_iter()
         .find(|path| path.to_string_lossy().ends_with(&format!("-{agent}.jsonl")))
         .unwrap();
     let text = fs::read_to_string(log).unwrap();
-    let mut bad = 0;
+    let mut damaged_lines = 0;
     let mut records: Vec<Record> = Vec::new();
     for line in text.lines() {
         match serde_json::from_str(line) {
             Ok(record) => records.push(record),
-            Err(_) => bad += 1,
+            Err(_) => damaged_lines += 1,
         }
     }
-    assert_eq!(bad, torn, "{text}");
+    assert_eq!(damaged_lines, torn, "{text}");
     let messages = Conversation::of(records).messages;
     check(&messages).unwrap_or_else(|e| panic!("{e}:\n{text}"));
     messages
 }
 
-/// The files of a folder.
+/// Returns the entries of a folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap();
     entries.map(|e| e.unwrap().path()).collect()
 }
 
-/// A file system of its own, in a mount namespace that ends with this value.
+/// A separate file system in a mount namespace, which ends when this value is dropped.
 pub struct SmallDisk {
     holder: Child,
-    /// The words with which a program is started in there.
+    /// The command and arguments that start a program inside the namespace.
     pub inside: Vec<String>,
-    /// The folder as programs in there name it.
+    /// The folder, as a path inside the namespace.
     pub dir: PathBuf,
-    /// The same as it is seen from here.
+    /// The folder, as a path outside the namespace.
     pub seen: PathBuf,
     _dir: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    /// A disk of that many KiB; `None`, and a word about it, where this machine can not make one.
+    /// Mounts a tmpfs of `kib` KiB. Returns `None` and prints a note if this machine does not support it.
     pub fn new(kib: u32) -> Option<SmallDisk> {
         SmallDisk::mounted(&format!(
             "mount -t tmpfs -o size={kib}k,mode=777 none \"$1\""
         ))
     }
 
-    /// A folder that `mount`, a shell command, makes of `$1`.
+    /// Runs the shell command `mount` on the folder `$1` in a new namespace.
     pub fn mounted(mount: &str) -> Option<SmallDisk> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap();
@@ -260,15 +260,15 @@ impl SmallDisk {
             let _ = holder.kill();
             let _ = holder.wait();
         }
-        // Straight to standard error: the test harness keeps what a test that passes prints to itself.
+        // Written directly to stderr, because the test harness hides the `eprintln!` output of passing tests.
         let _ = writeln!(
             std::io::stderr(),
-            "passed over: this machine gives no mount namespace (unshare -m, unshare -Ur -m)"
+            "skipped: this machine has no mount namespaces (unshare -m, unshare -Ur -m)"
         );
         None
     }
 
-    /// crewdeck in there.
+    /// Returns a crewdeck command inside the namespace.
     pub fn crewdeck(&self, args: &[&str]) -> Command {
         let before: Vec<&str> = self.inside.iter().map(String::as_str).collect();
         let mut command = crewdeck_by(&before, Path::new("/"), args);
@@ -276,14 +276,14 @@ impl SmallDisk {
         command
     }
 
-    /// Fills it up to the last byte.
+    /// Fills the disk to the last byte.
     pub fn fill(&self) {
         let mut file = fs::File::create(self.seen.join("fill")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
         while file.write_all(&[0]).is_ok() {}
     }
 
-    /// Makes room again.
+    /// Frees the space again.
     pub fn make_room(&self) {
         fs::remove_file(self.seen.join("fill")).unwrap();
     }
@@ -291,7 +291,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // It ends with its input; then the mount is gone with its namespace.
+        // The holder ends with its input, and the namespace with its mount ends with the holder.
         drop(self.holder.stdin.take());
         let _ = self.holder.wait();
     }

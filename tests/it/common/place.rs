@@ -1,4 +1,4 @@
-//! The real tools on real files, with a crew that is played.
+//! Calls the real tools on real files, with a fake crew.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,21 +22,21 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// A crew that does nothing but remember.
+/// A crew that only records calls.
 #[derive(Default)]
-pub struct Played {
+pub struct FakeHost {
     /// The todo lists that were set.
     pub lists: Mutex<Vec<TodoList>>,
-    /// Bytes of output that the screen would have heard.
+    /// Number of bytes of output events.
     pub output: Mutex<usize>,
 }
 
-impl Host for Played {
+impl Host for FakeHost {
     fn spawn(&self, _: Name, _: Member, _: String) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn ask<'a>(&'a self, _: &'a Name, _: Asking) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn file<'a>(
         &'a self,
@@ -45,10 +45,10 @@ impl Host for Played {
         _: &'a Name,
         _: String,
     ) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn decide(&self, _: Decision) -> BoxFuture<'_, Result<Request, String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn output(&self, _: &Name, _: &CallId, chunk: String) {
         *self.output.lock().unwrap() += chunk.len();
@@ -64,7 +64,7 @@ impl Host for Played {
         _: Verdict,
         _: String,
     ) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn go_to_place<'a>(
         &'a self,
@@ -78,10 +78,10 @@ impl Host for Played {
         Box::pin(async { Ok(()) })
     }
     fn merge(&self, _: TaskId) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn start_job(&self, _: JobOrder) -> Result<Job, String> {
-        Err("not here".into())
+        Err("not available in this test".into())
     }
     fn jobs(&self, _: &Name) -> Vec<Job> {
         Vec::new()
@@ -90,22 +90,22 @@ impl Host for Played {
         String::new()
     }
     fn kill_job(&self, _: &JobId, _: &Name) -> Result<(), String> {
-        Err("not here".into())
+        Err("not available in this test".into())
     }
     fn delegate(&self, _: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(async { Err("not here".into()) })
+        Box::pin(async { Err("not available in this test".into()) })
     }
     fn compact(&self, _: &Name, _: String) {}
 }
 
-/// A project with alice and bob in it; alice calls the tools.
+/// A project with the teammates alice and bob. Alice calls the tools unless stated otherwise.
 pub struct Place {
     pub dir: tempfile::TempDir,
-    pub host: Arc<Played>,
+    pub host: Arc<FakeHost>,
     pub board: Board,
-    /// What the programs of the tools are held with.
+    /// The supervisor of the tools' programs.
     pub guard: Option<Arc<Guard>>,
-    /// What each agent saw of files.
+    /// The files that each agent has read.
     snapshots: Mutex<HashMap<String, Arc<FileSnapshots>>>,
     runtime: tokio::runtime::Runtime,
 }
@@ -171,14 +171,14 @@ impl Place {
         self.runtime.block_on((tool.run)(context, input))
     }
 
-    /// The text of a call that works.
+    /// Calls a tool as alice, which must succeed, and returns the result.
     pub fn ok(&self, tool: &str, input: Value) -> String {
         let out = self.call_as("alice", tool, input);
         assert_eq!(out.outcome, Outcome::Ok, "{out:?}");
         out.text
     }
 
-    /// The text of a call that is refused.
+    /// Calls a tool as alice, which must fail, and returns the error.
     pub fn no(&self, tool: &str, input: Value) -> String {
         let out = self.call_as("alice", tool, input);
         assert_eq!(out.outcome, Outcome::Error, "{out:?}");

@@ -1,24 +1,24 @@
-//! A project in a temporary folder, and crewdeck run in it as a person would.
+//! A project in a temporary folder, in which crewdeck runs as for a user.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A folder of its own.
+/// A temporary project folder.
 pub struct Project {
     dir: tempfile::TempDir,
 }
 
 impl Project {
-    /// An empty folder.
+    /// Creates an empty folder.
     pub fn new() -> Project {
         Project {
             dir: tempfile::tempdir().unwrap(),
         }
     }
 
-    /// An empty git repository.
+    /// Creates an empty git repository.
     pub fn git() -> Project {
         let project = Project::new();
         let made = Command::new("git")
@@ -29,7 +29,7 @@ impl Project {
         project
     }
 
-    /// A git repository on the branch `main` with these files, path and content, in its first commit.
+    /// Creates a git repository on branch `main` with one commit of these files (path and content).
     pub fn repository(files: &[(&str, &str)]) -> Project {
         let project = Project::git();
         for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
@@ -44,17 +44,17 @@ impl Project {
         project
     }
 
-    /// Where it is.
+    /// The root of the project.
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A file in it.
+    /// Returns the path of a file in the project.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// Writes a file in it.
+    /// Writes a file in the project, and returns its path.
     pub fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.file(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,12 +62,12 @@ impl Project {
         path
     }
 
-    /// Writes the user's own settings: the home of [`Project::command`] is the project.
+    /// Writes the user settings. The home of [`Project::command`] is the project.
     pub fn own_settings(&self, text: &str) -> PathBuf {
         self.write(".config/crewdeck/config.toml", text)
     }
 
-    /// The command, not yet run: no keys, a home of its own.
+    /// Returns a crewdeck command without API keys in the environment.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
         command.args(args).current_dir(self.path()).env_clear();
@@ -77,12 +77,12 @@ impl Project {
         command
     }
 
-    /// Runs crewdeck.
+    /// Runs crewdeck and waits for its end.
     pub fn run(&self, args: &[&str]) -> Ran {
         Ran(self.command(args).output().unwrap())
     }
 
-    /// Runs crewdeck with `--json`; it must succeed.
+    /// Runs crewdeck with `--json`, which must succeed, and returns the output.
     pub fn json(&self, args: &[&str]) -> Value {
         let mut all = args.to_vec();
         all.push("--json");
@@ -91,7 +91,7 @@ impl Project {
         serde_json::from_str(&ran.out()).unwrap()
     }
 
-    /// Runs crewdeck; it must refuse with one line on stderr, which comes back, and nothing on stdout.
+    /// Runs crewdeck, which must fail with one line on stderr and no output, and returns the line.
     pub fn refused(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(
@@ -106,7 +106,7 @@ impl Project {
     }
 }
 
-/// Runs git in a project, which is its home too; it must succeed. What it printed.
+/// Runs git in a project, which is also its home. It must succeed. Returns its output.
 pub fn git(project: &Project, args: &[&str]) -> String {
     let out = Command::new("git")
         .args(args)
@@ -118,21 +118,21 @@ pub fn git(project: &Project, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// What a run left.
+/// Result of a run.
 pub struct Ran(pub Output);
 
 impl Ran {
-    /// Its exit code.
+    /// The exit code; -1 after a signal.
     pub fn code(&self) -> i32 {
         self.0.status.code().unwrap_or(-1)
     }
 
-    /// Its standard output.
+    /// Standard output.
     pub fn out(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }
 
-    /// Its standard error.
+    /// Standard error.
     pub fn err(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }

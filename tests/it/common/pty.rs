@@ -1,4 +1,4 @@
-//! A real terminal for the real program: a pty, a screen model, and waiting for what the screen shows.
+//! Runs the program in a pseudo-terminal with a screen model, and waits for screen content.
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
-/// How long a screen may take to show what is waited for. Only a failing test waits this long.
-const WITHIN: Duration = Duration::from_secs(40);
+/// Maximum time to wait for screen content. Only a failing test waits this long.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
-struct Seen {
+struct TerminalState {
     parser: vt100::Parser,
     raw: Vec<u8>,
-    over: bool,
+    has_ended: bool,
 }
 
-/// The program in its terminal.
+/// A program in a terminal.
 pub struct Screen {
-    seen: Arc<(Mutex<Seen>, Condvar)>,
+    state: Arc<(Mutex<TerminalState>, Condvar)>,
     writer: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
 }
 
 impl Screen {
-    /// Starts crewdeck with `args` in `dir`, in a terminal of `cols` × `rows`, with a home of its own.
+    /// Starts crewdeck with `args` in a terminal of `cols` × `rows`, with `dir` as current directory and home.
     pub fn start(dir: &Path, cols: u16, rows: u16, args: &[&str]) -> Screen {
         let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
         Screen::start_program(program, dir, cols, rows, args, &[])
     }
 
-    /// Starts any program, with more environment.
+    /// Starts any program, with additional environment variables.
     pub fn start_program(
         program: &Path,
         dir: &Path,
@@ -58,57 +58,57 @@ impl Screen {
         for (name, value) in environment {
             command.env(name, value);
         }
-        // What it leaves among the temporary files can be seen there.
+        // Tests can find leftover temporary files in `dir`.
         command.env("TMPDIR", dir);
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().unwrap();
         let writer = pair.master.take_writer().unwrap();
         let parser = vt100::Parser::new(size_of(rows), size_of(cols), 0);
-        let seen = Arc::new((
-            Mutex::new(Seen {
+        let state = Arc::new((
+            Mutex::new(TerminalState {
                 parser,
                 raw: vec![],
-                over: false,
+                has_ended: false,
             }),
             Condvar::new(),
         ));
-        let feed = Arc::clone(&seen);
+        let reader_state = Arc::clone(&state);
         std::thread::spawn(move || {
             let mut bytes = [0; 8192];
             loop {
                 let n = reader.read(&mut bytes).unwrap_or(0);
-                let mut seen = feed.0.lock().unwrap();
+                let mut state = reader_state.0.lock().unwrap();
                 if n == 0 {
-                    seen.over = true;
-                    feed.1.notify_all();
+                    state.has_ended = true;
+                    reader_state.1.notify_all();
                     return;
                 }
-                seen.parser.process(&bytes[..n]);
-                seen.raw.extend_from_slice(&bytes[..n]);
-                feed.1.notify_all();
+                state.parser.process(&bytes[..n]);
+                state.raw.extend_from_slice(&bytes[..n]);
+                reader_state.1.notify_all();
             }
         });
         Screen {
-            seen,
+            state,
             writer,
             master: pair.master,
             child,
         }
     }
 
-    /// The newest whole frame as text.
+    /// Returns the newest complete frame as text.
     pub fn text(&self) -> String {
         self.wait("a whole frame", |_| true)
     }
 
-    /// Everything that the program wrote.
+    /// Returns everything that the program wrote.
     pub fn raw(&self) -> Vec<u8> {
-        self.seen.0.lock().unwrap().raw.clone()
+        self.state.0.lock().unwrap().raw.clone()
     }
 
-    /// Waits until the screen satisfies `wanted`; fails with the screen when it never does. Looks at whole frames only: in the
-    /// middle of one, a line below may still be the old one and satisfy a test that then types too early.
+    /// Waits until the screen satisfies `wanted`, and returns its text. Panics with the screen after the timeout. It checks complete
+    /// frames only: inside a frame, an old line could satisfy `wanted` too early.
     pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         self.wait_frame(what, &wanted, vt100::Screen::contents)
     }
@@ -118,73 +118,76 @@ impl Screen {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the screen satisfies `wanted` between two frames, and gives what `take` makes of it then.
+    /// Waits until a complete frame satisfies `wanted`, and returns `take` of it.
     pub fn wait_frame<T>(
         &self,
         what: &str,
         wanted: impl Fn(&str) -> bool,
         take: impl FnOnce(&vt100::Screen) -> T,
     ) -> T {
-        let until = Instant::now() + WITHIN;
-        let mut seen = self.seen.0.lock().unwrap();
+        let until = Instant::now() + TIMEOUT;
+        let mut state = self.state.0.lock().unwrap();
         loop {
-            let screen = seen.parser.screen();
-            if (seen.over || is_whole(&seen.raw)) && wanted(&screen.contents()) {
+            let screen = state.parser.screen();
+            if (state.has_ended || is_frame_complete(&state.raw)) && wanted(&screen.contents()) {
                 return take(screen);
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || seen.over {
+            if left.is_zero() || state.has_ended {
                 let text = screen.contents();
-                drop(seen);
-                panic!("never saw {what}; the screen:\n{text}");
+                drop(state);
+                panic!("timed out waiting for {what}; the screen:\n{text}");
             }
-            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+            state = self.state.1.wait_timeout(state, left).unwrap().0;
         }
     }
 
-    /// Waits until all that the program wrote satisfies `wanted`.
+    /// Waits until everything that the program wrote satisfies `wanted`.
     pub fn wait_raw(&self, what: &str, wanted: impl Fn(&[u8]) -> bool) {
-        let until = Instant::now() + WITHIN;
-        let mut seen = self.seen.0.lock().unwrap();
-        while !wanted(&seen.raw) {
+        let until = Instant::now() + TIMEOUT;
+        let mut state = self.state.0.lock().unwrap();
+        while !wanted(&state.raw) {
             let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero() && !seen.over, "never saw {what}");
-            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+            assert!(
+                !left.is_zero() && !state.has_ended,
+                "timed out waiting for {what}"
+            );
+            state = self.state.1.wait_timeout(state, left).unwrap().0;
         }
     }
 
-    /// Types keys as they are.
+    /// Sends keys.
     pub fn send(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).unwrap();
         self.writer.flush().unwrap();
     }
 
-    /// Types keys and waits until the screen shows `words`. They must not be on the screen before: a wait for what is already
-    /// there returns before the keys have done anything.
+    /// Sends keys and waits until the screen shows `words`. They must not be on the screen before, or the wait would end before the
+    /// keys have an effect.
     pub fn press(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
             !before.contains(words),
-            "{words:?} is there before:\n{before}"
+            "{words:?} is on the screen before:\n{before}"
         );
         self.send(keys);
         self.wait_for(words)
     }
 
-    /// Types keys and waits until the screen shows `words` no more. They must be on the screen before.
+    /// Sends keys and waits until the screen no longer shows `words`. They must be on the screen before.
     pub fn clear(&mut self, keys: &str, words: &str) -> String {
         let before = self.text();
         assert!(
             before.contains(words),
-            "{words:?} is not there before:\n{before}"
+            "{words:?} is not on the screen before:\n{before}"
         );
         self.send(keys);
         self.wait(&format!("no {words}"), |text| !text.contains(words))
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     pub fn resize(&self, cols: u16, rows: u16) {
-        self.seen
+        self.state
             .0
             .lock()
             .unwrap()
@@ -201,12 +204,12 @@ impl Screen {
             .unwrap();
     }
 
-    /// The program's process id.
+    /// Returns the process id of the program.
     pub fn pid(&self) -> u32 {
         self.child.process_id().unwrap()
     }
 
-    /// Kills the program at once, as a crash would, and waits until it is gone.
+    /// Kills the program with SIGKILL, as in a crash, and waits for its end.
     pub fn kill(mut self) {
         let pid = self.pid().to_string();
         let killed = std::process::Command::new("kill")
@@ -216,10 +219,10 @@ impl Screen {
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end; the status and whether the terminal is as it was: main screen, cursor shown,
-    /// no bracketed paste, no mouse.
+    /// Waits for the end of the program. Returns the status, and whether the terminal is restored: main screen, cursor shown, no
+    /// bracketed paste, no mouse.
     pub fn end(mut self) -> (ExitStatus, bool) {
-        let until = Instant::now() + WITHIN;
+        let until = Instant::now() + TIMEOUT;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -231,11 +234,11 @@ impl Screen {
             );
             std::thread::yield_now();
         };
-        let mut seen = self.seen.0.lock().unwrap();
-        while !seen.over {
-            seen = self.seen.1.wait(seen).unwrap();
+        let mut state = self.state.0.lock().unwrap();
+        while !state.has_ended {
+            state = self.state.1.wait(state).unwrap();
         }
-        let screen = seen.parser.screen();
+        let screen = state.parser.screen();
         let is_clean = !screen.alternate_screen()
             && !screen.hide_cursor()
             && !screen.bracketed_paste()
@@ -248,8 +251,8 @@ fn size_of(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).unwrap()
 }
 
-/// Whether no frame has begun and not ended (synchronized updates, DEC mode 2026).
-fn is_whole(raw: &[u8]) -> bool {
+/// Whether the output ends outside a frame (synchronized update, DEC mode 2026).
+fn is_frame_complete(raw: &[u8]) -> bool {
     const BEGIN: &[u8] = b"\x1b[?2026h";
     const END: &[u8] = b"\x1b[?2026l";
     let newest = raw

@@ -1,4 +1,4 @@
-//! A git repository in a temporary folder with one commit, and git run in it.
+//! A git repository in a temporary folder, and helpers to run git in it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,41 +8,41 @@ use crewdeck::domain::stamp::Stamp;
 use crewdeck::domain::worktree::{Created, WorktreeError, WorktreeName};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 
-/// The time of every change.
+/// The timestamp of all changes.
 pub const NOW: Stamp = Stamp(7.0);
 
-/// A repository on the branch `main`.
+/// A repository on branch `main`.
 pub struct Repository {
     _dir: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Repository {
-    /// One with a file `a.txt` in its first commit.
+    /// Creates a repository with the file `a.txt` in its first commit.
     pub fn new() -> Repository {
         Repository::named("r")
     }
 
-    /// The same, in a folder of that name.
+    /// Creates the repository of [`Repository::new`] in a folder with that name.
     pub fn named(name: &str) -> Repository {
         let repository = Repository::empty(name);
         repository.commit("a.txt", "one\n");
         repository
     }
 
-    /// One with a file `a.txt` in its first commit, below `parent`.
+    /// Creates the repository of [`Repository::new`] below `parent`.
     pub fn below(parent: &Path) -> Repository {
-        let repository = Repository::fresh(tempfile::tempdir_in(parent).unwrap(), "r");
+        let repository = Repository::init(tempfile::tempdir_in(parent).unwrap(), "r");
         repository.commit("a.txt", "one\n");
         repository
     }
 
-    /// One without a commit.
+    /// Creates a repository without a commit.
     pub fn empty(name: &str) -> Repository {
-        Repository::fresh(tempfile::tempdir().unwrap(), name)
+        Repository::init(tempfile::tempdir().unwrap(), name)
     }
 
-    fn fresh(dir: tempfile::TempDir, name: &str) -> Repository {
+    fn init(dir: tempfile::TempDir, name: &str) -> Repository {
         let root = dir.path().canonicalize().unwrap().join(name);
         std::fs::create_dir(&root).unwrap();
         let repository = Repository { _dir: dir, root };
@@ -55,22 +55,20 @@ impl Repository {
         repository
     }
 
-    /// Its root.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Its worktrees.
     pub fn worktrees(&self) -> Worktrees {
         Worktrees::open(&self.root)
     }
 
-    /// The folder of a worktree.
+    /// Returns the folder of a worktree.
     pub fn tree(&self, name: &str) -> PathBuf {
         self.root.join(".worktrees").join(name)
     }
 
-    /// Runs git in the root; it must succeed. Its output, trimmed.
+    /// Runs git in the root, which must succeed, and returns its trimmed output.
     pub fn git(&self, args: &[&str]) -> String {
         git(&self.root, args)
     }
@@ -80,7 +78,7 @@ impl Repository {
         commit(&self.root, file, content);
     }
 
-    /// Makes a worktree for a task that needs these branches.
+    /// Tries to create a worktree for a task that builds on the branches `needs`.
     pub fn try_create(&self, task: u64, needs: &[&str]) -> Result<Created, StoreError> {
         let new = NewWorktree {
             task: TaskId(task),
@@ -92,12 +90,12 @@ impl Repository {
         self.worktrees().create(&new, NOW)
     }
 
-    /// The same; it must be made. Its name.
+    /// Creates a worktree for a task that builds on the branches `needs`, and returns its name.
     pub fn create(&self, task: u64, needs: &[&str]) -> String {
         self.try_create(task, needs).unwrap().worktree.name.into()
     }
 
-    /// The names of the events in the log.
+    /// Returns the names of the events in the worktree log.
     pub fn events(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.root.join(".worktrees/events.jsonl")).unwrap();
         let event = |line: &str| {
@@ -107,7 +105,7 @@ impl Repository {
         text.lines().map(event).collect()
     }
 
-    /// All that a change could touch: the files of the root, its branches, what is checked out and under way.
+    /// Returns everything that a change could affect: status, refs, HEAD, diff, worktrees, and whether a merge is in progress.
     pub fn picture(&self) -> String {
         [
             &["status", "--porcelain", "--branch"][..],
@@ -122,12 +120,12 @@ impl Repository {
     }
 }
 
-/// A worktree's name.
+/// Returns a worktree name.
 pub fn name(text: &str) -> WorktreeName {
     WorktreeName::new(text).unwrap()
 }
 
-/// Why the worktrees refuse.
+/// Returns the worktree error of a failed result.
 pub fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> WorktreeError {
     match result.unwrap_err() {
         StoreError::Worktree(why) => why,
@@ -135,7 +133,7 @@ pub fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> WorktreeErr
     }
 }
 
-/// Runs git in `dir`, whatever comes of it; nobody's settings, no network.
+/// Runs git in `dir` without user and system settings, and returns its output and status.
 pub fn git_output(dir: &Path, args: &[&str]) -> Output {
     Command::new("git")
         .args(args)
@@ -148,7 +146,7 @@ pub fn git_output(dir: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Runs git in `dir`; it must succeed. Its output, trimmed.
+/// Runs git in `dir`, which must succeed, and returns its trimmed output.
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let output = git_output(dir, args);
     assert!(

@@ -1,4 +1,4 @@
-//! What a killed git leaves behind, as git itself and the folders show it; and how a crew is killed with all its programs.
+//! Finds what killed git processes leave behind, and kills a crew together with all its programs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::process::Child;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::books::{self, all_files, try_git};
+use super::state_check::{self, all_files, try_git};
 use crate::common::process_tree::{kill_tree, signal};
 
-/// Everything in the repository of `project` that a git left which did not end by itself.
+/// Returns the debris of killed git processes in the repository of `project`.
 pub fn check(project: &Path) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let (ok, said) = try_git(project, &["fsck", "--no-dangling", "--no-progress"]);
+    let mut problems = Vec::new();
+    let (ok, output) = try_git(project, &["fsck", "--no-dangling", "--no-progress"]);
     if !ok {
-        wrong.push(format!("git fsck: {said}"));
+        problems.push(format!("git fsck: {output}"));
     }
     let common = project.join(".git");
     let mut inside = Vec::new();
     all_files(&common, &mut inside);
     for path in inside {
-        let name = books::name(&path);
+        let name = state_check::name(&path);
         let is_half_done = [
             "MERGE_HEAD",
             "MERGE_MSG",
@@ -31,50 +31,48 @@ pub fn check(project: &Path) -> Vec<String> {
         ]
         .contains(&name.as_str());
         if is_half_done || path.extension().is_some_and(|e| e == "lock") {
-            wrong.push(format!("{} is left behind", path.display()));
+            problems.push(format!("{} is left behind", path.display()));
         }
     }
-    worktrees(project, &common, &mut wrong);
-    wrong
+    worktrees(project, &common, &mut problems);
+    problems
 }
 
-/// The registry, git's own list, the folders and the branches agree.
-fn worktrees(project: &Path, common: &Path, wrong: &mut Vec<String>) {
+/// Checks that the worktree registry, git's own list, the folders and the branches agree.
+fn worktrees(project: &Path, common: &Path, problems: &mut Vec<String>) {
     let dir = project.join(".worktrees");
     let index = std::fs::read_to_string(dir.join("index.json")).unwrap_or_default();
     let index: Value = serde_json::from_str(&index).unwrap_or_default();
     let entries = index["worktrees"].as_array().into_iter().flatten();
-    let stands = |e: &&Value| e["status"] != "removed";
-    let entered: BTreeSet<String> = entries
-        .filter(stands)
+    let is_present = |e: &&Value| e["status"] != "removed";
+    let registered: BTreeSet<String> = entries
+        .filter(is_present)
         .map(|e| e["name"].as_str().unwrap_or_default().to_string())
         .collect();
     let folders = folders(&dir);
-    let known = folders_of_git(common);
+    let known = git_worktree_names(common);
     for (what, set) in [("folder", &folders), ("git", &known)] {
-        for name in set.difference(&entered) {
-            wrong.push(format!(
-                "{what} has {name}, which the registry does not have"
-            ));
+        for name in set.difference(&registered) {
+            problems.push(format!("{what} has {name}, which is not in the registry"));
         }
-        for name in entered.difference(set) {
-            wrong.push(format!("the registry has {name}, {what} does not"));
+        for name in registered.difference(set) {
+            problems.push(format!("the registry has {name}, which {what} lacks"));
         }
     }
     let (ok, list) = try_git(project, &["worktree", "list", "--porcelain"]);
     if !ok {
-        wrong.push(format!("git worktree list: {list}"));
+        problems.push(format!("git worktree list: {list}"));
     }
     for line in list.lines() {
         if line.starts_with("locked") || line.starts_with("prunable") || line == "detached" {
-            wrong.push(format!("git worktree list says {line:?}"));
+            problems.push(format!("git worktree list says {line:?}"));
         }
     }
     let heads = &["for-each-ref", "--format=%(refname:short)", "refs/heads/wt"];
     for branch in try_git(project, heads).1.lines() {
         let name = branch.strip_prefix("wt/").unwrap_or(branch);
-        if !entered.contains(name) {
-            wrong.push(format!("the branch {branch} has no worktree"));
+        if !registered.contains(name) {
+            problems.push(format!("the branch {branch} has no worktree"));
         }
     }
 }
@@ -87,9 +85,9 @@ fn folders(dir: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of the worktrees of which git keeps something, whole or not.
-fn folders_of_git(common: &Path) -> BTreeSet<String> {
-    let home = |name: String| -> String {
+/// Names of the worktrees in git's administrative folder, including incomplete ones.
+fn git_worktree_names(common: &Path) -> BTreeSet<String> {
+    let worktree_name = |name: String| -> String {
         let link = common.join("worktrees").join(&name).join("gitdir");
         let link = std::fs::read_to_string(link).unwrap_or_default();
         let folder = PathBuf::from(link.trim());
@@ -98,20 +96,20 @@ fn folders_of_git(common: &Path) -> BTreeSet<String> {
     };
     folders(&common.join("worktrees"))
         .into_iter()
-        .map(home)
+        .map(worktree_name)
         .collect()
 }
 
-/// Kills a crew with every process that it has started. `mark` is the variable with which `place` is named to all.
-pub fn kill_crew(crew: Child, mark: &str, place: &Path) {
+/// Kills a crew with every process that it has started. All of them have `variable=home` in their environment.
+pub fn kill_crew_and_programs(crew: Child, variable: &str, home: &Path) {
     kill_tree(crew);
-    // What has left the tree, and what was being started.
+    // Processes that left the tree or were just being started.
     loop {
-        let left = books::left_of(mark, place);
-        if left.is_empty() {
+        let remaining = state_check::remaining_now(variable, home);
+        if remaining.is_empty() {
             return;
         }
-        for process in left {
+        for process in remaining {
             let id = process.split(' ').nth(1).and_then(|id| id.parse().ok());
             signal(id.unwrap(), Signal::KILL);
         }

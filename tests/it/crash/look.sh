@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the lead of the crash test finds when it looks around: the one thing that is to be done next.
-# The number of the task whose subject begins with T$1.
+# Prints the next action for the lead of the crash test.
+# Prints the id of the task whose subject begins with T$1.
 id() {
     file=$(grep -l "\"subject\": \"T$1 " .tasks/task_*.json)
     file=${file##*task_}
     echo "${file%.json}"
 }
-# Plans first: nobody else decides them.
+# Plans first: only the lead decides them.
 for plan in $(grep -l '"kind": "plan"' .team/requests/*.json); do
     grep -q '"status": "pending"' "$plan" && { plan=${plan##*/}; echo "NEXT decide ${plan%.json}"; exit; }
 done

@@ -1,59 +1,58 @@
-//! One round: a crew is started, killed at random moments, gone on with, and at last left to end its work.
+//! One round: starts a crew, kills and resumes it at random moments, and finally lets it complete its work.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{books, debris};
+use super::{debris, state_check};
 
 const SCRIPT: &str = include_str!("script.yaml");
 const LOOK: &str = include_str!("look.sh");
-/// How long a run may take that nobody kills; far more than it needs.
+/// Maximum duration of a run that is not killed; far more than it needs.
 const DEADLINE: Duration = Duration::from_secs(180);
-/// How soon early kills come.
+/// Latest moment of an early kill after the start.
 const EARLY: Duration = Duration::from_millis(60);
 
-/// A variable that all programs of a crew inherit; it names the place where it plays.
-pub const MARK: &str = "CREWDECK_CRASH_PLACE";
+/// Environment variable that all programs of a crew inherit. Its value is the home of the round.
+pub const HOME_VARIABLE: &str = "CREWDECK_CRASH_PLACE";
 
-/// What is played, and how it is killed.
+/// What runs, and how it is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Play {
-    /// The crew of the script, killed over its whole life.
+pub enum Scenario {
+    /// The scripted crew, killed at any moment.
     Crew,
-    /// The same, killed most often while it comes back.
+    /// The scripted crew, killed mostly during recovery.
     CrewEarly,
-    /// The crew of the script, killed together with every process that it has started.
+    /// The scripted crew, killed together with every process that it has started.
     CrewTree,
-    /// The demo.
     Demo,
 }
 
-/// What happens in a round.
+/// The plan of a round.
 pub struct Plan {
-    play: Play,
-    /// How long each run lives before it is killed.
-    lives: Vec<Duration>,
+    scenario: Scenario,
+    /// Time between start and kill of each run.
+    lifetimes: Vec<Duration>,
     seed: u64,
 }
 
-/// How a crew ends that nobody kills.
-pub struct Calm {
-    /// The files of the base branch.
+/// Result of a run without kills, to compare with.
+pub struct Baseline {
+    /// The tree of the base branch.
     pub tree: String,
-    /// How long it took.
-    pub took: Duration,
+    pub duration: Duration,
 }
 
-/// What came of a round.
-pub struct Ended {
+/// Result of a round.
+pub struct Outcome {
     pub kills: u32,
     pub findings: Vec<String>,
+    /// The kept folder of a failed round; empty otherwise.
     pub dir: String,
 }
 
-/// Random numbers that a seed gives (splitmix64).
+/// Seeded random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -72,63 +71,70 @@ impl Random {
 }
 
 impl Plan {
-    /// The plan that `seed` gives for a crew which needs `whole` for its work.
-    pub fn of(play: Play, seed: u64, whole: Duration) -> Plan {
+    /// Creates the plan of `seed`. `duration` is how long the work takes without kills.
+    pub fn new(scenario: Scenario, seed: u64, duration: Duration) -> Plan {
         let mut random = Random(seed);
         let kills = 2 + random.next() % 4;
-        let lives = match play {
-            Play::Crew | Play::CrewTree | Play::Demo => {
-                (0..kills).map(|_| random.below(whole / 2)).collect()
+        let lifetimes = match scenario {
+            Scenario::Crew | Scenario::CrewTree | Scenario::Demo => {
+                (0..kills).map(|_| random.below(duration / 2)).collect()
             }
-            Play::CrewEarly => {
-                // Each life is long enough to get somewhere; then it is cut while it comes back.
-                let mut lives = Vec::new();
+            Scenario::CrewEarly => {
+                // One run long enough to make progress, then two that are killed during recovery.
+                let mut lifetimes = Vec::new();
                 for _ in 0..kills {
-                    lives.push(random.below(whole / 2));
-                    lives.push(random.below(EARLY));
-                    lives.push(random.below(EARLY * 3));
+                    lifetimes.push(random.below(duration / 2));
+                    lifetimes.push(random.below(EARLY));
+                    lifetimes.push(random.below(EARLY * 3));
                 }
-                lives
+                lifetimes
             }
         };
-        Plan { play, lives, seed }
+        Plan {
+            scenario,
+            lifetimes,
+            seed,
+        }
     }
 }
 
-/// Plays a crew that nobody kills.
-pub fn undisturbed(play: Play) -> Calm {
+/// Runs a crew without kills.
+pub fn run_without_kills(scenario: Scenario) -> Baseline {
     let dir = tempfile::tempdir().unwrap();
-    let stage = Stage::new(play, dir.path());
+    let workspace = Workspace::new(scenario, dir.path());
     let began = Instant::now();
-    let (status, said) = ended(stage.start(), &stage);
-    let took = began.elapsed();
-    assert!(status.is_some_and(|s| s.success()), "undisturbed: {said}");
-    let findings = books::check(&stage.project, None);
-    assert_eq!(findings, Vec::<String>::new(), "undisturbed");
-    Calm {
-        tree: books::tree(&stage.project),
-        took,
+    let (status, stderr) = wait_for_end(workspace.start(), &workspace);
+    let duration = began.elapsed();
+    assert!(
+        status.is_some_and(|s| s.success()),
+        "without kills: {stderr}"
+    );
+    let findings = state_check::check(&workspace.project, None);
+    assert_eq!(findings, Vec::<String>::new(), "without kills");
+    Baseline {
+        tree: state_check::tree(&workspace.project),
+        duration,
     }
 }
 
-/// Plays a round.
-pub fn play(plan: &Plan, calm: &Calm) -> Ended {
+/// Runs a round.
+pub fn run(plan: &Plan, baseline: &Baseline) -> Outcome {
     let dir = tempfile::Builder::new()
         .prefix(&format!("crash-{}-", plan.seed))
         .tempdir()
         .unwrap();
-    let stage = Stage::new(plan.play, dir.path());
+    let workspace = Workspace::new(plan.scenario, dir.path());
     let mut kills = 0;
-    let mut early = None;
-    for life in &plan.lives {
-        let mut child = stage.start();
-        std::thread::sleep(*life);
+    let mut early_exit = None;
+    for lifetime in &plan.lifetimes {
+        let mut child = workspace.start();
+        std::thread::sleep(*lifetime);
         if let Some(status) = child.try_wait().unwrap() {
-            early = Some(status);
+            early_exit = Some(status);
             break;
         }
-        if plan.play == Play::CrewTree {
-            debris::kill_crew(child, MARK, &stage.home);
+        if plan.scenario == Scenario::CrewTree {
+            debris::kill_crew_and_programs(child, HOME_VARIABLE, &workspace.home);
         } else {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -136,68 +142,71 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
         kills += 1;
     }
     let mut findings = Vec::new();
-    let (status, said) = match early {
-        Some(status) => (Some(status), stage.said()),
-        None => ended(stage.start(), &stage),
+    let (status, stderr) = match early_exit {
+        Some(status) => (Some(status), workspace.stderr()),
+        None => wait_for_end(workspace.start(), &workspace),
     };
     match status {
-        None => findings.push(format!("the last run hangs: {said}")),
-        // All was done before the last kill: there is nothing to go on with.
-        Some(_) if said.contains("that session has no unfinished turn") => {}
+        None => findings.push(format!("the last run hangs: {stderr}")),
+        // All work was done before the last kill.
+        Some(_) if stderr.contains("that session has no unfinished turn") => {}
         Some(status) if status.success() => {}
-        Some(status) => findings.push(format!("the last run ended with {status}: {said}")),
+        Some(status) => findings.push(format!("the last run ended with {status}: {stderr}")),
     }
-    findings.extend(books::check(&stage.project, Some(&calm.tree)));
-    findings.extend(books::orphans(MARK, &stage.home));
-    if plan.play == Play::CrewTree {
-        findings.extend(debris::check(&stage.project));
+    findings.extend(state_check::check(&workspace.project, Some(&baseline.tree)));
+    findings.extend(state_check::remaining_processes(
+        HOME_VARIABLE,
+        &workspace.home,
+    ));
+    if plan.scenario == Scenario::CrewTree {
+        findings.extend(debris::check(&workspace.project));
     }
-    if plan.play == Play::Demo && books::lacks_a_number(&stage.project) {
-        // A number that was given and not used is never given again; the demo's lead knows its tasks by their numbers.
+    if plan.scenario == Scenario::Demo && state_check::has_id_gap(&workspace.project) {
+        // An id that was reserved before a kill is never used again, but the demo's script refers to fixed ids.
         eprintln!(
-            "seed {}: passed over, a task's number was lost with a kill",
+            "seed {}: skipped, a task id was lost with a kill",
             plan.seed
         );
         findings.clear();
     }
-    let mut place = dir.path().display().to_string();
+    let mut kept_dir = dir.path().display().to_string();
     if findings.is_empty() {
-        place.clear();
+        kept_dir.clear();
     } else {
-        // To be looked at.
+        // Keep the folder for inspection.
         let _ = dir.keep();
     }
-    Ended {
+    Outcome {
         kills,
         findings,
-        dir: place,
+        dir: kept_dir,
     }
 }
 
-/// Kills a crew while a command and a background job of it run; both must be gone within the deadline.
-pub fn outlived() {
+/// Kills a crew while it runs a command and a background job. Both must end within the deadline.
+pub fn check_no_program_outlives_the_crew() {
     let dir = tempfile::tempdir().unwrap();
-    let stage = Stage::new(Play::Crew, dir.path());
+    let workspace = Workspace::new(Scenario::Crew, dir.path());
     let script = r#"
 rules:
   - calls:
       - { tool: background_run, input: { command: "touch one; sleep 600" } }
       - { tool: bash, input: { command: "touch two; sleep 600" } }
 "#;
-    std::fs::write(stage.home.join("script.yaml"), script).unwrap();
-    let mut child = stage.start();
+    std::fs::write(workspace.home.join("script.yaml"), script).unwrap();
+    let mut child = workspace.start();
     let until = Instant::now() + DEADLINE;
-    let has = |file: &str| stage.project.join(file).exists();
+    let has = |file: &str| workspace.project.join(file).exists();
     while !(has("one") && has("two")) {
-        assert!(Instant::now() < until, "{}", stage.said());
+        assert!(Instant::now() < until, "{}", workspace.stderr());
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut left = books::orphans(MARK, &stage.home);
+    let mut left = state_check::remaining_processes(HOME_VARIABLE, &workspace.home);
     while !left.is_empty() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
-        left = books::orphans(MARK, &stage.home);
+        left = state_check::remaining_processes(HOME_VARIABLE, &workspace.home);
     }
     for process in &left {
         let id = process.split(' ').nth(1).unwrap_or_default();
@@ -206,30 +215,30 @@ rules:
     assert_eq!(left, Vec::<String>::new());
 }
 
-/// The program that is killed; a long run may name another one, as that of a release build.
+/// The program under test. `CREWDECK_PROGRAM` selects another build.
 fn program() -> PathBuf {
     let named = std::env::var_os("CREWDECK_PROGRAM");
     named.map_or_else(|| env!("CARGO_BIN_EXE_crewdeck").into(), PathBuf::from)
 }
 
-/// Where a crew plays.
-struct Stage {
-    play: Play,
+/// The home and the project of a round.
+struct Workspace {
+    scenario: Scenario,
     home: PathBuf,
     project: PathBuf,
 }
 
-impl Stage {
-    fn new(play: Play, dir: &Path) -> Stage {
-        let stage = Stage {
-            play,
+impl Workspace {
+    fn new(scenario: Scenario, dir: &Path) -> Workspace {
+        let workspace = Workspace {
+            scenario,
             home: dir.to_owned(),
             project: dir.join("project"),
         };
-        if play != Play::Demo {
-            stage.repository();
+        if scenario != Scenario::Demo {
+            workspace.repository();
         }
-        stage
+        workspace
     }
 
     fn repository(&self) {
@@ -245,16 +254,16 @@ impl Stage {
             &["add", "--all"],
             &["commit", "--quiet", "-m", "Begin"],
         ] {
-            books::git(&self.project, args);
+            state_check::git(&self.project, args);
         }
     }
 
-    /// Starts the crew, or goes on with it where it has a session.
+    /// Starts the crew, or resumes it if it has a session.
     fn start(&self) -> Child {
-        let has_session = books::files(&self.project.join(".transcripts"))
+        let has_session = state_check::files(&self.project.join(".transcripts"))
             .iter()
             .filter(|path| path.to_string_lossy().ends_with("-lead.jsonl"))
-            // A log without a message: it was killed before the lead had heard its first words.
+            // A log without a message was cut before the first prompt and cannot be resumed.
             .any(|path| std::fs::read_to_string(path).is_ok_and(|log| log.contains("\"role\"")));
         let mut command = Command::new(program());
         command
@@ -262,22 +271,22 @@ impl Stage {
             .env("PATH", std::env::var("PATH").unwrap())
             .env("HOME", &self.home)
             .env("TMPDIR", &self.home)
-            .env(MARK, &self.home)
+            .env(HOME_VARIABLE, &self.home)
             .current_dir(&self.home)
             .args(["run", "--json", "--dir"])
             .arg(&self.project);
-        match self.play {
-            Play::Demo => {
+        match self.scenario {
+            Scenario::Demo => {
                 command.args(["--demo", "--speed", "100"]);
                 if !has_session && self.project.exists() {
-                    // Killed before the lead had heard its first words.
-                    // A git of the killed run may still write there.
+                    // Killed before the first prompt: start again in an empty folder. A git process of the killed run may still
+                    // write there, so repeat.
                     while self.project.exists() {
                         let _ = std::fs::remove_dir_all(&self.project);
                     }
                 }
             }
-            Play::Crew | Play::CrewEarly | Play::CrewTree => {
+            Scenario::Crew | Scenario::CrewEarly | Scenario::CrewTree => {
                 let script = format!("script:{}", self.home.join("script.yaml").display());
                 command.args(["--provider", &script]);
                 command.args(["--plan", "lead", "--shutdown", "auto", "--tool", "auto"]);
@@ -292,19 +301,19 @@ impl Stage {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(File::create(self.home.join("said")).unwrap())
+            .stderr(File::create(self.home.join("stderr")).unwrap())
             .spawn()
             .unwrap()
     }
 
-    /// What the last run said.
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.home.join("said")).unwrap_or_default()
+    /// Standard error of the last run.
+    fn stderr(&self) -> String {
+        std::fs::read_to_string(self.home.join("stderr")).unwrap_or_default()
     }
 }
 
-/// Waits for the end of a run. `None`: it did not come.
-fn ended(mut child: Child, stage: &Stage) -> (Option<ExitStatus>, String) {
+/// Waits for the end of a run. Kills it after the deadline and returns `None` as its status.
+fn wait_for_end(mut child: Child, workspace: &Workspace) -> (Option<ExitStatus>, String) {
     let until = Instant::now() + DEADLINE;
     let status = loop {
         match child.try_wait().unwrap() {
@@ -317,5 +326,5 @@ fn ended(mut child: Child, stage: &Stage) -> (Option<ExitStatus>, String) {
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    (status, stage.said())
+    (status, workspace.stderr())
 }

@@ -1,55 +1,54 @@
-//! The cells of a terminal for a picture: their colours, how their words look, and which are written and which drawn. Pure.
+//! Classifies terminal cells for a picture: colours, text style, and whether a cell is written as text or drawn. Pure.
 
-use super::color::{Palette, Rgb, mixed};
+use super::color::{Palette, Rgb, mix};
 use super::shapes::{Shape, shape};
 
-/// How much of its colour a dim word keeps, in percent.
+/// Share of its colour that dim text keeps, in percent.
 const DIM: u8 = 62;
 
-/// How words look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct TextStyle {
     pub color: Rgb,
     pub is_bold: bool,
     pub is_italic: bool,
 }
 
-/// What a cell's character is for the picture.
+/// How the character of a cell is rendered.
 pub enum Glyph {
     Blank,
-    /// Every font with one width has it.
-    Letter,
+    /// As text: every monospaced font has the character.
+    Text,
     Shape(Shape),
-    /// It stands alone, in the middle of its cells: its font may have another width.
-    Alone,
+    /// As text on its own, centred on its cells, because the font may have another width.
+    Centred,
 }
 
-/// Words and ground of a cell as they are seen.
+/// Returns the visible foreground and background colours of a cell.
 pub fn colors(cell: &vt100::Cell, palette: &Palette) -> (Rgb, Rgb) {
-    let words = palette.rgb(cell.fgcolor(), palette.words);
-    let ground = palette.rgb(cell.bgcolor(), palette.ground);
-    let (words, ground) = if cell.inverse() {
-        (ground, words)
+    let foreground = palette.rgb(cell.fgcolor(), palette.foreground);
+    let background = palette.rgb(cell.bgcolor(), palette.background);
+    let (foreground, background) = if cell.inverse() {
+        (background, foreground)
     } else {
-        (words, ground)
+        (foreground, background)
     };
     if cell.dim() {
-        (mixed(words, ground, DIM), ground)
+        (mix(foreground, background, DIM), background)
     } else {
-        (words, ground)
+        (foreground, background)
     }
 }
 
-/// How the words of a cell look, in the colour that [`colors`] found.
-pub fn look(cell: &vt100::Cell, color: Rgb) -> Look {
-    Look {
+/// Returns the text style of a cell, with a colour from [`colors`].
+pub fn text_style(cell: &vt100::Cell, color: Rgb) -> TextStyle {
+    TextStyle {
         color,
         is_bold: cell.bold(),
         is_italic: cell.italic(),
     }
 }
 
-/// What the character of a cell is for the picture.
+/// Returns how the character of a cell is rendered.
 pub fn glyph(cell: &vt100::Cell) -> Glyph {
     let mut chars = cell.contents().chars();
     let Some(first) = chars.next() else {
@@ -58,13 +57,13 @@ pub fn glyph(cell: &vt100::Cell) -> Glyph {
     let is_one = chars.next().is_none();
     match first {
         ' ' if is_one => Glyph::Blank,
-        // Latin, and the punctuation of text.
+        // Latin letters and common punctuation.
         '!'..='\u{24f}' | '\u{2010}'..='\u{2027}' | '‹' | '›'
             if is_one && !cell.is_wide() && first != '•' =>
         {
-            Glyph::Letter
+            Glyph::Text
         }
-        sign if is_one => shape(sign).map_or(Glyph::Alone, Glyph::Shape),
-        _ => Glyph::Alone,
+        symbol if is_one => shape(symbol).map_or(Glyph::Centred, Glyph::Shape),
+        _ => Glyph::Centred,
     }
 }

@@ -1,8 +1,7 @@
-//! The colours of a picture: what a terminal's colours are in red, green and blue. Pure.
+//! Converts terminal colours to RGB. Pure.
 
 use std::fmt;
 
-/// Red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
@@ -12,19 +11,19 @@ impl fmt::Display for Rgb {
     }
 }
 
-/// What a terminal may choose itself: its ground, its words and its sixteen colours.
+/// The colours that a terminal theme defines.
 #[derive(Debug, Clone, Copy)]
 pub struct Palette {
-    pub ground: Rgb,
-    pub words: Rgb,
-    pub sixteen: [Rgb; 16],
+    pub background: Rgb,
+    pub foreground: Rgb,
+    pub ansi: [Rgb; 16],
 }
 
-/// A terminal with a dark ground.
+/// A dark theme.
 pub const DARK: Palette = Palette {
-    ground: Rgb(0x14, 0x17, 0x1c),
-    words: Rgb(0xd3, 0xd8, 0xdf),
-    sixteen: [
+    background: Rgb(0x14, 0x17, 0x1c),
+    foreground: Rgb(0xd3, 0xd8, 0xdf),
+    ansi: [
         Rgb(0x2a, 0x2f, 0x37),
         Rgb(0xf2, 0x77, 0x7a),
         Rgb(0x82, 0xc9, 0x8b),
@@ -45,12 +44,12 @@ pub const DARK: Palette = Palette {
 };
 
 impl Palette {
-    /// A colour of the terminal; `default` where it is left to the terminal.
+    /// Returns a terminal colour as RGB; `default` for the default colour.
     pub fn rgb(&self, color: vt100::Color, default: Rgb) -> Rgb {
         match color {
             vt100::Color::Default => default,
             vt100::Color::Rgb(red, green, blue) => Rgb(red, green, blue),
-            vt100::Color::Idx(index @ 0..16) => self.sixteen[usize::from(index)],
+            vt100::Color::Idx(index @ 0..16) => self.ansi[usize::from(index)],
             vt100::Color::Idx(index @ 16..232) => {
                 let step = |n: u8| [0, 95, 135, 175, 215, 255][usize::from(n % 6)];
                 let n = index - 16;
@@ -64,8 +63,8 @@ impl Palette {
     }
 }
 
-/// So many percent of `over` on `under`.
-pub fn mixed(over: Rgb, under: Rgb, percent: u8) -> Rgb {
+/// Returns `percent` percent of `over` on `under`.
+pub fn mix(over: Rgb, under: Rgb, percent: u8) -> Rgb {
     let channel = |over: u8, under: u8| {
         let percent = u16::from(percent.min(100));
         let sum = u16::from(over) * percent + u16::from(under) * (100 - percent);

@@ -1,4 +1,4 @@
-//! The scenes: what is played, which keys are pressed, and when the picture is taken.
+//! The scenes: what runs, which keys are pressed, and when each picture is taken.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::color::{DARK, Palette};
 use super::svg::svg;
 use crate::common::pty::Screen;
 
-/// All pictures: the name of the file, and what stands above it.
+/// All pictures: file name and title.
 pub const SCENES: &[(&str, &str)] = &[
     ("dashboard", "a team at work, and a plan that waits for you"),
     ("board", "the board"),
@@ -27,30 +27,35 @@ pub const SCENES: &[(&str, &str)] = &[
 
 const ALT_W: &str = "\x1bw";
 const ALT_3: &str = "\x1b3";
-/// Escape in a form that no key behind it can be taken to belong to.
+/// Escape in the CSI-u form, which cannot be combined with the next key to Alt+key.
 const ESC: &str = "\x1b[27u";
 const F1: &str = "\x1bOP";
-/// Full colour, as most terminals have it.
+/// Full colour, as in most terminals.
 const COLORS: (&str, &str) = ("COLORTERM", "truecolor");
 
-/// Where the pictures are.
+/// The folder of the pictures.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
 }
 
-/// A picture's file.
+/// The file of a picture.
 pub fn file(name: &str) -> PathBuf {
     folder().join(format!("{name}.svg"))
 }
 
-/// Starts crewdeck at home in `home`.
-fn start(home: &Path, size: (u16, u16), args: &[&str], environment: &[(&str, &str)]) -> Screen {
+/// Starts crewdeck with `home` as home and current directory.
+fn start_crewdeck(
+    home: &Path,
+    size: (u16, u16),
+    args: &[&str],
+    environment: &[(&str, &str)],
+) -> Screen {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     Screen::start_program(program, home, size.0, size.1, args, environment)
 }
 
-/// The demo at a pace, in the folder `tally` below `home`.
-fn demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]) -> Screen {
+/// Starts the demo in the folder `tally` below `home`.
+fn start_demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]) -> Screen {
     let project = home.join("tally");
     let args = [
         "--demo",
@@ -59,11 +64,11 @@ fn demo(home: &Path, size: (u16, u16), speed: &str, environment: &[(&str, &str)]
         "--speed",
         speed,
     ];
-    start(home, size, &args, environment)
+    start_crewdeck(home, size, &args, environment)
 }
 
-/// Writes the screen as it is at the first frame that `wanted` likes.
-fn take(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
+/// Waits for a frame that satisfies `wanted`, and writes its picture.
+fn take_picture(screen: &Screen, name: &str, wanted: impl Fn(&str) -> bool) {
     let about = SCENES.iter().find(|(scene, _)| *scene == name);
     let title = format!("crewdeck – {}", about.unwrap().1);
     let palette: &Palette = &DARK;
@@ -75,8 +80,8 @@ fn has_all(parts: &'static [&'static str]) -> impl Fn(&str) -> bool {
     move |text| parts.iter().all(|part| text.contains(part))
 }
 
-/// How many tasks are done, and how many there are, as the board's frame says.
-fn done(text: &str) -> Option<(usize, usize)> {
+/// Returns the completed and the total number of tasks from the board's title.
+fn task_counts(text: &str) -> Option<(usize, usize)> {
     let count = |part: &str| {
         let (done, all) = part.split_whitespace().next()?.split_once('/')?;
         Some((done.parse().ok()?, all.parse().ok()?))
@@ -84,27 +89,26 @@ fn done(text: &str) -> Option<(usize, usize)> {
     text.split('✓').find_map(count)
 }
 
-/// How many events of a recording were played, and how many there are.
-fn events(text: &str) -> Option<(usize, usize)> {
+/// Returns the shown and the total number of events of a replay.
+fn event_counts(text: &str) -> Option<(usize, usize)> {
     let (before, _) = text.split_once(" events")?;
     let (at, all) = before.rsplit(' ').next()?.split_once('/')?;
     Some((at.parse().ok()?, all.parse().ok()?))
 }
 
-fn leave(mut screen: Screen) {
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// Presses keys and waits for what they lead to. Keys that are sent while the one before is on its way could be taken
-/// for one with it.
+/// Presses keys and waits for their effect. Keys sent too early could be combined with the previous one.
 fn press(screen: &mut Screen, keys: &str, then: &str) {
     screen.press(keys, then);
 }
 
-/// Escape, and what it closes is gone.
-fn close(screen: &mut Screen, gone: &str) {
+/// Presses Escape and waits until `gone` is no longer shown.
+fn close_popup(screen: &mut Screen, gone: &str) {
     screen.clear(ESC, gone);
 }
 
@@ -117,59 +121,59 @@ fn approve(screen: &mut Screen, card: &str) {
     screen.wait("the card is gone", |text| !text.contains(card));
 }
 
-/// Another size, drawn: only then are keys sent, since one that comes together with the size may be read late.
+/// Resizes the terminal and waits for the new size. A key sent together with a resize may be read late.
 fn resize(screen: &Screen, cols: u16, rows: u16) {
     screen.resize(cols, rows);
     let last = usize::from(rows);
     screen.wait("the new size", |text| text.lines().count() == last);
 }
 
-/// The default looks, at the pace at which people watch it.
+/// The demo at normal speed with the default theme.
 pub fn first_glance() {
     let home = tempfile::tempdir().unwrap();
-    let mut screen = demo(home.path(), (160, 45), "1", &[COLORS]);
-    take(
+    let mut screen = start_demo(home.path(), (160, 45), "1", &[COLORS]);
+    take_picture(
         &screen,
         "dashboard",
         has_all(&["bob asks you to approve its plan", "acted on", "2 working"]),
     );
     resize(&screen, 70, 20);
-    take(&screen, "small", has_all(&["bob asks", "Alt+w shows it"]));
+    take_picture(&screen, "small", has_all(&["bob asks", "Alt+w shows it"]));
     resize(&screen, 100, 30);
     screen.send(ALT_W);
-    take(
+    take_picture(
         &screen,
         "plan",
         has_all(&["bob asks you to approve its plan", "a approve"]),
     );
-    leave(screen);
+    quit(screen);
 }
 
-/// A board of some size, over the whole screen.
+/// A board with 21 tasks, zoomed to the whole screen.
 pub fn board() {
     let home = tempfile::tempdir().unwrap();
-    dark(home.path());
+    use_dark_theme(home.path());
     let shop = repository(home.path(), "shop");
-    let [option, provider] = scripted(home.path(), include_str!("shop.yaml"));
+    let [option, provider] = script_provider(home.path(), include_str!("shop.yaml"));
     let args = [&option, &provider, "--dir", shop.to_str().unwrap()];
-    let mut screen = start(home.path(), (160, 28), &args, &[COLORS]);
+    let mut screen = start_crewdeck(home.path(), (160, 28), &args, &[COLORS]);
     screen.wait_for("to lead");
     screen.send("The shop needs a way from the cart to the order\r");
     screen.wait("three at work", |text| {
-        done(text) == Some((6, 21)) && text.contains("3 working")
+        task_counts(text) == Some((6, 21)) && text.contains("3 working")
     });
     press(&mut screen, ALT_3, "Board");
     press(&mut screen, "3", "q close");
     press(&mut screen, "g", "#1");
-    take(&screen, "board", |text| !text.contains("1 Lead"));
-    leave(screen);
+    take_picture(&screen, "board", |text| !text.contains("1 Lead"));
+    quit(screen);
 }
 
-/// One demo to its end, and what can be looked at then.
+/// The demo to its end, followed by the other views, its replay, and the doctor.
 pub fn the_whole_demo() {
     let home = tempfile::tempdir().unwrap();
-    dark(home.path());
-    let mut screen = demo(home.path(), (100, 30), "10", &[COLORS]);
+    use_dark_theme(home.path());
+    let mut screen = start_demo(home.path(), (100, 30), "10", &[COLORS]);
     for card in [
         "bob asks you to approve its plan",
         "lead wants carol to shut down",
@@ -179,106 +183,106 @@ pub fn the_whole_demo() {
     }
     screen.wait("the end", |text| {
         let is_over = text.contains("That was the demo") && !text.contains("working");
-        // What was said last has left the line of keys.
+        // The last status message is gone from the hints line.
         is_over && text.contains("Esc to the panes")
     });
 
     press(&mut screen, ALT_3, "graph or list");
     press(&mut screen, ":", "Actions");
     screen.send("me");
-    take(
+    take_picture(
         &screen,
         "palette",
         has_all(&["Actions", "› me", "merge the branch"]),
     );
-    close(&mut screen, "Actions");
+    close_popup(&mut screen, "Actions");
     press(&mut screen, "gjjj\r", "Task #4");
-    take(
+    take_picture(
         &screen,
         "task",
         has_all(&["History", "Add the command report"]),
     );
-    close(&mut screen, "History");
+    close_popup(&mut screen, "History");
     screen.send("D");
-    take(&screen, "diff", has_all(&["report.test.sh"]));
-    close(&mut screen, "report.test.sh");
+    take_picture(&screen, "diff", has_all(&["report.test.sh"]));
+    close_popup(&mut screen, "report.test.sh");
     press(&mut screen, "4", "nudge");
     press(&mut screen, "gj\r", "This is bob");
-    take(&screen, "teammate", has_all(&["This is bob"]));
-    close(&mut screen, "This is bob");
+    take_picture(&screen, "teammate", has_all(&["This is bob"]));
+    close_popup(&mut screen, "This is bob");
     screen.send(F1);
-    take(&screen, "help", has_all(&["Keys", "In every pane"]));
-    close(&mut screen, "In every pane");
+    take_picture(&screen, "help", has_all(&["Keys", "In every pane"]));
+    close_popup(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
     press(&mut screen, "T", "dark on white");
     press(&mut screen, "light\r", "The theme is light from now on.");
     press(&mut screen, "T", "dark on white");
-    take(&screen, "themes", has_all(&["dark on white"]));
-    close(&mut screen, "dark on white");
-    leave(screen);
+    take_picture(&screen, "themes", has_all(&["dark on white"]));
+    close_popup(&mut screen, "dark on white");
+    quit(screen);
 
     let project = home.path().join("tally");
     let args = ["--dir", project.to_str().unwrap(), "replay"];
-    let mut screen = start(home.path(), (130, 34), &args, &[COLORS]);
+    let mut screen = start_crewdeck(home.path(), (130, 34), &args, &[COLORS]);
     screen.wait("the middle", |text| {
-        events(text).is_some_and(|(at, all)| at * 5 >= all * 2)
+        event_counts(text).is_some_and(|(at, all)| at * 5 >= all * 2)
     });
     screen.send(" ");
-    take(&screen, "replay", has_all(&["‖ replay", "step back"]));
-    leave(screen);
+    take_picture(&screen, "replay", has_all(&["‖ replay", "step back"]));
+    quit(screen);
     let project = project.to_str().unwrap();
     let args = ["--dir", project, "--provider", "demo", "doctor"];
-    let screen = start(
+    let screen = start_crewdeck(
         home.path(),
         (130, 37),
         &args,
         &[COLORS, ("LANG", "C.UTF-8")],
     );
-    take(&screen, "doctor", has_all(&[" warning"]));
+    take_picture(&screen, "doctor", has_all(&[" warning"]));
     screen.end();
 }
 
-/// Without colour.
+/// The demo with `NO_COLOR`.
 pub fn no_colour() {
     let home = tempfile::tempdir().unwrap();
-    let screen = demo(home.path(), (100, 30), "2", &[("NO_COLOR", "1")]);
-    take(&screen, "mono", |text| {
+    let screen = start_demo(home.path(), (100, 30), "2", &[("NO_COLOR", "1")]);
+    take_picture(&screen, "mono", |text| {
         let is_waiting = text.contains("bob asks you to approve its plan");
         is_waiting && text.contains("@alice") && text.contains("@carol")
     });
-    leave(screen);
+    quit(screen);
 }
 
-/// A command that reaches outside, a question of a teammate, and signs of two cells.
+/// A command that needs permission, a question of a teammate, and wide characters.
 pub fn permission() {
     let home = tempfile::tempdir().unwrap();
     let notes = repository(home.path(), "notes");
-    let [option, provider] = scripted(home.path(), include_str!("release.yaml"));
+    let [option, provider] = script_provider(home.path(), include_str!("release.yaml"));
     let args = [&option, &provider, "--dir", notes.to_str().unwrap()];
-    let mut screen = start(home.path(), (100, 30), &args, &[COLORS]);
+    let mut screen = start_crewdeck(home.path(), (100, 30), &args, &[COLORS]);
     screen.wait_for("to lead");
     screen.send("Publish 1.2 with its notes in English and 日本語 🎉\r");
     screen.wait_for("2 need you");
     screen.send(ALT_W);
-    take(&screen, "permission", has_all(&["git push", "a approve"]));
-    leave(screen);
+    take_picture(&screen, "permission", has_all(&["git push", "a approve"]));
+    quit(screen);
 }
 
-/// The arguments that make a script in `home` the model.
-fn scripted(home: &Path, script: &str) -> [String; 2] {
+/// Writes a script to `home` and returns the arguments that use it as the model.
+fn script_provider(home: &Path, script: &str) -> [String; 2] {
     let file = home.join("script.yaml");
     std::fs::write(&file, script).unwrap();
     ["--provider".into(), format!("script:{}", file.display())]
 }
 
-/// Settings at `home` with the dark theme.
-fn dark(home: &Path) {
+/// Writes settings with the dark theme to `home`.
+fn use_dark_theme(home: &Path) {
     let settings = home.join(".config/crewdeck");
     std::fs::create_dir_all(&settings).unwrap();
     std::fs::write(settings.join("config.toml"), "theme = \"dark\"\n").unwrap();
 }
 
-/// A new git repository with a commit, below `home`.
+/// Creates a git repository with one commit below `home`.
 fn repository(home: &Path, name: &str) -> PathBuf {
     let path = home.join(name);
     std::fs::create_dir(&path).unwrap();

@@ -1,32 +1,32 @@
-//! A terminal's screen as an SVG picture: each run of words stands at its cell, signs are shapes, equal things are drawn
-//! together. Pure: the same screen gives the same bytes.
+//! Renders a terminal screen as SVG: text runs at their cells, symbols as shapes, equal parts merged. Pure: the same screen gives
+//! the same bytes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::cells::{Glyph, Look, colors, glyph, look};
-use super::color::{Palette, Rgb, mixed};
-use super::shapes::{HEIGHT, Ink, Shape, WIDTH, Weight, number};
+use super::cells::{Glyph, TextStyle, colors, glyph, text_style};
+use super::color::{Palette, Rgb, mix};
+use super::shapes::{DrawMode, HEIGHT, Shape, WIDTH, Weight, number};
 
-/// Around the screen, in units of the picture.
+/// Margin around the screen, in picture units.
 const MARGIN: f64 = 12.0;
-/// The strip with the title.
-const BAR: f64 = 32.0;
-/// From the top of a cell to the line that words stand on.
+/// Height above the screen for the title, in picture units.
+const TITLE_HEIGHT: f64 = 32.0;
+/// Distance from the top of a cell to the text baseline, in picture units.
 const BASELINE: f64 = 14.0;
-/// Names that systems have for a font whose characters are all as wide.
+/// Monospaced fonts of common systems.
 const FONTS: &str =
     "ui-monospace,SFMono-Regular,Menlo,\"DejaVu Sans Mono\",\"Liberation Mono\",Consolas,monospace";
 
-/// Writes `screen` as an SVG document with `title` in the strip above it.
+/// Renders `screen` as an SVG document with `title` in the title bar.
 pub fn svg(screen: &vt100::Screen, title: &str, palette: &Palette) -> String {
     let (rows, cols) = screen.size();
     let corner = screen
         .cell(0, 0)
-        .map_or(palette.ground, |cell| colors(cell, palette).1);
+        .map_or(palette.background, |cell| colors(cell, palette).1);
     let mut layers = Layers::default();
     for row in 0..rows.get() {
-        layers.row(screen, row, corner, palette);
+        layers.add_row(screen, row, corner, palette);
     }
     if !screen.hide_cursor() {
         let (row, col) = screen.cursor_position();
@@ -34,47 +34,47 @@ pub fn svg(screen: &vt100::Screen, title: &str, palette: &Palette) -> String {
     }
     let size = (
         f64::from(cols.get()) * WIDTH + 2.0 * MARGIN,
-        f64::from(rows.get()) * HEIGHT + BAR + MARGIN,
+        f64::from(rows.get()) * HEIGHT + TITLE_HEIGHT + MARGIN,
     );
     layers.document(title, size, corner, palette)
 }
 
-/// Words that stand together.
-struct Run {
+/// Text with one style in adjacent cells.
+struct TextRun {
     col: u16,
     cells: u16,
     text: String,
-    look: Look,
+    style: TextStyle,
 }
 
-/// The picture by what lies over what, bottom first.
+/// The layers of the picture, bottom first.
 #[derive(Default)]
 struct Layers {
-    /// By colour: column, row, columns and rows of each rectangle.
-    grounds: BTreeMap<Rgb, Vec<[u16; 4]>>,
-    /// By colour: where words are underlined, as column, row and columns.
+    /// By colour: column, row, width and height of each rectangle, in cells.
+    backgrounds: BTreeMap<Rgb, Vec<[u16; 4]>>,
+    /// By colour: column, row and width of each underline, in cells.
     underlines: BTreeMap<Rgb, Vec<[u16; 3]>>,
-    /// Straight lines, in halves of a cell: by colour, weight and place across, from where to where.
-    level: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
-    upright: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
-    /// Paths of signs.
-    paths: BTreeMap<(Ink, Rgb), String>,
-    looks: Vec<Look>,
-    words: String,
+    /// Straight lines, in half cells: by colour, weight and position across the line, the start and end of each span.
+    horizontal: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
+    vertical: BTreeMap<(Rgb, Weight, u16), Vec<(u16, u16)>>,
+    /// SVG paths of the shapes.
+    paths: BTreeMap<(DrawMode, Rgb), String>,
+    styles: Vec<TextStyle>,
+    text: String,
     cursor: Option<(u16, u16)>,
 }
 
 impl Layers {
-    fn row(&mut self, screen: &vt100::Screen, row: u16, corner: Rgb, palette: &Palette) {
-        let mut run: Option<Run> = None;
+    fn add_row(&mut self, screen: &vt100::Screen, row: u16, corner: Rgb, palette: &Palette) {
+        let mut run: Option<TextRun> = None;
         let mut gap = 0;
         for col in 0..screen.size().1.get() {
             let Some(cell) = screen.cell(row, col) else {
                 continue;
             };
-            let (color, ground) = colors(cell, palette);
-            if ground != corner {
-                self.ground(ground, col, row);
+            let (color, background) = colors(cell, palette);
+            if background != corner {
+                self.add_background(background, col, row);
             }
             if cell.underline() {
                 let spans = self.underlines.entry(color).or_default();
@@ -86,120 +86,133 @@ impl Layers {
             if cell.is_wide_continuation() {
                 continue;
             }
-            let look = look(cell, color);
+            let style = text_style(cell, color);
             match glyph(cell) {
                 Glyph::Blank => gap += 1,
-                Glyph::Letter => {
+                Glyph::Text => {
                     match &mut run {
-                        Some(open) if open.look == look && gap <= 1 => {
+                        Some(open) if open.style == style && gap <= 1 => {
                             open.text.push_str(&" ".repeat(gap));
                             open.text.push_str(cell.contents());
                             open.cells = col + 1 - open.col;
                         }
                         _ => {
-                            self.words(run.take(), row);
-                            run = Some(Run {
+                            self.write_run(run.take(), row);
+                            run = Some(TextRun {
                                 col,
                                 cells: 1,
                                 text: cell.contents().to_string(),
-                                look,
+                                style,
                             });
                         }
                     }
                     gap = 0;
                 }
                 Glyph::Shape(shape) => {
-                    self.words(run.take(), row);
-                    self.shape(&shape, col, row, color, ground);
+                    self.write_run(run.take(), row);
+                    self.add_shape(&shape, col, row, color, background);
                     gap = 0;
                 }
-                Glyph::Alone => {
-                    self.words(run.take(), row);
+                Glyph::Centred => {
+                    self.write_run(run.take(), row);
                     let cells = if cell.is_wide() { 2.0 } else { 1.0 };
                     let x = number((f64::from(col) + cells / 2.0) * WIDTH);
-                    self.word(&x, row, "m", look, "", cell.contents());
+                    self.write_text(&x, row, "m", style, "", cell.contents());
                     gap = 0;
                 }
             }
         }
-        self.words(run.take(), row);
+        self.write_run(run.take(), row);
     }
 
-    /// A cell's ground; rows that are alike become one rectangle.
-    fn ground(&mut self, color: Rgb, col: u16, row: u16) {
-        let all = self.grounds.entry(color).or_default();
+    /// Adds the background of a cell, and extends the rectangle on its left if it has the same colour.
+    fn add_background(&mut self, color: Rgb, col: u16, row: u16) {
+        let all = self.backgrounds.entry(color).or_default();
         match all.last_mut() {
             Some([from, at, wide, _]) if *at == row && *from + *wide == col => *wide += 1,
             _ => all.push([col, row, 1, 1]),
         }
     }
 
-    fn words(&mut self, run: Option<Run>, row: u16) {
+    fn write_run(&mut self, run: Option<TextRun>, row: u16) {
         let Some(run) = run else { return };
         let x = number(f64::from(run.col) * WIDTH);
-        // The width keeps words in their cells where the font is wider or narrower than the cell.
+        // `textLength` keeps the text in its cells if the font is wider or narrower.
         let width = match run.cells {
             1 => String::new(),
             cells => format!(" textLength=\"{}\"", number(f64::from(cells) * WIDTH)),
         };
-        self.word(&x, row, "", run.look, &width, &run.text);
+        self.write_text(&x, row, "", run.style, &width, &run.text);
     }
 
-    fn word(&mut self, x: &str, row: u16, class: &str, look: Look, more: &str, text: &str) {
-        let at = self.looks.iter().position(|known| *known == look);
+    fn write_text(
+        &mut self,
+        x: &str,
+        row: u16,
+        class: &str,
+        style: TextStyle,
+        more: &str,
+        text: &str,
+    ) {
+        let at = self.styles.iter().position(|known| *known == style);
         let at = at.unwrap_or_else(|| {
-            self.looks.push(look);
-            self.looks.len() - 1
+            self.styles.push(style);
+            self.styles.len() - 1
         });
         let y = number(f64::from(row) * HEIGHT + BASELINE);
         let class = format!("{class} w{at}");
-        let (class, text) = (class.trim_start(), escaped(text));
+        let (class, text) = (class.trim_start(), escape_xml(text));
         let _ = writeln!(
-            self.words,
+            self.text,
             "<text x=\"{x}\" y=\"{y}\" class=\"{class}\"{more}>{text}</text>"
         );
     }
 
-    fn shape(&mut self, shape: &Shape, col: u16, row: u16, color: Rgb, ground: Rgb) {
+    fn add_shape(&mut self, shape: &Shape, col: u16, row: u16, color: Rgb, background: Rgb) {
         match shape {
             Shape::Arms(arms) => {
                 let (x, y) = (col * 2 + 1, row * 2 + 1);
-                let ways = [(x - 1, x), (x, x + 1), (y - 1, y), (y, y + 1)];
-                for (at, (weight, way)) in arms.iter().zip(ways).enumerate() {
+                let spans = [(x - 1, x), (x, x + 1), (y - 1, y), (y, y + 1)];
+                for (at, (weight, span)) in arms.iter().zip(spans).enumerate() {
                     let Some(weight) = *weight else { continue };
                     let (lines, across) = if at < 2 {
-                        (&mut self.level, y)
+                        (&mut self.horizontal, y)
                     } else {
-                        (&mut self.upright, x)
+                        (&mut self.vertical, x)
                     };
-                    lines.entry((color, weight, across)).or_default().push(way);
+                    lines.entry((color, weight, across)).or_default().push(span);
                 }
             }
             Shape::Parts(parts) => {
                 for part in parts {
-                    let (ink, color) = match part.ink {
-                        Ink::Fill(percent) => (Ink::Fill(100), mixed(color, ground, percent)),
-                        ink => (ink, color),
+                    let (mode, color) = match part.mode {
+                        DrawMode::Fill(percent) => {
+                            (DrawMode::Fill(100), mix(color, background, percent))
+                        }
+                        mode => (mode, color),
                     };
                     let x = number(f64::from(col) * WIDTH + part.from.0);
                     let y = number(f64::from(row) * HEIGHT + part.from.1);
-                    let path = self.paths.entry((ink, color)).or_default();
-                    let _ = write!(path, "M{x} {y}{}", part.way);
+                    let path = self.paths.entry((mode, color)).or_default();
+                    let _ = write!(path, "M{x} {y}{}", part.path);
                 }
             }
         }
     }
 
-    /// Straight lines become paths; ends in the middle of a cell reach a little further, so that corners are whole.
-    fn lines(&mut self) {
-        let level = std::mem::take(&mut self.level);
-        let upright = std::mem::take(&mut self.upright);
+    /// Turns straight lines into paths. Ends inside a cell are extended by 0.5 units, so that corners have no gaps.
+    fn merge_lines(&mut self) {
+        let horizontal = std::mem::take(&mut self.horizontal);
+        let vertical = std::mem::take(&mut self.vertical);
         let (half_x, half_y) = (WIDTH / 2.0, HEIGHT / 2.0);
-        for (lines, is_level) in [(level, true), (upright, false)] {
+        for (lines, is_horizontal) in [(horizontal, true), (vertical, false)] {
             for ((color, weight, across), spans) in lines {
-                let path = self.paths.entry((Ink::Line(weight), color)).or_default();
-                for (from, to) in joined(spans) {
-                    let (along, off) = if is_level {
+                let path = self
+                    .paths
+                    .entry((DrawMode::Line(weight), color))
+                    .or_default();
+                for (from, to) in merge_spans(spans) {
+                    let (along, off) = if is_horizontal {
                         (half_x, half_y)
                     } else {
                         (half_y, half_x)
@@ -209,7 +222,7 @@ impl Layers {
                     let length = f64::from(to) * along + reach(to) - begin;
                     let (begin, length) = (number(begin), number(length));
                     let across = number(f64::from(across) * off);
-                    let _ = if is_level {
+                    let _ = if is_horizontal {
                         write!(path, "M{begin} {across}h{length}")
                     } else {
                         write!(path, "M{across} {begin}v{length}")
@@ -226,24 +239,28 @@ impl Layers {
         corner: Rgb,
         palette: &Palette,
     ) -> String {
-        self.lines();
-        let title = escaped(title);
+        self.merge_lines();
+        let title = escape_xml(title);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{title}</title>\n<style>\n\
              text{{font:15px {FONTS}}}\n.m{{text-anchor:middle}}\n"
         );
-        for (at, look) in self.looks.iter().enumerate() {
-            let bold = if look.is_bold { ";font-weight:700" } else { "" };
-            let italic = if look.is_italic {
+        for (at, style) in self.styles.iter().enumerate() {
+            let bold = if style.is_bold {
+                ";font-weight:700"
+            } else {
+                ""
+            };
+            let italic = if style.is_italic {
                 ";font-style:italic"
             } else {
                 ""
             };
-            let _ = writeln!(out, ".w{at}{{fill:{}{bold}{italic}}}", look.color);
+            let _ = writeln!(out, ".w{at}{{fill:{}{bold}{italic}}}", style.color);
         }
-        let ink = over(corner, palette);
-        let bar = mixed(ink, corner, 8);
+        let foreground = contrast_color(corner, palette);
+        let bar = mix(foreground, corner, 8);
         let _ = write!(
             out,
             "</style>\n<clipPath id=\"f\"><rect width=\"{width}\" height=\"{height}\" rx=\"9\"/></clipPath>\n\
@@ -255,45 +272,45 @@ impl Layers {
              <g transform=\"translate({} {})\">\n",
             number(width - 1.0),
             number(height - 1.0),
-            mixed(ink, corner, 60),
+            mix(foreground, corner, 60),
             number(MARGIN),
-            number(BAR),
+            number(TITLE_HEIGHT),
         );
-        self.grounds(&mut out);
-        for ((ink, color), path) in &self.paths {
-            let looks = match ink {
-                Ink::Fill(_) => format!("fill=\"{color}\""),
-                Ink::Line(Weight::Light) => format!("fill=\"none\" stroke=\"{color}\""),
-                Ink::Line(Weight::Heavy) => {
+        self.write_backgrounds(&mut out);
+        for ((mode, color), path) in &self.paths {
+            let attributes = match mode {
+                DrawMode::Fill(_) => format!("fill=\"{color}\""),
+                DrawMode::Line(Weight::Light) => format!("fill=\"none\" stroke=\"{color}\""),
+                DrawMode::Line(Weight::Heavy) => {
                     format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.4\"")
                 }
-                Ink::Dots => format!(
+                DrawMode::Dots => format!(
                     "fill=\"none\" stroke=\"{color}\" stroke-width=\"1.7\" stroke-linecap=\"round\""
                 ),
-                Ink::Pen => format!(
+                DrawMode::Pen => format!(
                     "fill=\"none\" stroke=\"{color}\" stroke-width=\"1.3\" stroke-linecap=\"round\" \
                      stroke-linejoin=\"round\""
                 ),
             };
-            let _ = writeln!(out, "<path {looks} d=\"{path}\"/>");
+            let _ = writeln!(out, "<path {attributes} d=\"{path}\"/>");
         }
-        out.push_str(&self.words);
+        out.push_str(&self.text);
         if let Some((col, row)) = self.cursor {
             let (x, y) = (f64::from(col) * WIDTH + 0.5, f64::from(row) * HEIGHT);
-            let (x, y, words) = (number(x), number(y), mixed(ink, corner, 80));
+            let (x, y, color) = (number(x), number(y), mix(foreground, corner, 80));
             let _ = writeln!(
                 out,
-                "<path stroke=\"{words}\" stroke-width=\"2\" d=\"M{x} {y}v{HEIGHT}\"/>"
+                "<path stroke=\"{color}\" stroke-width=\"2\" d=\"M{x} {y}v{HEIGHT}\"/>"
             );
         }
         out.push_str("</g>\n</svg>\n");
         out
     }
 
-    fn grounds(&self, out: &mut String) {
-        for (color, all) in &self.grounds {
+    fn write_backgrounds(&self, out: &mut String) {
+        for (color, all) in &self.backgrounds {
             let mut path = String::new();
-            for [col, row, wide, high] in stacked(all) {
+            for [col, row, wide, high] in merge_rectangles(all) {
                 let (x, y) = (f64::from(col) * WIDTH, f64::from(row) * HEIGHT);
                 let (wide, high) = (f64::from(wide) * WIDTH, f64::from(high) * HEIGHT);
                 let _ = write!(
@@ -323,18 +340,18 @@ impl Layers {
     }
 }
 
-/// What can be seen on a window's ground.
-fn over(ground: Rgb, palette: &Palette) -> Rgb {
-    let sum = u16::from(ground.0) + u16::from(ground.1) + u16::from(ground.2);
+/// Returns a colour that is visible on `background`.
+fn contrast_color(background: Rgb, palette: &Palette) -> Rgb {
+    let sum = u16::from(background.0) + u16::from(background.1) + u16::from(background.2);
     if sum > 3 * 128 {
-        palette.ground
+        palette.background
     } else {
-        palette.words
+        palette.foreground
     }
 }
 
-/// Spans that touch or overlap become one.
-fn joined(mut spans: Vec<(u16, u16)>) -> Vec<(u16, u16)> {
+/// Merges spans that touch or overlap.
+fn merge_spans(mut spans: Vec<(u16, u16)>) -> Vec<(u16, u16)> {
     spans.sort_unstable();
     let mut out: Vec<(u16, u16)> = Vec::new();
     for (from, to) in spans {
@@ -346,8 +363,8 @@ fn joined(mut spans: Vec<(u16, u16)>) -> Vec<(u16, u16)> {
     out
 }
 
-/// Rectangles of one row that lie under ones as wide become one.
-fn stacked(all: &[[u16; 4]]) -> Vec<[u16; 4]> {
+/// Merges one-row rectangles with the rectangle directly above if that has the same column and width.
+fn merge_rectangles(all: &[[u16; 4]]) -> Vec<[u16; 4]> {
     let mut out: Vec<[u16; 4]> = Vec::new();
     for &[col, row, wide, high] in all {
         let above = out
@@ -361,8 +378,8 @@ fn stacked(all: &[[u16; 4]]) -> Vec<[u16; 4]> {
     out
 }
 
-/// Text as XML takes it.
-fn escaped(text: &str) -> String {
+/// Escapes text for XML.
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

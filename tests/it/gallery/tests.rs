@@ -1,14 +1,14 @@
-//! Tests of the pure part: a small screen, and the picture of it.
+//! Tests of the SVG rendering with small screens.
 
 use std::num::NonZeroU16;
 
 use pretty_assertions::assert_eq;
 
-use super::color::{DARK, Rgb, mixed};
+use super::color::{DARK, Rgb, mix};
 use super::shapes::{Shape, Weight, shape};
 use super::svg::svg;
 
-/// The picture of what a terminal shows that was sent `bytes`.
+/// Renders the screen of a terminal that received `bytes`.
 fn picture(cols: u16, rows: u16, bytes: &str) -> String {
     let size = |cells| NonZeroU16::new(cells).unwrap();
     let mut parser = vt100::Parser::new(size(rows), size(cols), 0);
@@ -16,8 +16,8 @@ fn picture(cols: u16, rows: u16, bytes: &str) -> String {
     svg(parser.screen(), "title", &DARK)
 }
 
-/// What lies in the screen, without the window around it.
-fn inside(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
+/// Returns the SVG elements of the screen, without the window around it.
+fn screen_elements(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
     let picture = picture(cols, rows, bytes);
     let (_, screen) = picture.split_once("translate(12 32)\">\n").unwrap();
     let (screen, _) = screen.split_once("</g>").unwrap();
@@ -25,9 +25,9 @@ fn inside(cols: u16, rows: u16, bytes: &str) -> Vec<String> {
 }
 
 #[test]
-fn words_stand_at_their_cells_and_one_blank_does_not_part_them() {
+fn text_runs_start_at_their_cells_and_span_one_space() {
     assert_eq!(
-        inside(20, 2, "a bc  d\x1b[1me\r\n\x1b[0;3;38;2;1;2;3m <&>"),
+        screen_elements(20, 2, "a bc  d\x1b[1me\r\n\x1b[0;3;38;2;1;2;3m <&>"),
         [
             "<text x=\"0\" y=\"14\" class=\"w0\" textLength=\"36\">a bc</text>",
             "<text x=\"54\" y=\"14\" class=\"w0\">d</text>",
@@ -46,9 +46,9 @@ fn words_stand_at_their_cells_and_one_blank_does_not_part_them() {
 }
 
 #[test]
-fn signs_of_two_cells_stand_in_the_middle_of_both() {
+fn wide_characters_are_centred_on_their_cells() {
     assert_eq!(
-        inside(10, 1, "a日👍b"),
+        screen_elements(10, 1, "a日👍b"),
         [
             "<text x=\"0\" y=\"14\" class=\"w0\">a</text>",
             "<text x=\"18\" y=\"14\" class=\"m w0\">日</text>",
@@ -59,34 +59,34 @@ fn signs_of_two_cells_stand_in_the_middle_of_both() {
 }
 
 #[test]
-fn a_frame_is_one_path_without_gaps() {
+fn frame_is_one_path_without_gaps() {
     assert_eq!(
-        inside(4, 3, "┌──┐\r\n│  │\r\n└──┘"),
+        screen_elements(4, 3, "┌──┐\r\n│  │\r\n└──┘"),
         ["<path fill=\"none\" stroke=\"#d3d8df\" \
           d=\"M4 9.5h28M4 47.5h28M4.5 9v39M31.5 9v39\"/>"]
     );
-    // The arc begins where the line of the next cell ends.
+    // The arc ends where the line of the next cell begins.
     assert_eq!(
-        inside(2, 1, "╭─"),
+        screen_elements(2, 1, "╭─"),
         ["<path fill=\"none\" stroke=\"#d3d8df\" d=\"M4.5 19v-5q0-4.5 4.5-4.5M9 9.5h9\"/>"]
     );
 }
 
 #[test]
-fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
-    let red = DARK.sixteen[1];
+fn backgrounds_are_merged_and_inverse_swaps_colours() {
+    let red = DARK.ansi[1];
     assert_eq!(
-        inside(4, 3, "\r\n \x1b[41m  \r\n\x1b[m \x1b[41m  "),
+        screen_elements(4, 3, "\r\n \x1b[41m  \r\n\x1b[m \x1b[41m  "),
         [format!(
             "<path fill=\"{red}\" shape-rendering=\"crispEdges\" d=\"M9 19h18v38h-18z\"/>"
         )]
     );
     let reversed = picture(4, 1, " \x1b[7;31mx");
-    assert!(reversed.contains(&format!(".w0{{fill:{}}}", DARK.ground)));
+    assert!(reversed.contains(&format!(".w0{{fill:{}}}", DARK.background)));
     assert!(reversed.contains(&format!("<path fill=\"{red}\" shape")));
-    let dim = mixed(DARK.words, DARK.ground, 62);
+    let dim = mix(DARK.foreground, DARK.background, 62);
     assert!(picture(4, 1, "\x1b[2mx").contains(&format!(".w0{{fill:{dim}}}")));
-    let under = inside(4, 1, "\x1b[4ma b");
+    let under = screen_elements(4, 1, "\x1b[4ma b");
     assert_eq!(
         under[0],
         "<path fill=\"none\" stroke=\"#d3d8df\" d=\"M0 16.5h27\"/>"
@@ -94,13 +94,13 @@ fn grounds_are_as_large_as_they_can_be_and_reversed_means_swapped() {
 }
 
 #[test]
-fn the_window_has_the_ground_of_the_screen() {
+fn window_uses_the_screen_background() {
     let light = picture(4, 2, "\x1b[48;2;250;250;250m\x1b[2J\x1b[38;2;1;1;1mx");
     assert!(light.contains("<rect width=\"60\" height=\"82\" fill=\"#fafafa\"/>"));
-    // Title and cursor can be seen on it.
+    // The title is visible on a light background.
     assert!(light.contains(&format!(
         "fill:{}",
-        mixed(DARK.ground, Rgb(250, 250, 250), 60)
+        mix(DARK.background, Rgb(250, 250, 250), 60)
     )));
     assert!(!light.contains("crispEdges"), "{light}");
     assert_eq!(
@@ -110,8 +110,8 @@ fn the_window_has_the_ground_of_the_screen() {
 }
 
 #[test]
-fn the_cursor_is_shown_where_it_is() {
-    let shown = inside(4, 2, "ab\x1b[?25h");
+fn cursor_is_drawn_at_its_position() {
+    let shown = screen_elements(4, 2, "ab\x1b[?25h");
     assert_eq!(
         shown[1],
         "<path stroke=\"#acb1b8\" stroke-width=\"2\" d=\"M18.5 0v19\"/>"
@@ -119,12 +119,12 @@ fn the_cursor_is_shown_where_it_is() {
 }
 
 #[test]
-fn colours_of_256_are_those_of_xterm() {
-    let of = |index| DARK.rgb(vt100::Color::Idx(index), DARK.words);
+fn indexed_colours_match_xterm() {
+    let of = |index| DARK.rgb(vt100::Color::Idx(index), DARK.foreground);
     assert_eq!(
         [of(2), of(16), of(75), of(231), of(232), of(255)],
         [
-            DARK.sixteen[2],
+            DARK.ansi[2],
             Rgb(0, 0, 0),
             Rgb(0x5f, 0xaf, 0xff),
             Rgb(255, 255, 255),
@@ -135,22 +135,22 @@ fn colours_of_256_are_those_of_xterm() {
 }
 
 #[test]
-fn all_lines_and_bars_and_marks_of_crewdeck_are_shapes() {
-    let signs = "─━│┃┄┏┓└┗┛├┤┬┴┼╍╭╮╯╰▁▂▃▄▅▆▇█▎▏▲▶▷▸◆◇○◌●◐◔⠋⠙⠦⠧⠴⠸⠹⠼✓✗→←↑↓↳•✉☐☑";
-    let missing: String = signs
+fn all_symbols_of_crewdeck_are_drawn_as_shapes() {
+    let symbols = "─━│┃┄┏┓└┗┛├┤┬┴┼╍╭╮╯╰▁▂▃▄▅▆▇█▎▏▲▶▷▸◆◇○◌●◐◔⠋⠙⠦⠧⠴⠸⠹⠼✓✗→←↑↓↳•✉☐☑";
+    let missing: String = symbols
         .chars()
-        .filter(|sign| shape(*sign).is_none())
+        .filter(|symbol| shape(*symbol).is_none())
         .collect();
     assert_eq!(missing, "");
-    // Doubled and slanted lines are not drawn here.
-    let lines = ('\u{2500}'..='\u{257f}').filter(|sign| shape(*sign).is_none());
+    // Double and diagonal lines are not supported.
+    let lines = ('\u{2500}'..='\u{257f}').filter(|symbol| shape(*symbol).is_none());
     assert_eq!(lines.count(), 29 + 3);
     let (none, light, heavy) = (None, Some(Weight::Light), Some(Weight::Heavy));
-    for (sign, arms) in [
+    for (symbol, arms) in [
         ('├', [none, light, light, light]),
         ('┷', [heavy, heavy, light, none]),
         ('╼', [light, heavy, none, none]),
     ] {
-        assert_eq!(shape(sign), Some(Shape::Arms(arms)), "{sign}");
+        assert_eq!(shape(symbol), Some(Shape::Arms(arms)), "{symbol}");
     }
 }

@@ -1,4 +1,4 @@
-//! The demo without a screen: its team really does the work.
+//! The demo in `crewdeck run`: the team completes its tasks.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{crewdeck, lines, text};
 
 #[test]
-fn the_demo_as_json_lines_really_does_the_work() {
+fn demo_with_json_output_completes_its_tasks() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("project");
     let out = crewdeck(dir.path())
@@ -45,24 +45,27 @@ fn the_demo_as_json_lines_really_does_the_work() {
         .iter()
         .map(|t| t["subject"].as_str().unwrap())
         .collect();
-    // Eight that the lead has planned; one that a letter has led to; one that a conflict has led to.
+    // Eight tasks from the lead's plan, one from a message, and one from a merge conflict.
     assert_eq!(subjects.len(), 10, "{subjects:?}");
     assert_eq!(subjects[8], "Check an empty text");
     assert_eq!(
         subjects[9],
         "Merge main into wt/task-5: conflict in tally.sh"
     );
-    assert!(most_at_work(&events) >= 2, "nobody worked side by side");
-    // The question of one teammate, and the answer of another that the ninth task comes from.
+    assert!(
+        most_tasks_in_progress(&events) >= 2,
+        "no two tasks were in progress at once"
+    );
+    // A teammate's question, and the answer that leads to the ninth task.
     for (to, words) in [("carol", "an empty text"), ("bob", "no task checks that")] {
         let is_acted_on = events.iter().any(|e| {
-            let letter = &e["letter"];
+            let message = &e["letter"];
             let says = |words| {
-                letter["content"]
+                message["content"]
                     .as_str()
                     .is_some_and(|c| c.contains(words))
             };
-            e["step"] == "acted_on" && letter["to"] == to && says(words)
+            e["step"] == "acted_on" && message["to"] == to && says(words)
         });
         assert!(is_acted_on, "to {to}: {words}");
     }
@@ -74,7 +77,7 @@ fn the_demo_as_json_lines_really_does_the_work() {
     assert_eq!(text(&test.stdout), "all 5 tests passed\n", "{test:?}");
     assert_eq!(git(&project, &["status", "--short"]), "");
     assert_eq!(git(&project, &["branch", "--no-merged", "main"]), "");
-    let gone: Vec<&str> = events
+    let shut_down: Vec<&str> = events
         .iter()
         .filter_map(|e| {
             e["text"]
@@ -82,13 +85,13 @@ fn the_demo_as_json_lines_really_does_the_work() {
                 .strip_suffix(" has shut down, as asked.")
         })
         .collect();
-    assert_eq!(gone, ["carol"]);
+    assert_eq!(shut_down, ["carol"]);
 }
 
-/// The most tasks that were worked on at one time. Fails when a task has had two owners.
-fn most_at_work(events: &[Value]) -> usize {
+/// Returns the most tasks in progress at one time. Fails if a task had two owners.
+fn most_tasks_in_progress(events: &[Value]) -> usize {
     let mut owners: HashMap<u64, String> = HashMap::new();
-    let mut at_work: HashSet<u64> = HashSet::new();
+    let mut in_progress: HashSet<u64> = HashSet::new();
     let mut most = 0;
     let changed = events.iter().filter(|e| e["type"] == "board_changed");
     for task in changed.flat_map(|e| e["changed"].as_array().unwrap()) {
@@ -96,14 +99,14 @@ fn most_at_work(events: &[Value]) -> usize {
         let owner = task["owner"].as_str().unwrap();
         if !owner.is_empty() {
             let first = owners.entry(id).or_insert_with(|| owner.into());
-            assert_eq!(first, owner, "two have had {task}");
+            assert_eq!(first, owner, "two owners of {task}");
         }
         if task["status"] == "in_progress" {
-            at_work.insert(id);
+            in_progress.insert(id);
         } else {
-            at_work.remove(&id);
+            in_progress.remove(&id);
         }
-        most = most.max(at_work.len());
+        most = most.max(in_progress.len());
     }
     most
 }
@@ -118,31 +121,31 @@ fn git(dir: &Path, args: &[&str]) -> String {
     text(&out.stdout)
 }
 
-/// As in a container or under AppArmor's rules: the kernel gives no mount namespaces.
+/// Runs without mount namespaces, as in a container or under AppArmor rules.
 #[test]
-fn the_demo_does_the_work_where_there_are_no_namespaces() {
+fn demo_completes_without_mount_namespaces() {
     if !Command::new("unshare")
         .args(["-Ur", "true"])
         .status()
         .unwrap()
         .success()
     {
-        eprintln!("passed over: this machine gives no user namespace (unshare -Ur)");
+        eprintln!("skipped: this machine has no user namespaces (unshare -Ur)");
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("project");
-    let told = crewdeck(dir.path());
+    let inner = crewdeck(dir.path());
     let mut command = Command::new("unshare");
     command
         .args(["-Ur", "sh", "-c"])
         .arg("echo 0 > /proc/sys/user/max_mnt_namespaces; exec \"$0\" \"$@\"")
-        .arg(told.get_program())
+        .arg(inner.get_program())
         .args(["run", "--demo", "--json", "--speed", "60", "--dir"])
         .arg(&project)
         .env_clear()
         .current_dir(dir.path());
-    for (name, value) in told.get_envs() {
+    for (name, value) in inner.get_envs() {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
@@ -161,9 +164,9 @@ fn the_demo_does_the_work_where_there_are_no_namespaces() {
         tasks.iter().all(|t| t["status"] == "completed"),
         "{tasks:?}"
     );
-    let said = text(&out.stdout);
+    let output = text(&out.stdout);
     assert!(
-        said.contains("disables protection of the history"),
-        "{said}"
+        output.contains("disables protection of the history"),
+        "{output}"
     );
 }

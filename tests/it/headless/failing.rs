@@ -1,4 +1,4 @@
-//! A model that fails, one that is slow, and one whose teammate is left alone: the run ends well and says why.
+//! `crewdeck run` with a model that fails or is rate limited, and with tasks that stay open.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{conversation, lines, results, run, text};
 
 #[test]
-fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
+fn model_failure_prints_one_remedy_line_and_exits_1() {
     let cases = [
         ("  - fault: { status: 401 }\n", "key"),
         (
@@ -46,7 +46,7 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
 }
 
 #[test]
-fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
+fn model_faults_leave_a_valid_conversation() {
     let good = "  - say: Good.\n    times: 0\n";
     let cases = [
         ("cut", "  - fault: { cut: 5 }\n    say: Half a word\n"),
@@ -72,7 +72,7 @@ fn faults_of_the_model_end_well_and_leave_a_valid_conversation() {
 }
 
 #[test]
-fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
+fn run_ends_when_the_model_of_a_teammate_fails() {
     let dir = tempfile::tempdir().unwrap();
     let rules = "
   - agent: lead
@@ -110,7 +110,7 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
 }
 
 #[test]
-fn a_run_that_ends_with_open_tasks_says_which_and_exits_with_4() {
+fn run_with_open_tasks_lists_them_and_exits_4() {
     let dir = tempfile::tempdir().unwrap();
     let rules = "
   - when: ^go
@@ -141,7 +141,7 @@ fn a_run_that_ends_with_open_tasks_says_which_and_exits_with_4() {
     }
 }
 
-/// The events that the journal of the only session holds.
+/// Returns the events in the journal of the only session.
 fn journal(dir: &Path) -> Vec<Value> {
     let sessions = std::fs::read_dir(dir.join(".crewdeck/sessions")).unwrap();
     let files: Vec<_> = sessions
@@ -152,7 +152,7 @@ fn journal(dir: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
+fn rate_limited_team_backs_off_and_completes() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["ann", "bob", "cid", "dan"];
     let spawn = names.map(|name| {
@@ -183,7 +183,7 @@ fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
     delay_ms: 50
 "
     );
-    // One call at a time, so that somebody has to wait in line.
+    // One call at a time, so that calls are queued.
     std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
     std::fs::write(
         dir.path().join(".crewdeck/config.toml"),
@@ -199,13 +199,13 @@ fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
         let said: Vec<_> = events.iter().filter(said).collect();
         assert_eq!(said.len(), 1, "{name}: {said:?}");
     }
-    let held = |state: &str| -> Vec<&Value> {
+    let events_in_state = |state: &str| -> Vec<&Value> {
         let is = |e: &&Value| e["activity"]["state"] == state;
         events.iter().filter(is).collect()
     };
-    let waits = held("backoff");
-    let shared = |e: &&&Value| e["activity"]["attempt"] == 0;
-    assert!(waits.iter().filter(shared).count() > 0, "{waits:?}");
+    let waits = events_in_state("backoff");
+    let is_shared = |e: &&&Value| e["activity"]["attempt"] == 0;
+    assert!(waits.iter().filter(is_shared).count() > 0, "{waits:?}");
     assert!(
         waits.iter().any(|e| e["activity"]["attempt"] == 1),
         "{waits:?}"
@@ -213,9 +213,9 @@ fn a_team_that_the_server_slows_down_waits_together_and_does_its_work() {
     let cause = waits[0]["activity"]["cause"].as_str().unwrap();
     assert!(cause.contains("slow down"), "{cause}");
     assert!(
-        held("queued")
+        events_in_state("queued")
             .iter()
             .all(|e| e["activity"]["place"].as_u64() > Some(0))
     );
-    assert!(!held("queued").is_empty());
+    assert!(!events_in_state("queued").is_empty());
 }

@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use super::{scripted, text};
 
-/// Teammates in the test.
+/// Number of teammates.
 const AGENTS: usize = 100;
-/// Most memory that the crew may take, in KiB: the build with debug information has a share in it.
+/// Maximum memory of the crew in a debug build, in KiB.
 const MEMORY_MAX: u64 = 512 * 1024;
 
 #[test]
-fn a_hundred_teammates_work_in_one_crew_and_no_more() {
+fn crew_runs_at_most_a_hundred_teammates() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     std::fs::create_dir_all(home.join(".config/crewdeck")).unwrap();
     let settings = format!("agents_max = {AGENTS}\ncalls_max = 64\n");
     std::fs::write(home.join(".config/crewdeck/config.toml"), settings).unwrap();
     let mut rules = String::new();
-    // A reply has 64 calls at most.
+    // A reply has at most 64 calls.
     for (reply, first) in (0..=AGENTS).step_by(50).enumerate() {
         let when = if reply == 0 { "    when: ^go$\n" } else { "" };
         rules.push_str(&format!("  - agent: lead\n{when}    calls:\n"));

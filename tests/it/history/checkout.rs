@@ -1,8 +1,8 @@
-//! `HEAD`, the index and the reflog of `HEAD` survive what commands do to them.
+//! Damage by commands to `HEAD`, the index and the reflog of `HEAD` is repaired.
 
 use super::*;
 
-/// What breaks them.
+/// Commands that damage them.
 const ATTACKS: &[&str] = &[
     ": > $(git rev-parse --git-dir)/HEAD",
     "rm $(git rev-parse --git-dir)/HEAD",
@@ -26,13 +26,13 @@ const ATTACKS: &[&str] = &[
 
 #[test]
 fn damage_to_head_index_and_reflog_is_undone() {
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
-        // What is staged and nowhere else.
+        // Content that exists only in the index.
         std::fs::write(dir.join("staged"), "staged\n").unwrap();
         repository::git(&dir, &["add", "staged"]);
         let state = || {
@@ -49,7 +49,7 @@ fn damage_to_head_index_and_reflog_is_undone() {
         for attack in ATTACKS {
             std::fs::write(crew.temp.path().join("x.sh"), attack).unwrap();
             let command = format!("export TMPDIR={0}; sh {0}/x.sh", crew.temp.path().display());
-            let report = run(&guard, &dir, &command);
+            let report = run(&supervisor, &dir, &command);
             assert_eq!(state(), before, "{attack} in {}", dir.display());
             let note = report.note.unwrap_or_default();
             assert!(
@@ -63,14 +63,16 @@ fn damage_to_head_index_and_reflog_is_undone() {
 }
 
 #[test]
-fn a_removed_head_holds_no_commit_up() {
-    if !can_be_tried() {
+fn removed_head_does_not_block_a_commit() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         let script = "git commit -q --allow-empty -m mine; rm $(git rev-parse --git-dir)/HEAD";
-        let note = ok(&crew.guard(), &dir, script).note.unwrap();
+        let note = expect_success(&crew.supervisor(), &dir, script)
+            .note
+            .unwrap();
         assert!(note.starts_with("[HEAD was restored to "), "{note}");
         assert_eq!(note.lines().count(), 1, "{note}");
         let subject = repository::git(&dir, &["log", "-1", "--format=%s"]);
@@ -79,70 +81,77 @@ fn a_removed_head_holds_no_commit_up() {
 }
 
 #[test]
-fn an_orphan_branch_without_a_commit_leaves_the_index_whole() {
-    if !can_be_tried() {
+fn orphan_branch_without_a_commit_keeps_the_index() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         let start = repository::git(&dir, &["symbolic-ref", "--short", "HEAD"]);
         let files = || repository::git(&dir, &["ls-files"]);
         let before = files();
-        let note = ok(&guard, &dir, "git switch -q --orphan new").note.unwrap();
+        let note = expect_success(&supervisor, &dir, "git switch -q --orphan new")
+            .note
+            .unwrap();
         assert!(note.contains("first commit in one command"), "{note}");
         assert_eq!(files(), before);
         assert!(note.contains("`git checkout-index --all`"), "{note}");
-        ok(&guard, &dir, "git checkout-index --all && git add -A");
+        expect_success(&supervisor, &dir, "git checkout-index --all && git add -A");
         assert_eq!(repository::git(&dir, &["status", "--porcelain"]), "");
-        // In one command it stays.
+        // With a first commit in the same command, the branch is kept.
         let name = format!("new-{}", start.replace('/', "-"));
         let script =
             format!("git switch -q --orphan {name} && git commit -q --allow-empty -m first");
-        assert_eq!(ok(&guard, &dir, &script).note, None);
+        assert_eq!(expect_success(&supervisor, &dir, &script).note, None);
         assert_eq!(files(), "");
-        ok(&guard, &dir, &format!("git switch -q {start}"));
+        expect_success(&supervisor, &dir, &format!("git switch -q {start}"));
         assert_eq!(files(), before);
     }
 }
 
 #[test]
-fn files_of_git_that_cannot_be_read_are_not_replaced() {
-    if !can_be_tried() {
+fn unreadable_git_files_are_not_replaced() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    ok(&crew.guard(), crew.root(), "git status");
+    expect_success(&crew.supervisor(), crew.root(), "git status");
     let log = crew.root().join(".git/logs/HEAD");
     let script = "truncate -s 70000000 .git/logs/HEAD";
-    let note = ok(&crew.guard(), crew.root(), script).note.unwrap();
+    let note = expect_success(&crew.supervisor(), crew.root(), script)
+        .note
+        .unwrap();
     assert!(note.contains("was not checked: it is too long"), "{note}");
     assert_eq!(std::fs::metadata(log).unwrap().len(), 70_000_000);
 }
 
 #[test]
-fn damage_by_a_command_of_a_killed_crew_is_undone_by_the_next_one() {
-    if !can_be_tried() {
+fn next_command_repairs_damage_of_a_killed_crew() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     let reflog = crew.repository.git(&["reflog"]);
-    // As a command leaves it whose crewdeck was killed.
-    let confinement = guard.confinement.as_ref().unwrap();
+    // The state that a command leaves if crewdeck is killed.
+    let confinement = supervisor.confinement.as_ref().unwrap();
     confinement.plan(crew.root(), HistoryReach::Private);
     let git = crew.root().join(".git");
     for name in ["HEAD", "index", "logs/HEAD"] {
         std::fs::write(git.join(name), "").unwrap();
     }
-    ok(&guard, crew.root(), "git status && git rev-parse main");
+    expect_success(&supervisor, crew.root(), "git status && git rev-parse main");
     assert_eq!(crew.repository.git(&["reflog"]), reflog);
     assert_eq!(crew.repository.git(&["status", "--porcelain"]), "");
-    // What the user does between two commands is left alone.
+    // Changes by the user between two commands are kept.
     crew.repository
         .git(&["reflog", "expire", "--expire=now", "--all"]);
     crew.repository.git(&["checkout", "-q", "--orphan", "new"]);
-    assert_eq!(ok(&guard, crew.root(), "git status").note, None);
+    assert_eq!(
+        expect_success(&supervisor, crew.root(), "git status").note,
+        None
+    );
     assert_eq!(
         crew.repository.git(&["symbolic-ref", "HEAD"]),
         "refs/heads/new"
@@ -151,33 +160,35 @@ fn damage_by_a_command_of_a_killed_crew_is_undone_by_the_next_one() {
 }
 
 #[test]
-fn ordinary_changes_of_the_checkout_stay() {
-    if !can_be_tried() {
+fn ordinary_checkout_changes_are_kept() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         let start = repository::git(&dir, &["symbolic-ref", "--short", "HEAD"]);
         let name = format!("x-{}", start.replace('/', "-"));
         let head = || repository::git(&dir, &["rev-parse", "--abbrev-ref", "HEAD"]);
-        let noted = |command: &str| ok(&guard, &dir, command).note;
-        assert_eq!(noted(&format!("git checkout -q -b {name}")), None);
+        let note_of = |command: &str| expect_success(&supervisor, &dir, command).note;
+        assert_eq!(note_of(&format!("git checkout -q -b {name}")), None);
         assert_eq!(head(), name);
-        assert_eq!(noted("git commit -q --allow-empty -m side"), None);
-        assert_eq!(noted(&format!("git switch -q {start}")), None);
+        assert_eq!(note_of("git commit -q --allow-empty -m side"), None);
+        assert_eq!(note_of(&format!("git switch -q {start}")), None);
         assert_eq!(head(), start);
-        assert_eq!(noted("git switch -q --detach HEAD~1"), None);
+        assert_eq!(note_of("git switch -q --detach HEAD~1"), None);
         assert_eq!(head(), "HEAD");
-        assert_eq!(noted("git switch -q -"), None);
+        assert_eq!(note_of("git switch -q -"), None);
         assert_eq!(
-            noted("echo 1 > n && git add n && git stash -q && git stash pop -q && git rm -q -f n"),
+            note_of(
+                "echo 1 > n && git add n && git stash -q && git stash pop -q && git rm -q -f n"
+            ),
             None
         );
         let rebase =
             format!("git switch -q {name} && git rebase -q {start} && git switch -q {start}");
-        ok(&guard, &dir, &rebase);
-        assert_eq!(noted(&format!("git merge -q {name}")), None);
+        expect_success(&supervisor, &dir, &rebase);
+        assert_eq!(note_of(&format!("git merge -q {name}")), None);
         assert_eq!(head(), start);
     }
     crew.refs();

@@ -1,97 +1,97 @@
 //! The keys of the board.
 
-use crate::keys::desk::{Desk, ENTER, ESC};
+use crate::keys::dashboard::{Dashboard, ENTER, ESC};
 
 #[test]
-fn the_board_is_turned_zoomed_moved_and_filtered() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    // The board has the keys after Esc.
-    desk.press("4", "n nudge");
-    desk.press("3", "graph or list");
-    desk.press("v", "Board · list");
-    desk.clear("v", "Board · list");
-    desk.press("-", "Showing one line per task.");
-    desk.press("-", "Showing symbols and numbers.");
-    desk.press("+", "Showing one line per task.");
-    desk.press("+", "Showing whole cards.");
-    desk.press("G", "›◌ #4 Delta");
-    desk.press("g", "›○ #1 Alpha");
-    desk.press("l", "›◌ #3 Gamma");
-    desk.press("\x1b[C", "›◌ #4 Delta");
-    desk.press("h", "blocked by #1");
-    desk.keys("HJKL");
-    desk.press("g\r", "Task #1");
-    desk.clear("q", "Task #1");
-    desk.press("/Bet", "1 of 4");
-    desk.press(ENTER, "Esc clear filter");
-    desk.clear(ESC, "1 of 4");
-    desk.press("/", "owner:NAME");
-    desk.clear(ESC, "owner:NAME");
-    desk.press("D", "has no worktree");
-    desk.press("y", "Copied task");
-    desk.press("m", "has no worktree");
-    desk.writes("\x1b]52;c;");
-    desk.leave();
+fn board_view_zoom_movement_and_filter() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    // Esc focuses the board.
+    dashboard.press("4", "n nudge");
+    dashboard.press("3", "graph or list");
+    dashboard.press("v", "Board · list");
+    dashboard.clear("v", "Board · list");
+    dashboard.press("-", "Showing one line per task.");
+    dashboard.press("-", "Showing symbols and numbers.");
+    dashboard.press("+", "Showing one line per task.");
+    dashboard.press("+", "Showing whole cards.");
+    dashboard.press("G", "›◌ #4 Delta");
+    dashboard.press("g", "›○ #1 Alpha");
+    dashboard.press("l", "›◌ #3 Gamma");
+    dashboard.press("\x1b[C", "›◌ #4 Delta");
+    dashboard.press("h", "blocked by #1");
+    dashboard.send("HJKL");
+    dashboard.press("g\r", "Task #1");
+    dashboard.clear("q", "Task #1");
+    dashboard.press("/Bet", "1 of 4");
+    dashboard.press(ENTER, "Esc clear filter");
+    dashboard.clear(ESC, "1 of 4");
+    dashboard.press("/", "owner:NAME");
+    dashboard.clear(ESC, "owner:NAME");
+    dashboard.press("D", "has no worktree");
+    dashboard.press("y", "Copied task");
+    dashboard.press("m", "has no worktree");
+    dashboard.wait_for_output("\x1b]52;c;");
+    dashboard.quit();
 }
 
 #[test]
-fn a_task_is_written_and_changed_in_a_form() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    // The board has the keys after Esc.
-    desk.press("4", "n nudge");
-    desk.press("3g", "graph or list");
-    desk.press("a", "╭ New task");
-    desk.press(ENTER, "a task needs a subject");
-    desk.press("Epsilon", "› Subject     Epsilon");
-    desk.press("\t", "› Description");
-    desk.press("one\ntwo", "two");
-    desk.press("\t", "› Waits for");
-    // The selected one, once in and once out, and one that is not there.
-    desk.press("\x14", "Waits for   1");
-    desk.clear("\x14", "Waits for   1");
-    desk.press("99\r", "task #99 does not exist");
-    desk.press("\x15\x14", "Waits for   1");
-    // Closed and opened again the draft is there.
-    desk.clear(ESC, "╭ New task");
-    desk.sees("The draft is kept");
-    desk.press("a", "Epsilon");
-    desk.clear(ENTER, "╭ New task");
-    desk.sees("#5 is on the board.");
-    desk.sees("#5 Epsilon");
-    desk.press("e", "╭ Edit #5");
-    desk.press("\x1b[Z", "› Tags");
-    desk.press("nobody", "nobody");
-    desk.clear(ENTER, "╭ Edit #5");
-    desk.sees("#5 is changed.");
-    desk.press("e", "╭ Edit #5");
-    desk.clear(ENTER, "╭ Edit #5");
-    desk.sees("Nothing was changed.");
-    let file = std::fs::read_to_string(desk.home.path().join(".tasks/task_5.json")).unwrap();
+fn task_form_creates_and_edits_a_task() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    // Esc focuses the board.
+    dashboard.press("4", "n nudge");
+    dashboard.press("3g", "graph or list");
+    dashboard.press("a", "╭ New task");
+    dashboard.press(ENTER, "a task needs a subject");
+    dashboard.press("Epsilon", "› Subject     Epsilon");
+    dashboard.press("\t", "› Description");
+    dashboard.press("one\ntwo", "two");
+    dashboard.press("\t", "› Waits for");
+    // Ctrl+t adds and removes the selected task; an unknown id is refused.
+    dashboard.press("\x14", "Waits for   1");
+    dashboard.clear("\x14", "Waits for   1");
+    dashboard.press("99\r", "task #99 does not exist");
+    dashboard.press("\x15\x14", "Waits for   1");
+    // The draft survives closing the form.
+    dashboard.clear(ESC, "╭ New task");
+    dashboard.wait_for("The draft is kept");
+    dashboard.press("a", "Epsilon");
+    dashboard.clear(ENTER, "╭ New task");
+    dashboard.wait_for("#5 is on the board.");
+    dashboard.wait_for("#5 Epsilon");
+    dashboard.press("e", "╭ Edit #5");
+    dashboard.press("\x1b[Z", "› Tags");
+    dashboard.press("nobody", "nobody");
+    dashboard.clear(ENTER, "╭ Edit #5");
+    dashboard.wait_for("#5 is changed.");
+    dashboard.press("e", "╭ Edit #5");
+    dashboard.clear(ENTER, "╭ Edit #5");
+    dashboard.wait_for("Nothing was changed.");
+    let file = std::fs::read_to_string(dashboard.home.path().join(".tasks/task_5.json")).unwrap();
     let task: serde_json::Value = serde_json::from_str(&file).unwrap();
     let expected = serde_json::json!(["Epsilon", "one\ntwo", [1], ["nobody"], ""]);
     let keys = ["subject", "description", "blockedBy", "tags", "owner"];
     let found: Vec<_> = keys.iter().map(|key| task[key].clone()).collect();
     assert_eq!(serde_json::Value::from(found), expected);
-    desk.press("@", "you created #5");
-    desk.clear(ESC, "╭ Event log");
-    desk.leave();
+    dashboard.press("@", "you created #5");
+    dashboard.clear(ESC, "╭ Event log");
+    dashboard.quit();
 }
 
 #[test]
-fn a_task_is_claimed_released_and_completed() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("3gu", "#1 has no owner, nothing to release.");
-    desk.press("c", "#1 is yours: work on it in the project directory.");
-    desk.press("c", "#1 is already yours.");
-    desk.press("u", "○ #1 Alpha");
-    desk.press("d", "Complete #1 (Alpha), which nobody has claimed?");
-    desk.clear("n", "which nobody has claimed?");
-    desk.press("c", "● #1 Alpha");
-    desk.press("Y", "#1 has no worktree");
-    desk.press("d", "1/4 done");
-    desk.press("d", "#1 is already completed.");
-    desk.leave();
+fn user_claims_releases_and_completes_a_task() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("3gu", "#1 has no owner, nothing to release.");
+    dashboard.press("c", "#1 is yours: work on it in the project directory.");
+    dashboard.press("c", "#1 is already yours.");
+    dashboard.press("u", "○ #1 Alpha");
+    dashboard.press("d", "Complete #1 (Alpha), which nobody has claimed?");
+    dashboard.clear("n", "which nobody has claimed?");
+    dashboard.press("c", "● #1 Alpha");
+    dashboard.press("Y", "#1 has no worktree");
+    dashboard.press("d", "1/4 done");
+    dashboard.press("d", "#1 is already completed.");
+    dashboard.quit();
 }

@@ -1,11 +1,11 @@
-//! The keys of what the branch of a task changes.
+//! The keys of the diff view.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::keys::desk::{self, Desk, ESC};
+use crate::keys::dashboard::{self, Dashboard, ESC};
 
-/// A teammate changes three files in a worktree of its own.
+/// A teammate changes three files in its worktree.
 const SCRIPT: &str = r#"
 rules:
   - agent: lead
@@ -31,7 +31,7 @@ fn git(home: &Path, args: &[&str]) {
 }
 
 #[test]
-fn a_diff_is_read_file_by_file() {
+fn diff_view_moves_file_by_file() {
     let home = tempfile::tempdir().unwrap();
     let at = home.path();
     git(at, &["init", "-q", "-b", "main"]);
@@ -42,12 +42,12 @@ fn a_diff_is_read_file_by_file() {
     std::fs::write(at.join("script.yaml"), SCRIPT).unwrap();
     git(at, &["add", "."]);
     git(at, &["commit", "-qm", "start"]);
-    let screen = desk::start(at, &[], &["--tool", "auto"]);
-    let mut desk = Desk { home, screen };
-    desk.keys("go\r");
-    desk.sees("1/1 done");
-    desk.press(ESC, "graph or list");
-    let text = desk.press("D", "] next file");
+    let screen = dashboard::start(at, &[], &["--tool", "auto"]);
+    let mut dashboard = Dashboard { home, screen };
+    dashboard.send("go\r");
+    dashboard.wait_for("1/1 done");
+    dashboard.press(ESC, "graph or list");
+    let text = dashboard.press("D", "] next file");
     assert!(text.contains("3 files, +2 −1"), "{text}");
     for words in [
         "2 - two",
@@ -59,14 +59,14 @@ fn a_diff_is_read_file_by_file() {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("diff --git"), "{text}");
-    desk.press("]", "2/3 more.txt");
-    desk.press("]", "3/3 run.sh");
-    desk.press("]", "This is the last file.");
-    desk.press("[", "2/3 more.txt");
-    desk.press("/needle\r", "/needle 1/1");
-    desk.press("q[", "1/3 base.txt");
-    desk.press("\x1bOP", "go to the next file");
-    desk.clear("q", "go to the next file");
-    desk.clear("q", "Changes of task #1");
-    desk.leave();
+    dashboard.press("]", "2/3 more.txt");
+    dashboard.press("]", "3/3 run.sh");
+    dashboard.press("]", "This is the last file.");
+    dashboard.press("[", "2/3 more.txt");
+    dashboard.press("/needle\r", "/needle 1/1");
+    dashboard.press("q[", "1/3 base.txt");
+    dashboard.press("\x1bOP", "go to the next file");
+    dashboard.clear("q", "go to the next file");
+    dashboard.clear("q", "Changes of task #1");
+    dashboard.quit();
 }

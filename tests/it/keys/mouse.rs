@@ -1,90 +1,90 @@
-//! The mouse: taken and given back, pressed, pulled, its wheel, and what it does besides keys.
+//! The mouse: capture, clicks, drags and the wheel.
 
-use crate::keys::desk::{Desk, ESC, click, has_line, mouse, place};
+use crate::keys::dashboard::{Dashboard, ESC, click, has_line, mouse, position};
 
 const PRESS: u8 = 0;
-const PULL: u8 = 32;
+const DRAG: u8 = 32;
 const WHEEL_UP: u8 = 64;
 const WHEEL_DOWN: u8 = 65;
 
-/// A full desk whose mouse is crewdeck's.
-fn with_mouse() -> Desk {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.writes("\x1b[?1006h");
-    desk
+/// Starts a dashboard with a busy crew and waits for mouse capture.
+fn dashboard_with_mouse() -> Dashboard {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.wait_for_output("\x1b[?1006h");
+    dashboard
 }
 
-impl Desk {
-    /// Clicks on words that the screen shows, and waits for others.
+impl Dashboard {
+    /// Clicks on `words` and waits for `then`.
     fn click(&mut self, words: &str, then: &str) -> String {
-        let at = place(&self.sees(words), words);
+        let at = position(&self.wait_for(words), words);
         self.press(&click(at), then)
     }
 }
 
 #[test]
-fn the_mouse_is_taken_and_given_back() {
-    let mut desk = with_mouse();
-    assert!(!desk.raw().contains("\x1b[?1006l"));
-    desk.press("M", "the terminal's again");
-    desk.writes("\x1b[?1006l");
-    desk.press("M", "The mouse scrolls and clicks");
-    desk.leave();
+fn mouse_capture_toggles() {
+    let mut dashboard = dashboard_with_mouse();
+    assert!(!dashboard.raw().contains("\x1b[?1006l"));
+    dashboard.press("M", "the terminal's again");
+    dashboard.wait_for_output("\x1b[?1006l");
+    dashboard.press("M", "The mouse scrolls and clicks");
+    dashboard.quit();
 }
 
 #[test]
-fn what_is_clicked_gets_the_keys_is_selected_and_opened() {
-    let mut desk = with_mouse();
-    desk.click("4 Team", "n nudge");
-    desk.click("3 Board", "graph or list");
-    desk.click("1 needs", "a approve");
-    desk.click("Alpha", "graph or list");
-    desk.click("Alpha", "Task #1");
-    let mark = place(&desk.screen.text(), "✕");
-    desk.clear(&click(mark), "Task #1");
-    desk.click("Join it", "›○ Join it");
-    desk.click("Join it", "not begun");
-    desk.clear(&click((2, 20)), "not begun");
-    desk.click("1 job", "╭ Background jobs");
-    desk.clear(ESC, "╭ Background jobs");
-    desk.click("? help", "╭ Keys");
-    desk.leave();
+fn click_focuses_selects_and_opens() {
+    let mut dashboard = dashboard_with_mouse();
+    dashboard.click("4 Team", "n nudge");
+    dashboard.click("3 Board", "graph or list");
+    dashboard.click("1 needs", "a approve");
+    dashboard.click("Alpha", "graph or list");
+    dashboard.click("Alpha", "Task #1");
+    let mark = position(&dashboard.screen.text(), "✕");
+    dashboard.clear(&click(mark), "Task #1");
+    dashboard.click("Join it", "›○ Join it");
+    dashboard.click("Join it", "not begun");
+    dashboard.clear(&click((2, 20)), "not begun");
+    dashboard.click("1 job", "╭ Background jobs");
+    dashboard.clear(ESC, "╭ Background jobs");
+    dashboard.click("? help", "╭ Keys");
+    dashboard.quit();
 }
 
 #[test]
-fn the_wheel_scrolls_and_floods_do_no_harm() {
-    let mut desk = with_mouse();
-    let text = desk.sees("That was the needle in it.");
-    let at = place(&text, "That was the needle");
-    desk.clear(
+fn wheel_scrolls_and_survives_floods() {
+    let mut dashboard = dashboard_with_mouse();
+    let text = dashboard.wait_for("That was the needle in it.");
+    let at = position(&text, "That was the needle");
+    dashboard.clear(
         &mouse(WHEEL_UP, at).repeat(20),
         "That was the needle in it.",
     );
-    desk.sees("f follows the newest");
-    // Three thousand notches, and the next key is heard at once.
-    desk.keys(&mouse(WHEEL_DOWN, at).repeat(3000));
-    desk.sees("That was the needle in it.");
-    desk.press("?", "╭ Keys");
-    desk.leave();
+    dashboard.wait_for("f follows the newest");
+    // After 3,000 wheel events the next key works at once.
+    dashboard.send(&mouse(WHEEL_DOWN, at).repeat(3000));
+    dashboard.wait_for("That was the needle in it.");
+    dashboard.press("?", "╭ Keys");
+    dashboard.quit();
 }
 
 #[test]
-fn the_border_is_pulled_and_the_drawing_too() {
-    let mut desk = with_mouse();
-    let (column, row) = place(&desk.sees("4 Team"), "╭ 4 Team");
-    desk.keys(&mouse(PRESS, (column, row + 1)));
-    desk.keys(&mouse(PULL, (60, row + 1)));
-    desk.keys("\x1b[<0;60;20m");
-    desk.screen.wait("the border is elsewhere", |t| {
-        has_line(t, &["╭ 4 Team"]) && place(t, "╭ 4 Team").0 < column - 10
+fn dragging_moves_the_border_but_not_under_popups() {
+    let mut dashboard = dashboard_with_mouse();
+    let (column, row) = position(&dashboard.wait_for("4 Team"), "╭ 4 Team");
+    dashboard.send(&mouse(PRESS, (column, row + 1)));
+    dashboard.send(&mouse(DRAG, (60, row + 1)));
+    dashboard.send("\x1b[<0;60;20m");
+    dashboard.screen.wait("the border to move", |t| {
+        has_line(t, &["╭ 4 Team"]) && position(t, "╭ 4 Team").0 < column - 10
     });
-    // What a popup covers is not reached.
-    desk.press("?", "╭ Keys");
-    desk.keys(&mouse(PULL, (100, row + 1)));
-    desk.clear("q", "╭ Keys");
-    desk.screen.wait("it stays", |t| {
-        has_line(t, &["╭ 4 Team"]) && place(t, "╭ 4 Team").0 < column - 10
+    // Drags do not reach what a popup covers.
+    dashboard.press("?", "╭ Keys");
+    dashboard.send(&mouse(DRAG, (100, row + 1)));
+    dashboard.clear("q", "╭ Keys");
+    dashboard.screen.wait("the same border", |t| {
+        has_line(t, &["╭ 4 Team"]) && position(t, "╭ 4 Team").0 < column - 10
     });
-    desk.leave();
+    dashboard.quit();
 }

@@ -1,26 +1,26 @@
-//! A look at what is selected, without leaving its pane.
+//! The preview of the selected item.
 
-use crate::keys::desk::{Desk, ESC};
+use crate::keys::dashboard::{Dashboard, ESC};
 
 #[test]
-fn what_is_selected_is_peeked_at_and_opened() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("4g", "n nudge");
-    desk.press(" ", "╭ alice ");
-    desk.sees("Alice rests.");
-    desk.press("j", "╭ bob ");
-    desk.clear(" ", "╭ bob ");
-    desk.press(" ", "╭ bob ");
-    desk.press("\r", " to bob ");
-    desk.press(ESC, "n nudge");
-    desk.press("3g", "graph or list");
-    desk.press(" ", "╭ Task #1 ");
-    desk.press("l", "╭ Task #3 ");
-    desk.clear(ESC, "╭ Task #");
-    desk.press("6 ", "╭ Request 1 of 1");
-    // What the pane can do is done here too.
-    desk.clear("a", "╭ Request");
-    desk.loses("bob asks you to approve its plan");
-    desk.leave();
+fn peek_previews_and_opens_the_selection() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g", "n nudge");
+    dashboard.press(" ", "╭ alice ");
+    dashboard.wait_for("Alice rests.");
+    dashboard.press("j", "╭ bob ");
+    dashboard.clear(" ", "╭ bob ");
+    dashboard.press(" ", "╭ bob ");
+    dashboard.press("\r", " to bob ");
+    dashboard.press(ESC, "n nudge");
+    dashboard.press("3g", "graph or list");
+    dashboard.press(" ", "╭ Task #1 ");
+    dashboard.press("l", "╭ Task #3 ");
+    dashboard.clear(ESC, "╭ Task #");
+    dashboard.press("6 ", "╭ Request 1 of 1");
+    // The keys of the pane work in the preview, too.
+    dashboard.clear("a", "╭ Request");
+    dashboard.wait_until_gone("bob asks you to approve its plan");
+    dashboard.quit();
 }

@@ -1,7 +1,7 @@
-//! Messages that are sent while an agent works: shown as queued, taken up behind its answer, sent next after an interrupt,
-//! and there again after a kill. The answer that is under way hangs until the test stops it.
+//! Messages sent while an agent works: they are shown as queued, sent after its answer or an interrupt, and survive a kill. The
+//! running answer hangs until the test stops it.
 
-use crate::keys::desk::{CTRL_C, Desk, ESC, has_line, start};
+use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line, start};
 
 const SECOND: &str = "the second message";
 const ANSWER: &str = "The second message is answered.";
@@ -13,11 +13,11 @@ fn row(text: &str, words: &str) -> usize {
 
 #[test]
 fn interrupt_sends_the_queued_message_to_the_lead() {
-    let mut desk = Desk::empty(&[]);
-    desk.press("wait\r", "Ctrl+c stop lead");
-    desk.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
-    desk.press(CTRL_C, ANSWER);
-    let text = desk.loses("queued: ");
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    dashboard.press(CTRL_C, ANSWER);
+    let text = dashboard.wait_until_gone("queued: ");
     let first = row(&text, "› wait");
     let stopped = row(&text, "· interrupted");
     let second = row(&text, &format!("› {SECOND}"));
@@ -25,18 +25,18 @@ fn interrupt_sends_the_queued_message_to_the_lead() {
         first < stopped && stopped < second && second < row(&text, ANSWER),
         "{text}"
     );
-    desk.leave();
+    dashboard.quit();
 }
 
 #[test]
 fn interrupt_sends_the_queued_message_to_a_teammate() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("4g\r", " to alice ");
-    desk.press("ihold on\r", "Ctrl+c stop alice");
-    desk.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
-    desk.press(CTRL_C, ANSWER);
-    let text = desk.loses("queued: ");
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g\r", " to alice ");
+    dashboard.press("ihold on\r", "Ctrl+c stop alice");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    dashboard.press(CTRL_C, ANSWER);
+    let text = dashboard.wait_until_gone("queued: ");
     let second = row(&text, &format!("› {SECOND}"));
     assert!(
         row(&text, "› hold on") < row(&text, "· interrupted"),
@@ -46,16 +46,16 @@ fn interrupt_sends_the_queued_message_to_a_teammate() {
         row(&text, "· interrupted") < second && second < row(&text, ANSWER),
         "{text}"
     );
-    desk.leave();
+    dashboard.quit();
 }
 
 #[test]
-fn killed_crew_answers_the_queued_message_when_it_is_resumed() {
-    let mut desk = Desk::empty(&[]);
-    desk.press("wait\r", "Ctrl+c stop lead");
-    desk.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
-    // It is shown at once, and written by the crew: wait until it is on disk.
-    let Desk { home, screen } = desk;
+fn resumed_crew_answers_a_queued_message() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    // The dashboard shows the message before the crew saves it: wait until it is on disk.
+    let Dashboard { home, screen } = dashboard;
     let sessions = home.path().join(".crewdeck/sessions");
     let is_written = || {
         let all = std::fs::read_dir(&sessions).unwrap().flatten();
@@ -64,7 +64,10 @@ fn killed_crew_answers_the_queued_message_when_it_is_resumed() {
     };
     let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !is_written() {
-        assert!(std::time::Instant::now() < until, "never written");
+        assert!(
+            std::time::Instant::now() < until,
+            "the message was not saved"
+        );
         std::thread::yield_now();
     }
     let killed = std::process::Command::new("kill")
@@ -73,12 +76,12 @@ fn killed_crew_answers_the_queued_message_when_it_is_resumed() {
     assert!(killed.unwrap().success());
     drop(screen);
     let screen = start(home.path(), &[], &["--resume"]);
-    let desk = Desk { home, screen };
-    desk.sees(ANSWER);
-    let text = desk
+    let dashboard = Dashboard { home, screen };
+    dashboard.wait_for(ANSWER);
+    let text = dashboard
         .screen
         .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
     assert_eq!(text.matches(&format!("› {SECOND}")).count(), 1, "{text}");
     assert!(!text.contains("queued: "), "{text}");
-    desk.leave();
+    dashboard.quit();
 }

@@ -1,23 +1,25 @@
-//! The keys of the team: a look, a word, the end.
+//! The keys of the team pane: view, nudge, shut down.
 
-use crate::keys::desk::{Desk, ESC, has_line};
+use crate::keys::dashboard::{Dashboard, ESC, has_line};
 
 #[test]
-fn a_teammate_is_looked_at_asked_and_ended() {
-    let mut desk = Desk::full();
-    desk.press(ESC, "? help");
-    desk.press("4g", "n nudge");
-    desk.press("\r", " to alice ");
-    desk.press(ESC, "n nudge");
-    desk.press("n", "Asked alice where it stands.");
-    desk.keys("x");
-    desk.screen
+fn teammate_is_viewed_nudged_and_shut_down() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g", "n nudge");
+    dashboard.press("\r", " to alice ");
+    dashboard.press(ESC, "n nudge");
+    dashboard.press("n", "Asked alice where it stands.");
+    dashboard.send("x");
+    dashboard
+        .screen
         .wait("alice is gone", |t| has_line(t, &["alice", "gone"]));
-    desk.press("gX", "End bob now");
-    desk.clear("n", "End bob now");
-    desk.press("X", "End bob now");
-    desk.keys("y");
-    desk.screen
+    dashboard.press("gX", "End bob now");
+    dashboard.clear("n", "End bob now");
+    dashboard.press("X", "End bob now");
+    dashboard.send("y");
+    dashboard
+        .screen
         .wait("bob is gone", |t| has_line(t, &["bob", "gone"]));
-    desk.leave();
+    dashboard.quit();
 }

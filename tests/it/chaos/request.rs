@@ -1,23 +1,21 @@
-//! A conversation as a server reads it, from the body of either wire; what a strict server refuses fails here.
+//! Parses the request body of either API into a conversation, and rejects what a strict server rejects.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// The wire that is spoken.
+/// The API: Anthropic Messages or OpenAI Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     Messages,
     Completions,
 }
 
-/// One thing that was said.
+/// One part of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Words of the user's side.
-    Heard(String),
-    /// Words of the model.
-    Said(String),
+    UserText(String),
+    ModelText(String),
     Call {
         id: String,
         name: String,
@@ -29,16 +27,16 @@ pub enum Step {
     },
 }
 
-/// A whole request.
+/// A parsed request.
 #[derive(Debug)]
-pub struct Talk {
+pub struct ModelRequest {
     pub agent: String,
     pub steps: Vec<Step>,
 }
 
-impl Talk {
-    /// Reads a request and checks it as a strict server does.
-    pub fn read(wire: Wire, body: &Value) -> Result<Talk, String> {
+impl ModelRequest {
+    /// Parses a request body and validates it as a strict server does.
+    pub fn read(wire: Wire, body: &Value) -> Result<ModelRequest, String> {
         let (system, steps) = match wire {
             Wire::Messages => messages(body)?,
             Wire::Completions => completions(body)?,
@@ -48,28 +46,30 @@ impl Talk {
         } else {
             let name = system.strip_prefix("You are '");
             let name = name.and_then(|rest| rest.split('\'').next());
-            name.ok_or(format!("nobody's prompt: {system:.80}"))?.into()
+            name.ok_or(format!("unknown system prompt: {system:.80}"))?
+                .into()
         };
-        Ok(Talk { agent, steps })
+        Ok(ModelRequest { agent, steps })
     }
 
-    /// Each call with its result, in order.
-    pub fn done(&self) -> impl Iterator<Item = (&str, &Value, &str)> {
-        done(&self.steps)
+    /// Returns each answered call with its result, in order.
+    pub fn finished_calls(&self) -> impl Iterator<Item = (&str, &Value, &str)> {
+        finished_calls(&self.steps)
     }
 
-    /// What was said after the last words of the user's side that `starts`.
-    pub fn since(&self, starts: impl Fn(&str) -> bool) -> Option<(&str, &[Step])> {
-        let at = (self.steps.iter()).rposition(|s| matches!(s, Step::Heard(t) if starts(t)))?;
-        let Step::Heard(text) = &self.steps[at] else {
+    /// Returns the last user text that satisfies `is_start`, and the steps after it.
+    pub fn after_last_user_text(&self, is_start: impl Fn(&str) -> bool) -> Option<(&str, &[Step])> {
+        let at =
+            (self.steps.iter()).rposition(|s| matches!(s, Step::UserText(t) if is_start(t)))?;
+        let Step::UserText(text) = &self.steps[at] else {
             return None;
         };
         Some((text, &self.steps[at + 1..]))
     }
 }
 
-/// Each call among `steps` with its result.
-pub fn done(steps: &[Step]) -> impl Iterator<Item = (&str, &Value, &str)> {
+/// Returns each answered call among `steps` with its result.
+pub fn finished_calls(steps: &[Step]) -> impl Iterator<Item = (&str, &Value, &str)> {
     steps.iter().filter_map(|step| {
         let Step::Call { id, name, input } = step else {
             return None;
@@ -93,18 +93,18 @@ fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>, String> {
         .ok_or(format!("no {key} in {value:.200}"))
 }
 
-/// Notes a call's id; ids must differ in the whole conversation.
-fn new_id(seen: &mut HashSet<String>, id: &str) -> Result<String, String> {
+/// Records the id of a call. Ids must be unique in the conversation.
+fn register_id(seen: &mut HashSet<String>, id: &str) -> Result<String, String> {
     if id.is_empty() || !seen.insert(id.into()) {
-        return Err(format!("the call id '{id}' came twice or is empty"));
+        return Err(format!("the call id '{id}' is empty or used twice"));
     }
     Ok(id.into())
 }
 
-/// Takes the result of one of the calls that were just made.
-fn answered(open: &mut Vec<String>, id: &str) -> Result<String, String> {
+/// Removes `id` from the calls without a result.
+fn take_open_call(open: &mut Vec<String>, id: &str) -> Result<String, String> {
     let at = open.iter().position(|o| o == id);
-    let at = at.ok_or(format!("a result for '{id}', which is no open call"))?;
+    let at = at.ok_or(format!("a result for '{id}', which is not an open call"))?;
     Ok(open.remove(at))
 }
 
@@ -115,13 +115,13 @@ fn messages(body: &Value) -> Result<(String, Vec<Step>), String> {
     for message in list(body, "messages")? {
         let role = text(message, "role")?;
         if role != expected {
-            return Err(format!("{role} where {expected} must speak"));
+            return Err(format!("a message of {role}, expected {expected}"));
         }
         expected = if role == "user" { "assistant" } else { "user" };
         for block in list(message, "content")? {
             match (role, text(block, "type")?) {
                 ("user", "tool_result") => steps.push(Step::Result {
-                    id: answered(&mut open, text(block, "tool_use_id")?)?,
+                    id: take_open_call(&mut open, text(block, "tool_use_id")?)?,
                     text: text(block, "content")?.into(),
                 }),
                 (_, "text") => {
@@ -130,16 +130,16 @@ fn messages(body: &Value) -> Result<(String, Vec<Step>), String> {
                         return Err("an empty text block".into());
                     }
                     if role == "user" && !open.is_empty() {
-                        return Err(format!("words before the results of {open:?}"));
+                        return Err(format!("text before the results of {open:?}"));
                     }
                     steps.push(if role == "user" {
-                        Step::Heard(text)
+                        Step::UserText(text)
                     } else {
-                        Step::Said(text)
+                        Step::ModelText(text)
                     });
                 }
                 ("assistant", "tool_use") => {
-                    let id = new_id(&mut seen, text(block, "id")?)?;
+                    let id = register_id(&mut seen, text(block, "id")?)?;
                     open.push(id.clone());
                     steps.push(Step::Call {
                         id,
@@ -147,7 +147,7 @@ fn messages(body: &Value) -> Result<(String, Vec<Step>), String> {
                         input: block["input"].clone(),
                     });
                     if !block["input"].is_object() {
-                        return Err(format!("an input that is no object: {block:.200}"));
+                        return Err(format!("an input that is not an object: {block:.200}"));
                     }
                 }
                 (_, kind) => return Err(format!("{kind} from {role}")),
@@ -158,7 +158,7 @@ fn messages(body: &Value) -> Result<(String, Vec<Step>), String> {
         }
     }
     if expected == "user" {
-        return Err("the last message is the model's own".into());
+        return Err("the last message is the model's".into());
     }
     Ok((system, steps))
 }
@@ -178,23 +178,23 @@ fn completions(body: &Value) -> Result<(String, Vec<Step>), String> {
         let words = text(message, "content")?.to_string();
         match role {
             "system" => {}
-            "user" => steps.push(Step::Heard(words)),
+            "user" => steps.push(Step::UserText(words)),
             "tool" => steps.push(Step::Result {
-                id: answered(&mut open, text(message, "tool_call_id")?)?,
+                id: take_open_call(&mut open, text(message, "tool_call_id")?)?,
                 text: words,
             }),
             "assistant" => {
                 if !words.is_empty() {
-                    steps.push(Step::Said(words));
+                    steps.push(Step::ModelText(words));
                 }
                 let calls = message.get("tool_calls").and_then(Value::as_array);
                 for call in calls.into_iter().flatten() {
-                    let id = new_id(&mut seen, text(call, "id")?)?;
+                    let id = register_id(&mut seen, text(call, "id")?)?;
                     open.push(id.clone());
                     let input = text(&call["function"], "arguments")?;
                     let input: Value = serde_json::from_str(input).map_err(|e| e.to_string())?;
                     if !input.is_object() {
-                        return Err(format!("arguments that are no object: {input:.200}"));
+                        return Err(format!("arguments that are not an object: {input:.200}"));
                     }
                     let name = text(&call["function"], "name")?.into();
                     steps.push(Step::Call { id, name, input });

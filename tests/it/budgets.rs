@@ -1,4 +1,4 @@
-//! Ceilings on tokens and cost, from end to end: who reaches one pauses, and somebody decides.
+//! Token and cost budgets, end to end: an agent that reaches one pauses until its request is decided.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::project::{Project, Ran};
 use crate::common::pty::Screen;
 
-/// `crewdeck run` with the rules of a script, where nobody can be asked.
+/// Runs `crewdeck run` with the rules of a script, without a terminal to ask the user.
 fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
     let file = project.write("script.yaml", &format!("rules:\n{rules}"));
     let mut command = project.command(&["run"]);
@@ -16,11 +16,11 @@ fn run(project: &Project, rules: &str, args: &[&str]) -> Ran {
     Ran(command.stdin(Stdio::null()).output().unwrap())
 }
 
-fn settings(project: &Project, text: &str) {
+fn write_settings(project: &Project, text: &str) {
     project.own_settings(text);
 }
 
-/// The requests on disk.
+/// Returns the requests on disk.
 fn requests(project: &Project) -> Vec<Value> {
     let files = std::fs::read_dir(project.file(".team/requests")).unwrap();
     files
@@ -41,9 +41,9 @@ const ROUNDS: &str = "
 ";
 
 #[test]
-fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
+fn reached_budget_ends_an_unattended_run() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nagent_tokens = 250\n");
+    write_settings(&project, "[ceilings]\nagent_tokens = 250\n");
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
@@ -54,7 +54,7 @@ fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
     assert_eq!(requests.len(), 1, "{requests:?}");
     let (kind, status) = (&requests[0]["kind"], &requests[0]["status"]);
     assert_eq!((kind, status), (&"ceiling".into(), &"rejected".into()));
-    // What was spent before counts: the session that is gone on with may not call even once.
+    // Earlier usage counts: the resumed session may not make a single call.
     let again = run(&project, ROUNDS, &["more", "--resume", "--tool", "auto"]);
     assert_eq!(again.code(), 1);
     assert!(
@@ -65,9 +65,9 @@ fn where_nobody_is_a_ceiling_ends_the_run_and_says_so() {
 }
 
 #[test]
-fn what_subagents_use_counts_and_a_price_turns_it_into_money() {
+fn subagent_usage_counts_towards_the_cost_budget() {
     let project = Project::new();
-    settings(
+    write_settings(
         &project,
         "[ceilings]\nteam_cost = 0.5\n[prices.script]\ninput = 1000.0\noutput = 5000.0\n",
     );
@@ -89,19 +89,20 @@ fn what_subagents_use_counts_and_a_price_turns_it_into_money() {
 }
 
 #[test]
-fn a_ceiling_in_dollars_without_a_price_is_said_to_have_no_effect() {
+fn cost_budget_without_a_price_warns_it_has_no_effect() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nagent_cost = 0.5\n");
+    write_settings(&project, "[ceilings]\nagent_cost = 0.5\n");
     let ran = run(&project, "  - say: Hello.\n", &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (0, "Hello.\n"));
-    let said = "The setting ceilings.agent_cost has no effect: the price of script is not known.";
-    assert!(ran.err().contains(said), "{}", ran.err());
+    let warning =
+        "The setting ceilings.agent_cost has no effect: the price of script is not known.";
+    assert!(ran.err().contains(warning), "{}", ran.err());
 }
 
 #[test]
-fn a_team_at_its_ceiling_does_not_ask_again_and_again() {
+fn team_over_budget_asks_once_per_agent() {
     let project = Project::new();
-    settings(&project, "[ceilings]\nteam_tokens = 300\n");
+    write_settings(&project, "[ceilings]\nteam_tokens = 300\n");
     let rules = "
   - agent: lead
     when: ^go$
@@ -131,14 +132,14 @@ fn a_team_at_its_ceiling_does_not_ask_again_and_again() {
         assert_eq!(request["kind"], "ceiling", "{request}");
         assert_eq!(request["decided_by"], "policy", "{request}");
     }
-    // At most one question for each of the three: nobody asks again and again.
+    // About one request per agent, not one per call.
     assert!(requests(&project).len() <= 4, "{:?}", requests(&project));
 }
 
 #[test]
-fn a_person_raises_a_ceiling_and_then_does_not() {
+fn user_raises_a_budget_then_rejects_the_next_raise() {
     let project = Project::new();
-    settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
+    write_settings(&project, "tool = 'auto'\n[ceilings]\nagent_tokens = 200\n");
     let file = project.write("script.yaml", &format!("rules:\n{ROUNDS}"));
     let provider = format!("script:{}", file.display());
     let mut screen = Screen::start(project.path(), 120, 30, &["--provider", &provider]);
@@ -152,7 +153,7 @@ fn a_person_raises_a_ceiling_and_then_does_not() {
     screen.wait_for("lead has used 400 tokens");
     screen.send("\x1bw");
     screen.wait_for("r reject");
-    // The cost panel knows of the raise.
+    // The cost panel shows the raised budget.
     screen.send("$");
     screen.wait_for("closest is lead with 400 of 400 tokens, 100%");
     screen.send("$");

@@ -1,41 +1,42 @@
-//! Stopping, sleeping, leaving; and the two pages without a crew.
+//! Interrupt, suspend and quit, and the keys of the setup page and the replay.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::common::pty::Screen;
-use crate::keys::desk::{CTRL_C, Desk, ESC, has_line};
+use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line};
 
 #[test]
-fn an_agent_is_stopped_and_leaving_asks_while_one_works() {
-    let mut desk = Desk::empty(&[]);
-    desk.press("wait\r", "Ctrl+c stop lead");
-    desk.press(ESC, "? help");
-    desk.press("q", "still at work");
-    desk.clear("n", "still at work");
-    desk.press(CTRL_C, "· interrupted");
-    desk.screen
-        .wait("the lead rests", |t| has_line(t, &["1 Lead", "idle"]));
-    desk.press("iwait\r", "Ctrl+c stop lead");
-    desk.press(ESC, "? help");
-    desk.press("q", "still at work");
-    desk.keys("y");
-    let (status, is_clean) = desk.screen.end();
+fn interrupt_stops_an_agent_and_quit_asks_while_working() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(ESC, "? help");
+    dashboard.press("q", "still at work");
+    dashboard.clear("n", "still at work");
+    dashboard.press(CTRL_C, "· interrupted");
+    dashboard
+        .screen
+        .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
+    dashboard.press("iwait\r", "Ctrl+c stop lead");
+    dashboard.press(ESC, "? help");
+    dashboard.press("q", "still at work");
+    dashboard.send("y");
+    let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 #[test]
-fn it_sleeps_and_comes_back() {
-    let desk = Desk::empty(&[]);
-    let home = desk.home.path().to_path_buf();
-    let Desk {
+fn suspend_and_foreground_restore_the_screen() {
+    let dashboard = Dashboard::with_new_crew(&[]);
+    let home = dashboard.home.path().to_path_buf();
+    let Dashboard {
         home: _folder,
         screen,
-    } = desk;
+    } = dashboard;
     let mut first = screen;
     first.send(&CTRL_C.repeat(3));
     first.end();
-    // Only a shell with jobs can wake who sleeps.
+    // A suspended program needs a shell with job control.
     let mut shell = Screen::start_program(
         Path::new("/bin/bash"),
         &home,
@@ -66,8 +67,8 @@ fn it_sleeps_and_comes_back() {
     shell.end();
 }
 
-/// How many events of a recording the screen shows.
-fn happened(text: &str) -> usize {
+/// Returns the number of shown events of a replay.
+fn shown_event_count(text: &str) -> usize {
     let line = text.lines().find(|line| line.contains(" events "));
     let counts = line
         .and_then(|line| line.split_once('/'))
@@ -77,20 +78,20 @@ fn happened(text: &str) -> usize {
 }
 
 #[test]
-fn the_first_page_and_a_recording_have_their_own_keys() {
-    let bare = tempfile::tempdir().unwrap();
-    let mut first = Screen::start(bare.path(), 100, 30, &[]);
+fn setup_page_and_replay_have_their_own_keys() {
+    let home = tempfile::tempdir().unwrap();
+    let mut first = Screen::start(home.path(), 100, 30, &[]);
     first.wait_for("start the demo");
     first.send("q");
     let (status, is_clean) = first.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 
-    let desk = Desk::full();
-    let home = desk.home.path().to_path_buf();
-    let Desk {
+    let dashboard = Dashboard::with_busy_crew();
+    let home = dashboard.home.path().to_path_buf();
+    let Dashboard {
         home: _folder,
         mut screen,
-    } = desk;
+    } = dashboard;
     screen.send(&CTRL_C.repeat(3));
     screen.end();
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
@@ -101,16 +102,20 @@ fn the_first_page_and_a_recording_have_their_own_keys() {
     replay.send(">>>>");
     replay.wait_for("That was the needle in it.");
     replay.send("<<<<");
-    // Read between two frames: in the middle of one the line below may still be the old one.
-    let begun = replay.wait_frame(
-        "the beginning",
+    // Read at a frame boundary: inside a frame the line may still be the old one.
+    let count_at_start = replay.wait_frame(
+        "the start of the replay",
         |t| !t.contains("That was the needle"),
-        |screen| happened(&screen.contents()),
+        |screen| shown_event_count(&screen.contents()),
     );
     replay.send(".");
-    replay.wait("one event more", |t| happened(t) == begun + 1);
+    replay.wait("the next event", |t| {
+        shown_event_count(t) == count_at_start + 1
+    });
     replay.send(",");
-    replay.wait("one event less", |t| happened(t) == begun);
+    replay.wait("the previous event", |t| {
+        shown_event_count(t) == count_at_start
+    });
     replay.send("]");
     replay.wait_for("2x");
     replay.send("[");
@@ -121,27 +126,27 @@ fn the_first_page_and_a_recording_have_their_own_keys() {
 }
 
 #[test]
-fn who_ends_crewdeck_ends_the_editor_too_and_the_terminal_comes_back() {
+fn signal_ends_the_editor_and_restores_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("editor.sh");
     std::fs::write(&path, "#!/bin/sh\necho EDITING\nexec sleep 600\n").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
-    desk.keys("\x18e");
-    desk.sees("EDITING");
-    let pid = desk.screen.pid().to_string();
-    let asked = std::process::Command::new("kill")
+    let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path.display().to_string())]);
+    dashboard.send("\x18e");
+    dashboard.wait_for("EDITING");
+    let pid = dashboard.screen.pid().to_string();
+    let sent = std::process::Command::new("kill")
         .args(["-TERM", &pid])
         .status();
-    assert!(asked.unwrap().success());
-    let (status, is_clean) = desk.screen.end();
+    assert!(sent.unwrap().success());
+    let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
 #[test]
-fn what_was_written_without_a_crew_goes_along_into_the_demo() {
-    let bare = tempfile::tempdir().unwrap();
-    let mut first = Screen::start(bare.path(), 100, 30, &[]);
+fn draft_without_a_crew_is_kept_in_the_demo() {
+    let home = tempfile::tempdir().unwrap();
+    let mut first = Screen::start(home.path(), 100, 30, &[]);
     first.wait_for("start the demo");
     first.send("i");
     first.send("my words");

@@ -1,9 +1,11 @@
-//! Ways around the private history: no view, a full git folder, links in the private folders, other formats of refs.
+//! Ways around the private history: missing namespaces, a full git folder, links in the private folders, other ref formats, hooks,
+//! pushes.
 
 use super::*;
+use crate::common::held;
 
-/// A guard on a machine that does not have one kind of namespaces.
-fn without(guard: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<Guard> {
+/// Returns a supervisor that runs without one kind of namespaces.
+fn without_namespaces(supervisor: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<Guard> {
     use std::os::unix::fs::PermissionsExt;
     let path = temp.join(format!("guard-{kind}"));
     let script = format!(
@@ -14,35 +16,44 @@ fn without(guard: &Arc<Guard>, temp: &Path, kind: &str) -> Arc<Guard> {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     Arc::new(Guard {
         program: path,
-        ..Guard::clone(guard)
+        ..Guard::clone(supervisor)
     })
 }
 
-/// Why a command is not started.
-fn refusal(guard: &Arc<Guard>, dir: &Path, reach: process::Reach, command: &str) -> String {
+/// Returns the error of a command that must not start.
+fn start_error(
+    supervisor: &Arc<Guard>,
+    dir: &Path,
+    reach: process::Reach,
+    command: &str,
+) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let job = process::Job {
         reach,
-        ..job(guard, dir, command)
+        ..job(supervisor, dir, command)
     };
     let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
     report.unwrap_err().to_string()
 }
 
 #[test]
-fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
-    if !can_be_tried() {
+fn repository_is_read_only_without_mount_namespaces() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    // Landlock cannot except the git folder from the folder above it, which temporary files are in.
-    let above = confined(crew.root(), &[crew.root().parent().unwrap().into()], &[]);
+    // Landlock cannot exclude the git folder if a folder above it is writable.
+    let in_parent = confined(crew.root(), &[crew.root().parent().unwrap().into()], &[]);
     std::os::unix::fs::symlink(".git", crew.root().join("link")).unwrap();
-    for guard in [crew.guard(), above] {
-        let guard = without(&guard, crew.temp.path(), "mnt");
+    for supervisor in [crew.supervisor(), in_parent] {
+        let supervisor = without_namespaces(&supervisor, crew.temp.path(), "mnt");
         let before = crew.refs();
         for (n, dir) in [crew.tree(1), crew.root().to_path_buf()].iter().enumerate() {
-            let report = ok(&guard, dir, "git log -1 && git status && git diff HEAD~1");
+            let report = expect_success(
+                &supervisor,
+                dir,
+                "git log -1 && git status && git diff HEAD~1",
+            );
             let note = report.note.unwrap_or_default();
             assert_eq!(note.contains("only read from git work"), n == 0, "{note}");
             for attack in ATTACKS.iter().chain(&[
@@ -52,27 +63,27 @@ fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
                 "mkdir -p $(git rev-parse --git-dir)/crewdeck/refs/heads/x",
                 "d=$(git rev-parse --git-common-dir); chmod 666 $d/HEAD; truncate -s 0 $d/HEAD",
             ]) {
-                run(&guard, dir, attack);
+                run(&supervisor, dir, attack);
                 assert_eq!(crew.refs(), before, "{attack}");
             }
             let attack =
                 "! git commit -q --allow-empty -m bad && ! touch $(git rev-parse --git-dir)/x";
-            ok(&guard, dir, attack);
+            expect_success(&supervisor, dir, attack);
         }
-        // In a worktree anything can be made, in the root what is there can be changed.
-        ok(
-            &guard,
+        // In a worktree new files can be created; in the root only existing files can be changed.
+        expect_success(
+            &supervisor,
             &crew.tree(1),
             "echo 1 > new && mkdir -p sub && echo 2 > sub/new",
         );
-        ok(
-            &guard,
+        expect_success(
+            &supervisor,
             crew.root(),
             "echo more >> b.txt && ! touch new && ! touch .tasks/x",
         );
         crew.repository.git(&["checkout", "-q", "b.txt"]);
     }
-    // crewdeck commits it.
+    // crewdeck commits the changes.
     let message = "task 1: Subject 1";
     let name = repository::name("task-1");
     crew.repository
@@ -84,30 +95,33 @@ fn without_a_view_commands_read_the_repository_and_cannot_write_it() {
 }
 
 #[test]
-fn without_protection_of_the_history_commands_commit_without_a_view() {
-    if !can_be_tried() {
+fn unprotected_history_allows_commits() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
-    let given_up = Guard {
-        confinement: guard.confinement.clone().map(Confinement::without_history),
-        ..Guard::clone(&guard)
+    let supervisor = crew.supervisor();
+    let without_history = Guard {
+        confinement: supervisor
+            .confinement
+            .clone()
+            .map(Confinement::without_history),
+        ..Guard::clone(&supervisor)
     };
-    let given_up = Arc::new(given_up);
+    let without_history = Arc::new(without_history);
     let command =
         "date +%N > n && git add n && git commit -qm one && ! touch $OUTSIDE/x 2>/dev/null";
     let outside = tempfile::tempdir().unwrap();
     let command = command.replace("$OUTSIDE", &outside.path().display().to_string());
-    for (n, guard) in [
-        Arc::clone(&given_up),
-        without(&given_up, crew.temp.path(), "mnt"),
+    for (n, supervisor) in [
+        Arc::clone(&without_history),
+        without_namespaces(&without_history, crew.temp.path(), "mnt"),
     ]
     .iter()
     .enumerate()
     {
         for dir in [crew.root().to_path_buf(), crew.tree(1)] {
-            let report = ok(guard, &dir, &command);
+            let report = expect_success(supervisor, &dir, &command);
             let is_first = n == 0 && dir == crew.root();
             let note = report.note.unwrap_or_default();
             assert_eq!(note.contains("confine = \"files\""), is_first, "{note}");
@@ -119,8 +133,8 @@ fn without_protection_of_the_history_commands_commit_without_a_view() {
 }
 
 #[test]
-fn without_network_namespaces_a_command_without_network_does_not_start() {
-    if !can_be_tried() {
+fn offline_command_needs_network_namespaces() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -130,9 +144,9 @@ fn without_network_namespaces_a_command_without_network_does_not_start() {
         ..process::Reach::default()
     };
     let dir = plain.path().canonicalize().unwrap();
-    for guard in [crate::common::held::free(), confined(&dir, &[], &[])] {
-        let guard = without(&guard, crew.temp.path(), "net");
-        let why = refusal(&guard, &dir, reach, "touch ran");
+    for supervisor in [crate::common::held::free(), confined(&dir, &[], &[])] {
+        let supervisor = without_namespaces(&supervisor, crew.temp.path(), "net");
+        let why = start_error(&supervisor, &dir, reach, "touch ran");
         assert!(
             why.contains("was not run") && why.contains("'network'"),
             "{why}"
@@ -142,24 +156,24 @@ fn without_network_namespaces_a_command_without_network_does_not_start() {
 }
 
 #[test]
-fn many_files_in_the_git_folder_change_nothing() {
-    if !can_be_tried() {
+fn many_files_in_the_git_folder_keep_the_protection() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
-    ok(
-        &guard,
+    let supervisor = crew.supervisor();
+    expect_success(
+        &supervisor,
         crew.root(),
         "for n in $(seq 700); do : > .git/a$n; done; mkdir .git/reftable",
     );
     let before = crew.refs();
     for dir in [crew.root().to_path_buf(), crew.tree(2)] {
-        run(&guard, &dir, "git update-ref refs/heads/main HEAD~1");
+        run(&supervisor, &dir, "git update-ref refs/heads/main HEAD~1");
         assert_eq!(crew.refs(), before);
     }
-    ok(
-        &guard,
+    expect_success(
+        &supervisor,
         &crew.tree(1),
         "echo 1 > n && git add n && git commit -qm one && git branch side && git branch -D side",
     );
@@ -168,8 +182,8 @@ fn many_files_in_the_git_folder_change_nothing() {
 }
 
 #[test]
-fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
-    if !can_be_tried() {
+fn writable_hooks_do_not_run_with_approved_commands() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -178,10 +192,10 @@ fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
         .git(&["config", "core.hooksPath", "own-hooks"]);
     let hook = "mkdir -p own-hooks && printf '#!/bin/sh\\ntouch ran; rm -rf .git/refs/tags\\n' > own-hooks/reference-transaction \
                 && chmod 755 own-hooks/reference-transaction";
-    ok(&crew.guard(), crew.root(), hook);
+    expect_success(&crew.supervisor(), crew.root(), hook);
     crew.repository
         .git(&["-c", "core.hooksPath=/dev/null", "tag", "v1"]);
-    let report = asked(&crew.guard(), crew.root(), "git branch -D old");
+    let report = run_approved(&crew.supervisor(), crew.root(), "git branch -D old");
     assert!(!crew.root().join("ran").exists());
     let note = report.note.unwrap_or_default();
     assert!(note.contains("git ran no hooks"), "{note}");
@@ -192,7 +206,7 @@ fn hooks_that_commands_can_write_do_not_run_with_an_approved_command() {
     );
 }
 
-/// What puts links to `$OUT` in place of what the transfer reads and writes.
+/// Commands that replace files and folders of the transfer with links to `$OUT`.
 const LINKS: &[&str] = &[
     "cd objects && for d in ??; do rm -rf $d; ln -s $OUT $d; done; for n in 0 1 2 3 4 5 6 7 8 9 a b c d e f; do ln -s $OUT a$n; done",
     "rm -rf objects/pack; ln -s $OUT objects/pack",
@@ -207,12 +221,12 @@ const LINKS: &[&str] = &[
 ];
 
 #[test]
-fn links_in_the_private_folders_lead_nowhere() {
-    if !can_be_tried() {
+fn links_in_private_folders_are_not_followed() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     let outside = tempfile::tempdir().unwrap();
     let out = outside.path().canonicalize().unwrap();
     std::fs::write(out.join("kept"), "kept").unwrap();
@@ -232,21 +246,25 @@ fn links_in_the_private_folders_lead_nowhere() {
     let (before, refs) = (content(), crew.refs());
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         for attack in LINKS {
-            // A loose object first, which the transfer has to copy.
+            // Create a loose object first, so that the transfer has something to copy.
             let command = format!(
                 "echo $RANDOM | git hash-object -w --stdin; OUT='{}'; cd $(git rev-parse --git-common-dir); {attack}",
                 out.display()
             );
-            run(&guard, &dir, &command);
+            run(&supervisor, &dir, &command);
             assert_eq!(content(), before, "{attack} in {}", dir.display());
             assert_eq!(crew.refs(), refs, "{attack} in {}", dir.display());
-            ok(&guard, &dir, "git status && git rev-parse main wt/task-2");
+            expect_success(
+                &supervisor,
+                &dir,
+                "git status && git rev-parse main wt/task-2",
+            );
             assert_eq!(content(), before, "after {attack}");
         }
     }
-    // And the work goes on.
-    ok(
-        &guard,
+    // Work can continue.
+    expect_success(
+        &supervisor,
         &crew.tree(1),
         "echo 1 > n && git add n && git commit -qm one && git stash list",
     );
@@ -256,44 +274,46 @@ fn links_in_the_private_folders_lead_nowhere() {
 }
 
 #[test]
-fn alternates_that_are_no_regular_file_hold_nothing_up() {
-    if !can_be_tried() {
+fn irregular_alternates_file_is_an_error_not_a_hang() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let alternates = crew.root().join(".git/objects/info/alternates");
     std::fs::create_dir_all(alternates.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &alternates).unwrap();
-    let confinement = crew.guard().confinement.clone().unwrap();
+    let confinement = crew.supervisor().confinement.clone().unwrap();
     let plan = confinement.plan(crew.root(), HistoryReach::Private);
     let why = plan.history.unwrap().prepare().unwrap_err().to_string();
     assert!(why.contains("objects/info/alternates"), "{why}");
 }
 
 #[test]
-fn a_repository_with_tables_of_refs_is_warned_about_once() {
-    if !can_be_tried() {
+fn reftable_repository_is_warned_about_once() {
+    if !is_supported() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     let made = repository::git_output(&root, &["init", "-q", "--ref-format=reftable"]);
     if !made.status.success() {
-        eprintln!("not tried here: git knows no reftable");
+        eprintln!("skipped: this git does not support reftable");
         return;
     }
-    let guard = confined(&root, &[], &[]);
-    let note = ok(&guard, &root, "git status").note.unwrap();
+    let supervisor = confined(&root, &[], &[]);
+    let note = expect_success(&supervisor, &root, "git status")
+        .note
+        .unwrap();
     assert!(
         note.contains("not protected") && note.contains("git refs migrate"),
         "{note}"
     );
-    assert_eq!(ok(&guard, &root, "git status").note, None);
+    assert_eq!(expect_success(&supervisor, &root, "git status").note, None);
 }
 
 #[test]
-fn a_script_cannot_push_to_a_repository_outside() {
-    if !can_be_tried() {
+fn scripts_cannot_push_to_an_outside_repository() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -302,8 +322,8 @@ fn a_script_cannot_push_to_a_repository_outside() {
     let path = remote.to_str().unwrap();
     crew.repository.git(&["clone", "-q", "--bare", ".", path]);
     crew.repository.git(&["remote", "add", "origin", path]);
-    let theirs = || repository::git(&remote, &["for-each-ref"]);
-    let (before, ours) = (theirs(), crew.refs());
+    let remote_refs = || repository::git(&remote, &["for-each-ref"]);
+    let (before, local_refs) = (remote_refs(), crew.refs());
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         for attack in [
             "git push -q --force origin HEAD~1:main".to_string(),
@@ -317,16 +337,16 @@ fn a_script_cannot_push_to_a_repository_outside() {
             ),
         ] {
             std::fs::write(dir.join("x.sh"), &attack).unwrap();
-            run(&crew.guard(), &dir, "sh x.sh");
+            run(&crew.supervisor(), &dir, "sh x.sh");
             std::fs::remove_file(dir.join("x.sh")).unwrap();
-            assert_eq!(theirs(), before, "{attack}");
-            assert_eq!(crew.refs(), ours, "{attack}");
+            assert_eq!(remote_refs(), before, "{attack}");
+            assert_eq!(crew.refs(), local_refs, "{attack}");
         }
     }
 }
 
-/// Values of a ref that are options of git, for a file of the user. With `bad`, a damaged object lies beside them: the
-/// objects that a value needs are looked for then.
+/// Returns commands that write a git option for `file` as the value of a ref. Half of them also damage an object, which makes
+/// crewdeck search for the objects that the value needs.
 fn option_attacks(file: &Path) -> Vec<String> {
     let damage = "f=$(echo $RANDOM | git hash-object -w --stdin | sed 's,..,&/,'); cd $(git rev-parse --git-common-dir); \
                   chmod 644 objects/$f; echo bad > objects/$f";
@@ -344,8 +364,8 @@ fn option_attacks(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn ref_values_are_never_options_of_git() {
-    if !can_be_tried() {
+fn ref_values_are_never_passed_as_git_options() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -355,7 +375,7 @@ fn ref_values_are_never_options_of_git() {
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
         for attack in option_attacks(&file) {
             let before = crew.refs();
-            let note = run(&crew.guard(), &dir, &attack).note.unwrap();
+            let note = run(&crew.supervisor(), &dir, &attack).note.unwrap();
             assert_eq!(
                 std::fs::read_to_string(&file).unwrap(),
                 "the user's\n",

@@ -1,4 +1,4 @@
-//! New starts of the dashboard, from its first page: what is not lost in between, and a git that takes its time.
+//! Restarts of the dashboard from its setup page: what survives them, and how a slow git behaves.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::common::project::Project;
 use crate::common::pty::Screen;
-use crate::first::{git, home, leave, nowhere, open, press, repository};
+use crate::onboarding::{
+    git, home, press_page_key, quit, repository, start_dashboard, unused_address,
+};
 
-/// A git that does not commit before `go-on` is there, in a folder to be looked into first. It notes who it is.
+/// Writes a `git` whose commits wait for the file `go-on`, and which writes its process id to `asked`. Returns a `PATH` with its
+/// folder first.
 fn slow_git(project: &Project) -> String {
     let path = std::env::var("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
@@ -23,11 +26,11 @@ fn slow_git(project: &Project) -> String {
     format!("{}:{path}", project.file("bin").display())
 }
 
-/// Waits until the slow git was asked. Its process.
-fn asked(tools: &Project) -> String {
+/// Waits until the slow git was asked to commit, and returns its process id.
+fn wait_for_commit(git_folder: &Project) -> String {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let pid = std::fs::read_to_string(tools.file("asked")).unwrap_or_default();
+        let pid = std::fs::read_to_string(git_folder.file("asked")).unwrap_or_default();
         if pid.ends_with('\n') {
             return pid.trim().into();
         }
@@ -43,92 +46,93 @@ fn signal(name: &str, pid: u32) {
     assert!(sent.unwrap().success());
 }
 
-/// A repository without a commit, a dashboard in it, and the slow git it uses.
-fn without_a_commit() -> (Project, Project, tempfile::TempDir, Screen) {
-    let (project, tools) = (Project::git(), Project::new());
+/// Opens a dashboard in a repository without a commit and starts the first commit with the slow git. Returns the project, the
+/// folder of the slow git, the home, and the screen.
+fn start_first_commit() -> (Project, Project, tempfile::TempDir, Screen) {
+    let (project, git_folder) = (Project::git(), Project::new());
     let home = home(&project);
     let script = home.path().join("rules.yaml");
     std::fs::write(&script, "rules: [{ say: fine }]\n").unwrap();
     let provider = format!("script:{}", script.display());
-    let path = slow_git(&tools);
+    let path = slow_git(&git_folder);
     let environment = [("PATH", path.as_str())];
-    let mut screen = open(
+    let mut screen = start_dashboard(
         &project,
         home.path(),
         &["--provider", &provider],
         &environment,
     );
     screen.wait_for("create empty first commit");
-    press(&mut screen, "g");
+    press_page_key(&mut screen, "g");
     screen.wait_for("Creating the first commit…");
-    (project, tools, home, screen)
+    (project, git_folder, home, screen)
 }
 
 #[test]
-fn a_git_that_takes_its_time_holds_no_key_up() {
-    let (project, tools, _home, mut screen) = without_a_commit();
-    asked(&tools);
+fn slow_git_does_not_block_keys() {
+    let (project, git_folder, _home, mut screen) = start_first_commit();
+    wait_for_commit(&git_folder);
     screen.press("ia draft", "│ a draft");
-    tools.write("go-on", "");
+    git_folder.write("go-on", "");
     let text = screen.wait_for("now a git repository with a commit");
     assert!(text.contains("│ a draft"), "{text}");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     screen.send("\x03");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_git_that_takes_its_time_can_be_stopped_and_goes_with_the_dashboard() {
-    let (project, tools, _home, mut screen) = without_a_commit();
-    let is_gone = |pid: &str| {
+fn slow_git_is_stopped_by_key_and_on_exit() {
+    let (project, git_folder, _home, mut screen) = start_first_commit();
+    let wait_for_exit = |pid: &str| {
         let until = Instant::now() + Duration::from_secs(30);
         while Path::new(&format!("/proc/{pid}")).exists() {
-            assert!(Instant::now() < until, "git {pid} lives on");
+            assert!(Instant::now() < until, "git {pid} did not exit");
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let pid = asked(&tools);
+    let pid = wait_for_commit(&git_folder);
     screen.press("r", "This git repository has no commit yet.");
-    is_gone(&pid);
-    std::fs::remove_file(tools.file("asked")).unwrap();
+    wait_for_exit(&pid);
+    std::fs::remove_file(git_folder.file("asked")).unwrap();
     screen.wait_for("Esc g  create empty first commit");
-    press(&mut screen, "g");
-    let pid = asked(&tools);
+    press_page_key(&mut screen, "g");
+    let pid = wait_for_commit(&git_folder);
     signal("-TERM", screen.pid());
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
-    is_gone(&pid);
+    wait_for_exit(&pid);
     assert!(!project.file(".git/refs/heads/master").exists());
 }
 
 #[test]
-fn a_signal_while_the_demo_is_made_ends_it() {
+fn signal_during_demo_setup_exits() {
     for name in ["-TERM", "-HUP"] {
-        let (project, tools) = (repository(), Project::new());
-        let (home, path) = (home(&project), slow_git(&tools));
-        let mut screen = open(&project, home.path(), &[], &[("PATH", path.as_str())]);
+        let (project, git_folder) = (repository(), Project::new());
+        let (home, path) = (home(&project), slow_git(&git_folder));
+        let mut screen = start_dashboard(&project, home.path(), &[], &[("PATH", path.as_str())]);
         screen.wait_for("start the demo in a temporary folder");
         screen.send("d");
-        asked(&tools);
+        wait_for_commit(&git_folder);
         signal(name, screen.pid());
         let (status, is_clean) = screen.end();
         assert!(
             status.success() && is_clean,
             "{name}: {status:?} {is_clean}"
         );
-        tools.write("go-on", "");
+        git_folder.write("go-on", "");
     }
 }
 
 #[test]
-fn a_signal_between_two_starts_ends_the_second() {
+fn signal_between_restarts_exits() {
     let project = repository();
     let home = home(&project);
     for (round, name) in ["-TERM", "-HUP"].into_iter().cycle().take(16).enumerate() {
-        let mut screen = open(&project, home.path(), &[], &[]);
+        let mut screen = start_dashboard(&project, home.path(), &[], &[]);
         screen.wait_for("look for a server and settings again");
         screen.send("r");
-        // Wherever it falls.
+        // Any moment of the restart is valid.
         std::thread::sleep(Duration::from_micros(500 * round as u64));
         signal(name, screen.pid());
         let (status, is_clean) = screen.end();
@@ -140,10 +144,13 @@ fn a_signal_between_two_starts_ends_the_second() {
 }
 
 #[test]
-fn a_mouse_that_was_given_to_the_terminal_stays_there() {
-    let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
-    let (home, environment) = (home(&project), crate::first::borrowed(&environment));
-    let mut screen = open(
+fn released_mouse_stays_released_after_a_restart() {
+    let (project, environment) = (repository(), [("OPENAI_BASE_URL", unused_address())]);
+    let (home, environment) = (
+        home(&project),
+        crate::onboarding::borrow_values(&environment),
+    );
+    let mut screen = start_dashboard(
         &project,
         home.path(),
         &["--provider", "openai"],
@@ -153,7 +160,7 @@ fn a_mouse_that_was_given_to_the_terminal_stays_there() {
     screen.press("M", "The mouse is the terminal's again");
     screen.press("r", "Checked again: nothing has changed.");
     let raw = screen.raw();
-    let times = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
-    assert_eq!((times(b"\x1b[?1000h"), times(b"\x1b[?1000l")), (1, 1));
-    leave(screen);
+    let count = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
+    assert_eq!((count(b"\x1b[?1000h"), count(b"\x1b[?1000l")), (1, 1));
+    quit(screen);
 }

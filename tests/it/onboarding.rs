@@ -1,5 +1,5 @@
-//! The first minutes: without a key, with a wrong one, without a server, with a model that is not there, outside git,
-//! without a commit; on the screen and without one. Each says what is the case and mends what a key can mend.
+//! Onboarding on the dashboard and in `crewdeck run`: no key, a wrong key, no server, an unknown model, no git repository, no
+//! commit. Each case is explained, and the setup page offers keys that fix it.
 
 mod starts;
 mod trust;
@@ -12,36 +12,41 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 use crate::common::project::{Project, Ran, git};
 use crate::common::pty::Screen;
 
-/// A repository with one commit.
+/// Creates a repository with one commit.
 fn repository() -> Project {
     let project = Project::git();
     project.write("a.txt", "one\n");
     git(&project, &["add", "a.txt"]);
-    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let commit = [&who[..], &["commit", "--quiet", "--message", "first"]].concat();
+    let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    let commit = [&identity[..], &["commit", "--quiet", "--message", "first"]].concat();
     git(&project, &commit);
     project
 }
 
-/// A folder of its own as the home, so that the project is not taken for it.
+/// Creates a home folder beside the project, so that the project is not the home itself.
 fn home(project: &Project) -> tempfile::TempDir {
     tempfile::tempdir_in(project.path().parent().unwrap()).unwrap()
 }
 
-fn open(project: &Project, home: &Path, args: &[&str], environment: &[(&str, &str)]) -> Screen {
+fn start_dashboard(
+    project: &Project,
+    home: &Path,
+    args: &[&str],
+    environment: &[(&str, &str)],
+) -> Screen {
     let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
     let mut all = vec![("HOME", home.to_str().unwrap())];
     all.extend(environment);
     Screen::start_program(program, project.path(), 70, 20, args, &all)
 }
 
-/// Leaves the composer and presses a key of the page. Sent at once the two would be one key, with Alt.
-fn press(screen: &mut Screen, key: &str) {
+/// Leaves the composer and presses a key of the setup page. It waits in between, because Esc and a key sent together are Alt+key.
+fn press_page_key(screen: &mut Screen, key: &str) {
     screen.clear("\x1b", &format!("Esc {key}"));
     screen.send(key);
 }
 
-fn leave(mut screen: Screen) {
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean);
@@ -53,8 +58,8 @@ fn run(project: &Project, args: &[&str], environment: &[(&str, &str)]) -> Ran {
     Ran(command.output().unwrap())
 }
 
-/// The last line of a run that failed, as it must: with 1, and nothing on stdout.
-fn why(ran: &Ran) -> String {
+/// Returns the last stderr line of a run, which must have failed with exit code 1 and no output.
+fn failure_line(ran: &Ran) -> String {
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
     let err = ran.err();
     let last = err.lines().last().unwrap_or_default();
@@ -62,7 +67,7 @@ fn why(ran: &Ran) -> String {
     last.to_string()
 }
 
-/// A server, and the runtime in which it lives.
+/// A fake model server with its runtime.
 struct Server {
     runtime: tokio::runtime::Runtime,
     server: MockServer,
@@ -87,25 +92,25 @@ impl Server {
         Server { runtime, server }
     }
 
-    /// One that lets nobody in, in Anthropic's words.
-    fn refusing() -> Server {
-        let no = json!({"type": "error", "error":
+    /// Starts a server that rejects every key as Anthropic does.
+    fn rejecting_key() -> Server {
+        let error = json!({"type": "error", "error":
             {"type": "authentication_error", "message": "invalid x-api-key"}});
         Server::start(vec![
-            ("GET", "/v1/models", 401, no.clone()),
-            ("POST", "/v1/messages", 401, no),
+            ("GET", "/v1/models", 401, error.clone()),
+            ("POST", "/v1/messages", 401, error),
         ])
     }
 
-    /// One that has two models.
+    /// Starts a server with two models.
     fn with_models() -> Server {
         let models = json!({"data": [{"id": "big-1", "type": "model"}, {"id": "small-2", "type": "model"}],
             "has_more": false});
-        let no = json!({"type": "error", "error":
+        let error = json!({"type": "error", "error":
             {"type": "not_found_error", "message": "model: big-9"}});
         Server::start(vec![
             ("GET", "/v1/models", 200, models),
-            ("POST", "/v1/messages", 404, no),
+            ("POST", "/v1/messages", 404, error),
         ])
     }
 
@@ -117,38 +122,38 @@ impl Server {
     }
 }
 
-fn borrowed<'a>(environment: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
+fn borrow_values<'a>(environment: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
     environment.iter().map(|(k, v)| (*k, v.as_str())).collect()
 }
 
-/// A server's address where nobody listens.
-fn nowhere() -> String {
+/// Returns the address of a port on which no server listens.
+fn unused_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[test]
-fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
+fn missing_model_page_explains_setup_and_starts_demo() {
     let project = repository();
     let home = home(&project);
-    let mut screen = open(&project, home.path(), &[], &[]);
+    let mut screen = start_dashboard(&project, home.path(), &[], &[]);
     screen.wait_for("No model is configured: there is no API key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
-    // A letter is no key while it is written: words that come before the page are words.
+    // While the composer has the focus, letters are text and not keys of the page.
     screen.press("idemo", "│ demo");
-    press(&mut screen, "d");
-    screen.wait("the demo at work", |text| {
+    press_page_key(&mut screen, "d");
+    screen.wait("the demo to start", |text| {
         text.contains("bob asks you to approve its plan") && text.contains("3 idle")
     });
     assert_eq!(git(&project, &["log", "--all", "--format=%s"]), "first\n");
-    // What was written came along.
+    // The draft is kept.
     screen.wait_for("│ demo");
-    // Bob waits for the user and nobody works: leaving needs no question.
+    // No agent works, so quitting asks no question.
     screen.send("\u{15}/quit\r");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean);
 
-    let why = why(&run(&project, &[], &[]));
+    let why = failure_line(&run(&project, &[], &[]));
     assert!(
         why.contains("export ANTHROPIC_API_KEY=…") && why.contains("crewdeck --demo"),
         "{why}"
@@ -156,33 +161,33 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
 }
 
 #[test]
-fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
-    let (project, server) = (repository(), Server::refusing());
+fn refused_key_is_reported_before_the_first_prompt() {
+    let (project, server) = (repository(), Server::rejecting_key());
     let (home, environment) = (home(&project), server.environment());
-    let environment = borrowed(&environment);
-    // No model is named: there is no crew, and what is written waits.
-    let mut screen = open(&project, home.path(), &[], &environment);
+    let environment = borrow_values(&environment);
+    // Without a model name there is no crew, and the message waits.
+    let mut screen = start_dashboard(&project, home.path(), &[], &environment);
     screen.wait_for("The key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
     screen.press("ibuild it\r", "it stays here");
-    press(&mut screen, "r");
+    press_page_key(&mut screen, "r");
     screen.wait_for("Checked again: nothing has changed.");
     screen.wait_for("│ build it");
     screen.send("\x03");
-    leave(screen);
-    // A model is named: there is a crew, and the page is there all the same; what nobody answers comes back.
-    let mut screen = open(&project, home.path(), &["--model", "big-1"], &environment);
+    quit(screen);
+    // With a model name there is a crew, and the page is shown too. The unanswered message returns to the composer.
+    let mut screen = start_dashboard(&project, home.path(), &["--model", "big-1"], &environment);
     screen.wait_for("The key was refused (401)");
     screen.send("build it\r");
-    screen.wait("the words in both places", |text| {
+    screen.wait("the message in conversation and composer", |text| {
         text.contains("› build it") && text.contains("│ build it") && text.contains("Check ANTH")
     });
     screen.send("\x03");
-    leave(screen);
+    quit(screen);
 
     for model in [&[][..], &["--model", "big-1"]] {
-        let why = why(&run(&project, model, &environment));
-        // The key comes first; the header is what else it can be.
+        let why = failure_line(&run(&project, model, &environment));
+        // The key is named as the first cause, the header as the second.
         let (key, header) = (
             why.find("Check ANTHROPIC_API_KEY"),
             why.find("If the key is right"),
@@ -195,20 +200,20 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
 }
 
 #[test]
-fn a_server_that_comes_up_is_found_and_the_page_goes() {
+fn setup_page_closes_when_the_server_comes_up() {
     let project = repository();
-    let (home, url) = (home(&project), nowhere());
+    let (home, url) = (home(&project), unused_address());
     let environment = [
         ("ANTHROPIC_API_KEY", "a-key"),
         ("ANTHROPIC_BASE_URL", url.as_str()),
     ];
-    let why = why(&run(&project, &[], &environment));
+    let why = failure_line(&run(&project, &[], &environment));
     assert!(
         why.contains(&url) && why.contains("Start the server"),
         "{why}"
     );
 
-    let mut screen = open(&project, home.path(), &[], &environment);
+    let mut screen = start_dashboard(&project, home.path(), &[], &environment);
     screen.wait_for("Nothing answers at");
     screen.press("ibuild it", "│ build it");
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -229,25 +234,25 @@ fn a_server_that_comes_up_is_found_and_the_page_goes() {
     assert!(!text.contains("Nothing answers"), "{text}");
     screen.wait_for("│ build it");
     screen.send("\x03");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
+fn unknown_model_is_reported_and_can_be_replaced() {
     let (project, server) = (repository(), Server::with_models());
     let (home, environment) = (home(&project), server.environment());
-    let environment = borrowed(&environment);
-    let mut screen = open(&project, home.path(), &["--model", "big-9"], &environment);
+    let environment = borrow_values(&environment);
+    let mut screen = start_dashboard(&project, home.path(), &["--model", "big-9"], &environment);
     screen.wait_for("The model 'big-9' is not among the 2");
     screen.wait_for("The server has big-1, small-2");
-    press(&mut screen, "m");
+    press_page_key(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");
     let text = screen.wait_for("Say what you want done. The lead plans it");
     assert!(!text.contains("not among"), "{text}");
-    leave(screen);
+    quit(screen);
 
-    let why = why(&run(&project, &["--model", "big-9"], &environment));
+    let why = failure_line(&run(&project, &["--model", "big-9"], &environment));
     assert!(
         why.contains("'big-9' was not found") && why.contains("--model NAME"),
         "{why}"
@@ -255,16 +260,16 @@ fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
 }
 
 #[test]
-fn a_directory_outside_git_becomes_a_repository_at_a_key() {
+fn key_turns_a_directory_into_a_repository() {
     let project = Project::new();
     project.write("src/a.txt", "one\n");
     project.write("rules.yaml", "rules: [{ say: fine }]\n");
     let home = home(&project);
     let args = ["--provider", "script:rules.yaml"];
-    let mut screen = open(&project, home.path(), &args, &[]);
+    let mut screen = start_dashboard(&project, home.path(), &args, &[]);
     screen.wait_for("This directory is not a git repository.");
     screen.wait_for("Esc g  git init + first commit of the 2 files");
-    press(&mut screen, "g");
+    press_page_key(&mut screen, "g");
     screen.wait("the page has gone", |text| {
         text.contains("This directory is now a git repository with a commit")
             && !text.contains("is not a git repository")
@@ -272,9 +277,9 @@ fn a_directory_outside_git_becomes_a_repository_at_a_key() {
     let files = git(&project, &["ls-files"]);
     assert_eq!(files, "rules.yaml\nsrc/a.txt\n");
     assert_eq!(git(&project, &["status", "--short"]), "");
-    leave(screen);
+    quit(screen);
 
-    // Without a screen it works as it is, and says so.
+    // `crewdeck run` works outside git and says so.
     let project = Project::new();
     project.write("rules.yaml", "rules: [{ say: fine }]\n");
     let ran = run(&project, &args, &[]);
@@ -288,34 +293,34 @@ fn a_directory_outside_git_becomes_a_repository_at_a_key() {
 }
 
 #[test]
-fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_too() {
+fn empty_repository_gets_a_commit_by_key_or_by_hand() {
     let rules = "rules: [{ say: fine }]\n";
-    // By a key.
+    // With the key of the page.
     let project = Project::git();
     let home = home(&project);
     let script = home.path().join("rules.yaml");
     std::fs::write(&script, rules).unwrap();
     let provider = format!("script:{}", script.display());
     let args = ["--provider", &provider];
-    let mut screen = open(&project, home.path(), &args, &[]);
+    let mut screen = start_dashboard(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
     screen.wait_for("create empty first commit");
-    press(&mut screen, "g");
+    press_page_key(&mut screen, "g");
     screen.wait_for("now a git repository with a commit");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
-    leave(screen);
-    // By hand, in another window.
+    quit(screen);
+    // With a commit in another terminal.
     let project = Project::git();
-    let mut screen = open(&project, home.path(), &args, &[]);
+    let mut screen = start_dashboard(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
     screen.press("a draft", "│ a draft");
-    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let commit = [&who[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat();
+    let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    let commit = [&identity[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat();
     git(&project, &commit);
     let text = screen.wait("the page has gone", |text| !text.contains("no commit yet"));
     assert!(text.contains("│ a draft"), "{text}");
     screen.send("\x03");
-    leave(screen);
+    quit(screen);
 
     let ran = run(&Project::git(), &args, &[]);
     assert_eq!((ran.code(), ran.out().trim()), (0, "fine"), "{}", ran.err());
@@ -323,30 +328,30 @@ fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_
 }
 
 #[test]
-fn where_all_is_well_the_first_screen_says_what_to_write() {
+fn complete_setup_shows_the_composer_hint() {
     let (project, server) = (repository(), Server::with_models());
     let (home, environment) = (home(&project), server.environment());
-    let screen = open(&project, home.path(), &[], &borrowed(&environment));
-    screen.wait("the model and what to write", |text| {
+    let screen = start_dashboard(&project, home.path(), &[], &borrow_values(&environment));
+    screen.wait("the model and the composer hint", |text| {
         text.contains("big-1") && text.contains("Say what you want done. The lead plans it")
     });
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now() {
-    let (project, environment) = (repository(), [("OPENAI_BASE_URL", nowhere())]);
-    let (home, environment) = (home(&project), borrowed(&environment));
+fn new_check_applies_a_changed_mouse_setting() {
+    let (project, environment) = (repository(), [("OPENAI_BASE_URL", unused_address())]);
+    let (home, environment) = (home(&project), borrow_values(&environment));
     let args = ["--provider", "openai"];
-    let mut screen = open(&project, home.path(), &args, &environment);
+    let mut screen = start_dashboard(&project, home.path(), &args, &environment);
     screen.wait_for("r  ask the server again");
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
     screen.press("r", "Checked again: nothing has changed.");
-    let free = b"\x1b[?1000l";
-    screen.wait_raw("a mouse that is free", |raw| {
-        raw.windows(free.len()).any(|w| w == free)
+    let released = b"\x1b[?1000l";
+    screen.wait_raw("the mouse to be released", |raw| {
+        raw.windows(released.len()).any(|w| w == released)
     });
-    leave(screen);
+    quit(screen);
 }

@@ -1,4 +1,5 @@
-//! Nothing that a program of an agent starts outlives it, whatever it does to get away, and whoever is killed.
+//! The process supervisor: no process of an agent's command outlives the command, however it detaches and whichever process is
+//! killed.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +10,7 @@ use crate::common::project::Project;
 use crewdeck::process::{self, Ended, Leftovers};
 use tokio_util::sync::CancellationToken;
 
-/// How programs get away from who started them; `@` is what runs then.
+/// Ways to detach a process from its parent. `@` is the process.
 const ESCAPES: &[&str] = &[
     "@ &",
     "nohup @ >/dev/null 2>&1 &",
@@ -26,7 +27,7 @@ fn escape(pattern: &str, sleep: &Sleep) -> String {
 }
 
 #[test]
-fn what_gets_away_from_its_group_is_ended_with_its_command() {
+fn processes_outside_the_group_end_with_the_command() {
     for pattern in ESCAPES {
         let sleep = Sleep::new();
         let command = format!("{} echo started", escape(pattern, &sleep) + "\n");
@@ -37,13 +38,13 @@ fn what_gets_away_from_its_group_is_ended_with_its_command() {
             "{pattern}: {report:?}"
         );
         assert_eq!(report.leftovers, Leftovers::Killed, "{pattern}");
-        // It was ended before it was told.
+        // The processes have ended before the report.
         assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{pattern}");
     }
 }
 
 #[test]
-fn a_command_that_cleans_up_leaves_nothing_and_tells_how_it_ended() {
+fn clean_command_has_no_leftovers_and_reports_its_end() {
     let root = Path::new("/");
     for (command, ended, output) in [
         ("echo a; echo b >&2; exit 3", Ended::Code(3), "a\nb\n"),
@@ -64,9 +65,9 @@ fn a_command_that_cleans_up_leaves_nothing_and_tells_how_it_ended() {
 }
 
 #[test]
-fn time_out_cancel_and_drop_end_also_what_got_away() {
+fn timeout_cancel_and_drop_end_escaped_processes() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    for way in ["time-out", "cancel", "drop"] {
+    for ending in ["time-out", "cancel", "drop"] {
         let sleep = Sleep::new();
         let command = format!(
             "trap '' TERM; echo early; {}\n {}; {}",
@@ -75,37 +76,37 @@ fn time_out_cancel_and_drop_end_also_what_got_away() {
             sleep.command()
         );
         let mut job = job(&free(), Path::new("/"), &command);
-        if way == "time-out" {
+        if ending == "time-out" {
             job.timeout = Duration::from_secs(5);
         }
         let cancel = CancellationToken::new();
         let token = cancel.clone();
         let running = runtime.spawn(async move { process::run(&job, &token, |_| {}).await });
         sleep.wait_for_one();
-        match way {
+        match ending {
             "cancel" => cancel.cancel(),
             "drop" => running.abort(),
             _ => {}
         }
-        let ended = runtime.block_on(running);
-        match way {
+        let result = runtime.block_on(running);
+        match ending {
             "time-out" => {
-                let report = ended.unwrap().unwrap();
+                let report = result.unwrap().unwrap();
                 assert_eq!(report.ended, Ended::TimedOut);
                 assert_eq!(report.output, "early\n");
             }
-            "cancel" => assert_eq!(ended.unwrap().unwrap().ended, Ended::Cancelled),
-            _ => assert!(ended.unwrap_err().is_cancelled()),
+            "cancel" => assert_eq!(result.unwrap().unwrap().ended, Ended::Cancelled),
+            _ => assert!(result.unwrap_err().is_cancelled()),
         }
-        if way != "drop" {
-            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{way}");
+        if ending != "drop" {
+            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{ending}");
         }
         sleep.wait_for_none();
     }
 }
 
 #[test]
-fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
+fn killed_supervisor_leaves_no_processes() {
     let sleep = Sleep::new();
     let command = format!("setsid {} & {}", sleep.command(), sleep.command());
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -114,21 +115,21 @@ fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
         runtime.spawn(async move { process::run(&job, &CancellationToken::new(), |_| {}).await });
     let shell = loop {
         let all = sleep.sleepers();
-        // Both sleep, and the shell has given its place to none of them or to the last.
+        // Both sleep. The shell may have replaced itself with the last one.
         if all.len() >= 2 {
             break all[0];
         }
         std::thread::yield_now();
     };
-    let mut guard = parent_of(shell);
-    while !std::fs::read(format!("/proc/{guard}/cmdline"))
+    let mut supervisor = parent_of(shell);
+    while !std::fs::read(format!("/proc/{supervisor}/cmdline"))
         .unwrap()
         .starts_with(b"crewdeck\0guard\0")
     {
-        guard = parent_of(guard);
-        assert!(guard > 1, "no guard above {shell}");
+        supervisor = parent_of(supervisor);
+        assert!(supervisor > 1, "no supervisor above {shell}");
     }
-    kill("KILL", guard);
+    kill("KILL", supervisor);
     let report = runtime.block_on(running).unwrap().unwrap();
     assert_eq!(
         (report.ended, report.leftovers),
@@ -138,7 +139,7 @@ fn when_the_guard_is_killed_its_programs_are_found_and_ended() {
 }
 
 #[test]
-fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
+fn killed_crewdeck_leaves_no_program_or_supervisor() {
     let project = Project::new();
     let (command, job) = (Sleep::new(), Sleep::new());
     let script = format!(
@@ -155,34 +156,37 @@ fn when_crewdeck_is_killed_no_program_and_no_guard_lives_on() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut guards = Vec::new();
+    let mut supervisors = Vec::new();
     for sleep in [&command, &job] {
         let mut pid = sleep.wait_for_one();
         while parent_of(pid) != i32::try_from(crewdeck.id()).unwrap() {
             pid = parent_of(pid);
-            assert!(pid > 1, "crewdeck is above its programs");
+            assert!(pid > 1, "crewdeck must be an ancestor of its programs");
         }
-        guards.push(pid);
+        supervisors.push(pid);
     }
     crewdeck.kill().unwrap();
     crewdeck.wait().unwrap();
     command.wait_for_none();
     job.wait_for_none();
-    for guard in guards {
+    for supervisor in supervisors {
         let until = std::time::Instant::now() + Duration::from_secs(60);
-        let is_there = || {
-            std::fs::read_to_string(format!("/proc/{guard}/stat"))
+        let is_running = || {
+            std::fs::read_to_string(format!("/proc/{supervisor}/stat"))
                 .is_ok_and(|stat| !stat.contains(") Z "))
         };
-        while is_there() {
-            assert!(std::time::Instant::now() < until, "guard {guard} lives on");
+        while is_running() {
+            assert!(
+                std::time::Instant::now() < until,
+                "supervisor {supervisor} still runs"
+            );
             std::thread::yield_now();
         }
     }
 }
 
 #[test]
-fn the_verb_is_hidden_and_of_no_use_to_a_person() {
+fn guard_command_is_hidden_and_rejects_direct_use() {
     let project = Project::new();
     let ran = project.run(&["guard"]);
     assert_eq!((ran.code(), ran.out().as_str()), (2, ""));

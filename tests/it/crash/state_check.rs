@@ -1,4 +1,4 @@
-//! What stands in the files of a crew when its work is done, and what of it must not be.
+//! Checks the state files and the repository of a crew that has completed its work.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crewdeck::domain::chat::{Block, Role, check as check_chat};
 use crewdeck::domain::conversation::{Conversation, Record};
 use serde_json::Value;
 
-/// Runs git; it must succeed. Its output, trimmed.
+/// Runs git, which must succeed, and returns its trimmed output.
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let (ok, out) = try_git(dir, args);
     assert!(ok, "git {args:?}: {out}");
@@ -36,7 +36,7 @@ pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
     )
 }
 
-/// The files of a folder; none where it is missing.
+/// Returns the files of a folder, sorted; none if the folder is missing.
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
@@ -58,30 +58,30 @@ pub fn all_files(dir: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of the base branch with their content.
+/// Returns the tree of the base branch: paths and object hashes.
 pub fn tree(project: &Path) -> String {
     git(project, &["ls-tree", "-r", "main"])
 }
 
-/// All that is wrong in the files of a crew that has done its work.
+/// Returns everything that is wrong in the files of a crew that has completed its work. `tree` is the expected base branch.
 pub fn check(project: &Path, tree: Option<&str>) -> Vec<String> {
-    let mut wrong = Vec::new();
-    state_files(project, &mut wrong);
-    board(project, &mut wrong);
-    journal(project, &mut wrong);
-    letters(project, &mut wrong);
-    requests(project, &mut wrong);
-    work(project, tree, &mut wrong);
-    wrong
+    let mut problems = Vec::new();
+    check_state_files(project, &mut problems);
+    check_board(project, &mut problems);
+    check_journal(project, &mut problems);
+    check_messages(project, &mut problems);
+    check_requests(project, &mut problems);
+    check_git(project, tree, &mut problems);
+    problems
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 pub fn name(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Every file parses whole; nothing was set aside, nothing is left behind.
-fn state_files(project: &Path, wrong: &mut Vec<String>) {
+/// Checks that every state file parses and none was set aside as damaged.
+fn check_state_files(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     for folder in [".tasks", ".team", ".transcripts", ".crewdeck"] {
         all_files(&project.join(folder), &mut all);
@@ -93,21 +93,21 @@ fn state_files(project: &Path, wrong: &mut Vec<String>) {
             std::fs::read_to_string(&path),
         );
         if name(&path).contains("damaged") {
-            wrong.push(format!("{shown} was set aside: {text:?}"));
+            problems.push(format!("{shown} was set aside: {text:?}"));
         }
         let Ok(text) = text else {
-            wrong.push(format!("{shown} can not be read"));
+            problems.push(format!("{shown} cannot be read"));
             continue;
         };
         let is = |end: &str| path.extension().is_some_and(|e| e == end);
         if is("json") && serde_json::from_str::<Value>(&text).is_err() {
-            wrong.push(format!("{shown} is no whole JSON"));
+            problems.push(format!("{shown} is not valid JSON"));
         }
         if is("jsonl") {
-            // Two writers may both end a line: an empty one says nothing.
+            // Two writers may both end a line, so empty lines are allowed.
             for line in text.split_inclusive('\n').filter(|l| *l != "\n") {
                 if !line.ends_with('\n') || serde_json::from_str::<Value>(line).is_err() {
-                    wrong.push(format!("{shown} has a torn line: {line}"));
+                    problems.push(format!("{shown} has a torn line: {line}"));
                 }
             }
         }
@@ -131,36 +131,36 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// Every task is completed, none twice on the board, none was given up.
-fn board(project: &Path, wrong: &mut Vec<String>) {
+/// Checks that every task is completed, exists once, and was claimed once.
+fn check_board(project: &Path, problems: &mut Vec<String>) {
     let tasks = values(&project.join(".tasks"));
     let mut subjects = BTreeMap::<String, u32>::new();
     for task in &tasks {
         let (id, subject) = (&task["id"], task["subject"].as_str().unwrap_or_default());
         *subjects.entry(subject.to_string()).or_default() += 1;
         if task["status"] != "completed" {
-            wrong.push(format!(
+            problems.push(format!(
                 "task {id} ({subject}) is {} of {}",
                 task["status"], task["owner"]
             ));
         }
         if task["attempts"] != 1 {
-            wrong.push(format!(
+            problems.push(format!(
                 "task {id} ({subject}) was claimed {} times",
                 task["attempts"]
             ));
         }
     }
     if tasks.is_empty() {
-        wrong.push("there are no tasks".into());
+        problems.push("there are no tasks".into());
     }
     for (subject, _) in subjects.iter().filter(|(_, count)| **count > 1) {
-        wrong.push(format!("task {subject} is there more than once"));
+        problems.push(format!("task {subject} exists more than once"));
     }
 }
 
-/// In the order in which it was told: nobody took a task that another had, nobody completed one that was completed.
-fn journal(project: &Path, wrong: &mut Vec<String>) {
+/// Checks that the journal has no error notices and that no task changed its owner.
+fn check_journal(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     all_files(&project.join(".crewdeck"), &mut all);
     let journals: Vec<PathBuf> = all
@@ -171,7 +171,7 @@ fn journal(project: &Path, wrong: &mut Vec<String>) {
     for event in journals.iter().flat_map(|path| lines(path)) {
         let is_trouble = event["type"] == "notice" && event["level"] == "error";
         if is_trouble {
-            wrong.push(format!("error: {}", event["text"]));
+            problems.push(format!("error: {}", event["text"]));
         }
         if event["type"] != "board_changed" {
             continue;
@@ -186,14 +186,14 @@ fn journal(project: &Path, wrong: &mut Vec<String>) {
                 && !before.1.is_empty()
                 && before.1 != now.1
             {
-                wrong.push(format!("task {id} went from {before:?} to {now:?}"));
+                problems.push(format!("task {id} went from {before:?} to {now:?}"));
             }
         }
     }
 }
 
-/// The conversations of all agents, by name.
-fn conversations(project: &Path, wrong: &mut Vec<String>) -> BTreeMap<String, Conversation> {
+/// Returns the conversations of all agents by name, and checks that each is valid.
+fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String, Conversation> {
     let mut all = BTreeMap::new();
     for path in files(&project.join(".transcripts")) {
         let name = name(&path);
@@ -206,21 +206,21 @@ fn conversations(project: &Path, wrong: &mut Vec<String>) -> BTreeMap<String, Co
             .collect();
         let conversation = Conversation::of(records);
         if let Err(error) = check_chat(&conversation.messages) {
-            wrong.push(format!("{name}: {error}"));
+            problems.push(format!("{name}: {error}"));
         }
         all.insert(agent.to_string(), conversation);
     }
     all
 }
 
-/// Each letter stands in its recipient's conversation, once.
-fn letters(project: &Path, wrong: &mut Vec<String>) {
-    let all = conversations(project, wrong);
+/// Checks that each message is exactly once in the conversation of its recipient.
+fn check_messages(project: &Path, problems: &mut Vec<String>) {
+    let all = conversations(project, problems);
     let team: Value = serde_json::from_str(
         &std::fs::read_to_string(project.join(".team/config.json")).unwrap_or_default(),
     )
     .unwrap_or_default();
-    let is_gone = |name: &str| {
+    let is_shut_down = |name: &str| {
         let members = team["members"].as_array();
         members
             .into_iter()
@@ -233,39 +233,39 @@ fn letters(project: &Path, wrong: &mut Vec<String>) {
             continue;
         };
         let mut sent = BTreeMap::<String, i64>::new();
-        for letter in lines(&path) {
-            // That one is obeyed without a model.
-            if letter["type"] != "shutdown_request" {
-                *sent.entry(key(&letter)).or_default() += 1;
+        for message in lines(&path) {
+            // The crew handles a shutdown request without the model.
+            if message["type"] != "shutdown_request" {
+                *sent.entry(message_key(&message)).or_default() += 1;
             }
         }
         let mut read = BTreeMap::<String, i64>::new();
-        for letter in all.get(to).map(inbox).unwrap_or_default() {
-            if letter["type"] != "shutdown_request" {
-                *read.entry(key(&letter)).or_default() += 1;
+        for message in all.get(to).map(received_messages).unwrap_or_default() {
+            if message["type"] != "shutdown_request" {
+                *read.entry(message_key(&message)).or_default() += 1;
             }
         }
-        for (letter, count) in &sent {
-            let found = read.get(letter).copied().unwrap_or(0);
-            // Who is gone need not have read the last ones.
-            if found > *count || (found < *count && !is_gone(to)) {
-                wrong.push(format!(
-                    "{to}: a letter was sent {count} times and read {found} times: {letter}"
+        for (message, count) in &sent {
+            let found = read.get(message).copied().unwrap_or(0);
+            // A teammate that has shut down need not have read the last messages.
+            if found > *count || (found < *count && !is_shut_down(to)) {
+                problems.push(format!(
+                    "{to}: a message was sent {count} times and read {found} times: {message}"
                 ));
             }
         }
     }
 }
 
-fn key(letter: &Value) -> String {
+fn message_key(message: &Value) -> String {
     format!(
         "{} {} {} {}",
-        letter["from"], letter["type"], letter["content"], letter["request_id"]
+        message["from"], message["type"], message["content"], message["request_id"]
     )
 }
 
-/// The letters in a conversation.
-fn inbox(conversation: &Conversation) -> Vec<Value> {
+/// Returns the messages in a conversation.
+fn received_messages(conversation: &Conversation) -> Vec<Value> {
     let users = conversation
         .messages
         .iter()
@@ -282,49 +282,48 @@ fn inbox(conversation: &Conversation) -> Vec<Value> {
         .collect()
 }
 
-/// Each request is decided, by one; a shutdown that was allowed is carried out and answered once.
-fn requests(project: &Path, wrong: &mut Vec<String>) {
+/// Checks that each request is decided, and that each approved shutdown was answered once.
+fn check_requests(project: &Path, problems: &mut Vec<String>) {
     let answers = lines(&project.join(".team/inbox/lead.jsonl"));
     let mut shutdowns = 0;
     for request in values(&project.join(".team/requests")) {
         let (id, kind) = (&request["id"], &request["kind"]);
         if request["status"] == "pending" || request["decided_by"] == "" {
-            wrong.push(format!("{kind} request {id} is not decided"));
+            problems.push(format!("{kind} request {id} is not decided"));
         }
         if kind == "shutdown" && request["status"] == "approved" {
             shutdowns += 1;
             let about = |l: &&Value| l["type"] == "shutdown_response" && l["request_id"] == *id;
             let count = answers.iter().filter(about).count();
             if count != 1 {
-                wrong.push(format!("shutdown {id} was answered {count} times"));
+                problems.push(format!("shutdown {id} was answered {count} times"));
             }
         }
     }
     if shutdowns == 0 {
-        wrong.push("nobody was shut down".into());
+        problems.push("no teammate was shut down".into());
     }
 }
 
-/// All work is in the base branch, and nothing is left over in git.
-fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
-    if let Some(calm) = calm {
+/// Checks that the base branch is as expected, all branches are merged, all worktrees are clean, and no git locks are left.
+fn check_git(project: &Path, baseline: Option<&str>, problems: &mut Vec<String>) {
+    if let Some(baseline) = baseline {
         let (ok, now) = try_git(project, &["ls-tree", "-r", "main"]);
-        if !ok || now != calm {
-            let other = |a: &str, b: &str| -> Vec<String> {
-                let beyond = a.lines().filter(|l| !b.lines().any(|m| m == *l));
-                beyond
+        if !ok || now != baseline {
+            let difference = |a: &str, b: &str| -> Vec<String> {
+                let missing = a.lines().filter(|l| !b.lines().any(|m| m == *l));
+                missing
                     .filter_map(|l| l.split('\t').nth(1))
                     .map(String::from)
                     .collect()
             };
-            let (mut too_much, mut missing) = (other(&now, calm), other(calm, &now));
-            // What `sed -i` of a scripted teammate was just writing when it was killed: its own rubbish is committed
-            // as anything else that is left in a worktree.
-            too_much.retain(|file| !(file.starts_with("sed") && file.len() == 9));
-            // In the demo a letter leads to this one: a scripted teammate that is cut off there forgets it.
+            let (mut extra, mut missing) = (difference(&now, baseline), difference(baseline, &now));
+            // A killed `sed -i` of a scripted teammate leaves its temporary file, which is committed like any other leftover.
+            extra.retain(|file| !(file.starts_with("sed") && file.len() == 9));
+            // In the demo a message triggers this file. A scripted teammate that is killed at that point does not create it.
             missing.retain(|file| file != "tests/empty.test.sh");
-            if !missing.is_empty() || !too_much.is_empty() {
-                wrong.push(format!("main lacks {missing:?} and has {too_much:?}"));
+            if !missing.is_empty() || !extra.is_empty() {
+                problems.push(format!("main lacks {missing:?} and has extra {extra:?}"));
             }
         }
     }
@@ -335,23 +334,23 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
     .1;
     for branch in branches.lines() {
         if !try_git(project, &["merge-base", "--is-ancestor", branch, "main"]).0 {
-            wrong.push(format!("{branch} is not merged"));
+            problems.push(format!("{branch} is not merged"));
         }
     }
-    let mut places = vec![project.to_path_buf()];
-    let trees = std::fs::read_dir(project.join(".worktrees"));
-    places.extend(
-        trees
+    let mut worktrees = vec![project.to_path_buf()];
+    let entries = std::fs::read_dir(project.join(".worktrees"));
+    worktrees.extend(
+        entries
             .into_iter()
             .flatten()
             .flatten()
             .map(|e| e.path())
             .filter(|p| p.is_dir()),
     );
-    for place in places {
-        let (_, status) = try_git(&place, &["status", "--porcelain"]);
+    for worktree in worktrees {
+        let (_, status) = try_git(&worktree, &["status", "--porcelain"]);
         if !status.is_empty() {
-            wrong.push(format!("{} is not clean: {status}", name(&place)));
+            problems.push(format!("{} is not clean: {status}", name(&worktree)));
         }
     }
     let mut inside = Vec::new();
@@ -359,58 +358,53 @@ fn work(project: &Path, calm: Option<&str>, wrong: &mut Vec<String>) {
     for path in inside {
         let name = name(&path);
         if name == "MERGE_HEAD" || path.extension().is_some_and(|e| e == "lock") {
-            wrong.push(format!("{} is left behind", path.display()));
+            problems.push(format!("{} is left behind", path.display()));
         }
     }
 }
 
-/// Whether the numbers of the tasks have a gap.
-pub fn lacks_a_number(project: &Path) -> bool {
-    let number = |path: &PathBuf| -> Option<usize> {
+/// Whether the task ids have a gap.
+pub fn has_id_gap(project: &Path) -> bool {
+    let task_id = |path: &PathBuf| -> Option<usize> {
         let name = path.file_stem()?.to_str()?;
         name.strip_prefix("task_")?.parse().ok()
     };
-    let numbers: Vec<usize> = files(&project.join(".tasks"))
+    let ids: Vec<usize> = files(&project.join(".tasks"))
         .iter()
-        .filter_map(number)
+        .filter_map(task_id)
         .collect();
-    numbers
-        .iter()
-        .max()
-        .is_some_and(|last| *last != numbers.len())
+    ids.iter().max().is_some_and(|last| *last != ids.len())
 }
 
-/// The processes that were started for the crew in `place` and still run: programs of a killed crew too. (Linux.)
-///
-/// What was killed with its crew just now may take a moment to be gone.
-pub fn orphans(mark: &str, place: &Path) -> Vec<String> {
+/// Returns the processes whose environment has `variable=home`, after waiting up to 30 s for them to end (Linux only).
+pub fn remaining_processes(variable: &str, home: &Path) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let left = left_of(mark, place);
-        if left.is_empty() || Instant::now() > until {
-            return left;
+        let remaining = remaining_now(variable, home);
+        if remaining.is_empty() || Instant::now() > until {
+            return remaining;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// The same, as they are now.
-pub fn left_of(mark: &str, place: &Path) -> Vec<String> {
-    let mark = format!("{mark}={}", place.display());
-    let mut left = Vec::new();
+/// Returns the processes whose environment has `variable=home` now (Linux only).
+pub fn remaining_now(variable: &str, home: &Path) -> Vec<String> {
+    let setting = format!("{variable}={}", home.display());
+    let mut remaining = Vec::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
         let is_ours = environment
             .split(|b| *b == 0)
-            .any(|variable| variable == mark.as_bytes());
+            .any(|entry| entry == setting.as_bytes());
         if is_ours {
-            let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            left.push(format!(
-                "process {} is left: {words}",
+            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            remaining.push(format!(
+                "process {} still runs: {command}",
                 entry.file_name().display()
             ));
         }
     }
-    left
+    remaining
 }

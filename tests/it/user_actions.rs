@@ -1,5 +1,5 @@
-//! The person's own hand on the board, on the screen of a real program over a real repository: tasks are claimed,
-//! completed, released and taken from a teammate at work.
+//! User actions on the board in a real terminal and a real repository: claim, complete, release, and take a task from a working
+//! teammate.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 
-/// Alice works on the first task until she is stopped, and then tries to complete it all the same.
+/// Alice works on the first task until it is taken from her, and then still tries to complete it.
 const TASKS: &str = r#"
 rules:
   - agent: lead
@@ -49,7 +49,7 @@ fn repository() -> Project {
     project
 }
 
-fn open(project: &Project, more: &[&str]) -> Screen {
+fn start_dashboard(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let mut args = vec!["--provider", &provider];
     args.extend(more);
@@ -60,10 +60,9 @@ fn open(project: &Project, more: &[&str]) -> Screen {
     screen
 }
 
-/// The dashboard with two tasks, the second of which waits for the first, and nobody but the person to do them. The panes
-/// have the keys.
-fn planted(project: &Project) -> Screen {
-    let mut screen = open(project, &[]);
+/// Opens a dashboard with two tasks, the second blocked by the first, and no teammates. The focus is on the panes.
+fn start_with_two_tasks(project: &Project) -> Screen {
+    let mut screen = start_dashboard(project, &[]);
     screen.press("alone\r", "#2 Water it");
     screen.press("\x1b", "i to write");
     screen
@@ -73,12 +72,12 @@ fn task(project: &Project, id: u64) -> Value {
     project.json(&["task", "show", &id.to_string()])
 }
 
-/// Waits until the file of a task is as it should be.
-fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
+/// Waits until `accepts` holds for the task, and returns the task.
+fn wait_for_task(project: &Project, id: u64, accepts: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let task = task(project, id);
-        if is(&task) {
+        if accepts(&task) {
             return task;
         }
         assert!(Instant::now() < until, "{task}");
@@ -86,24 +85,24 @@ fn becomes(project: &Project, id: u64, is: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-/// Ends a dashboard, whatever it shows.
-fn leave(mut screen: Screen) {
+/// Quits the dashboard from any state.
+fn quit(mut screen: Screen) {
     screen.send("\x03\x03\x03\x03");
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
 
-/// The event log as the screen shows it.
-fn event_log(screen: &mut Screen, words: &str) {
+/// Opens the event log, waits for `words`, and closes it.
+fn expect_event_log_entry(screen: &mut Screen, words: &str) {
     screen.press("@", "╭ Event log");
     screen.wait_for(words);
     screen.clear("\x1b", "╭ Event log");
 }
 
 #[test]
-fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
+fn user_takes_a_task_from_a_working_teammate() {
     let project = repository();
-    let mut screen = open(&project, &[]);
+    let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
     let until = Instant::now() + Duration::from_secs(20);
@@ -119,42 +118,42 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.press("u", "the task of alice?");
     screen.send("y");
-    let taken = becomes(&project, 1, |t| t["owner"] == "");
+    let taken = wait_for_task(&project, 1, |t| t["owner"] == "");
     assert_eq!(
         (&taken["status"], &taken["taken_from"][0]),
         (&"pending".into(), &"alice".into())
     );
-    // She is stopped and told; what she tries all the same is refused, and she takes the other one.
-    becomes(&project, 2, |t| t["owner"] == "alice");
+    // Alice is stopped and informed. Completing task 1 is refused, and she claims the other one.
+    wait_for_task(&project, 2, |t| t["owner"] == "alice");
     let first = task(&project, 1);
     assert_eq!(
         (&first["owner"], &first["status"]),
         (&"".into(), &"pending".into())
     );
-    event_log(&mut screen, "is back on the board: you took it from alice");
-    // The person goes on with what she has left, in her worktree.
+    expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
+    // The user continues her work in the same worktree.
     screen.send("gc");
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.");
-    becomes(&project, 1, |t| t["owner"] == "user");
+    wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.press("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();
     screen.send("d");
-    becomes(&project, 1, |t| {
+    wait_for_task(&project, 1, |t| {
         t["status"] == "completed" && t["owner"] == "user"
     });
-    event_log(&mut screen, "you completed #1 Dig the bed");
+    expect_event_log_entry(&mut screen, "you completed #1 Dig the bed");
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "whole");
     assert_eq!(
         git(&project, &["log", "-1", "--format=%s", "wt/task-1"]).trim(),
         "task #1: Dig the bed"
     );
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
+fn release_with_force_takes_a_task_from_its_owner() {
     let project = repository();
-    let mut screen = open(&project, &[]);
+    let mut screen = start_dashboard(&project, &[]);
     screen.send("go\r");
     let bed = project.file(".worktrees/task-1/bed");
     let until = Instant::now() + Duration::from_secs(20);
@@ -182,23 +181,23 @@ fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
         (&taken["status"], &taken["owner"], &taken["taken_from"][0]),
         (&"pending".into(), &"".into(), &"alice".into())
     );
-    // She is stopped and told, and takes the other one.
-    becomes(&project, 2, |t| t["owner"] == "alice");
+    // Alice is stopped and informed, and claims the other one.
+    wait_for_task(&project, 2, |t| t["owner"] == "alice");
     assert_eq!(task(&project, 1)["owner"], "");
-    // Of nobody's task, and of one's own, it is a release as any other.
+    // For a task without an owner, --force changes nothing.
     let again = project.json(&with(&["user", "--force"]));
     assert_eq!(again["owner"], "");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
+fn user_claim_gets_a_worktree_and_survives_a_kill() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     assert!(project.file(".worktrees/task-1/.git").exists());
-    event_log(&mut screen, "you claimed #1 Dig the bed");
-    // One open task, for the person too.
+    expect_event_log_entry(&mut screen, "you claimed #1 Dig the bed");
+    // The second task is still blocked.
     screen.press("lc", "#2 waits for #1.");
     let killed = Command::new("kill")
         .args(["-9", &screen.pid().to_string()])
@@ -208,30 +207,30 @@ fn what_the_person_claimed_gets_a_worktree_and_outlives_a_kill() {
     let doctor = project.run(&["doctor"]).out();
     assert!(!doctor.contains("#1"), "{doctor}");
     for more in [&["--resume"][..], &[]] {
-        let mut screen = open(&project, more);
+        let mut screen = start_dashboard(&project, more);
         screen.wait_for("@you");
         assert_eq!(task(&project, 1)["owner"], "user");
         screen.press("\x1b", "i to write");
         screen.send("3g");
         screen.wait_for("d complete");
-        leave(screen);
+        quit(screen);
     }
-    // What the command line does in the person's name is seen, and given its place.
+    // A claim as the user from the command line also gets a worktree.
     project.json(&["task", "done", "1", "--as", "user"]);
-    let screen = open(&project, &[]);
+    let screen = start_dashboard(&project, &[]);
     project.json(&["task", "claim", "2", "--as", "user"]);
     screen.wait_for("#2 is yours: its worktree is .worktrees/task-2.");
     let refusal = project.refused(&["task", "claim", "2", "--as", "alice"]);
     assert!(refusal.contains("claimed by user"), "{refusal}");
     project.json(&["task", "release", "2", "--as", "user"]);
     assert_eq!(task(&project, 2)["owner"], "");
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
+fn claim_after_worktree_removal_creates_a_new_worktree() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     let tree = project.file(".worktrees/task-1/.git");
     screen.send("3g");
     let exists = |expected: bool| {
@@ -245,71 +244,71 @@ fn who_claims_a_task_again_whose_worktree_was_removed_gets_another() {
         screen.send("c");
         exists(true);
         screen.wait_for("u release");
-        becomes(&project, 1, |t| t["worktree"] == "task-1");
+        wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
         screen.press("u", "W remove worktree");
         screen.press("W", "Remove .worktrees/task-1");
         screen.send("y");
         exists(false);
         screen.wait_for("c claim");
     }
-    leave(screen);
+    quit(screen);
 }
 
 #[test]
-fn a_worktree_is_removed_and_what_is_lost_is_named_first() {
+fn worktree_removal_names_losses_before_it_confirms() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.press("W", "Worktree not removed: you have #1 in progress there.");
     let tree = project.file(".worktrees/task-1");
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");
-    becomes(&project, 1, |t| t["status"] == "completed");
+    wait_for_task(&project, 1, |t| t["status"] == "completed");
     screen.wait_for("1 to merge");
     std::fs::write(tree.join("notes"), "mine\n").unwrap();
-    // As on the command line it stays, and here the person is told before it is asked again.
+    // The command line refuses. The dashboard names what would be lost and asks again.
     let refusal = project.refused(&["worktree", "remove", "task-1"]);
     assert!(refusal.contains("1 uncommitted file (notes)"), "{refusal}");
     screen.press("W", "Remove .worktrees/task-1");
     screen.wait_for("1 unmerged commit");
     screen.press("y", "Lost for good: 1 uncommitted file (notes).");
     screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
-    // More than was told is not lost.
+    // Files added after the question are not removed.
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
     screen.press("X", "by now it has 2 uncommitted files");
     assert!(tree.join("notes").exists());
-    let mut viewer = open_viewer(&project);
+    let mut viewer = start_viewer(&project);
     viewer.press("\x1b", "i to write");
     viewer.press("3gW", "Remove .worktrees/task-1");
     viewer.press("y", "Lost for good: 2 uncommitted files (more, notes).");
     viewer.press("X", "what was committed is on the branch wt/task-1");
     assert!(!tree.exists());
     assert_eq!(git(&project, &["show", "wt/task-1:bed"]).trim(), "dug");
-    leave(viewer);
-    leave(screen);
+    quit(viewer);
+    quit(screen);
 }
 
 #[test]
-fn a_worktree_that_a_killed_crew_made_is_found_again_by_the_next_one() {
+fn worktree_of_a_killed_crew_is_reused_on_resume() {
     let project = repository();
-    let mut screen = planted(&project);
+    let mut screen = start_with_two_tasks(&project);
     screen.press("3gc", "#1 is yours: its worktree is .worktrees/task-1.");
     screen.kill();
-    // Killed a moment before: it stands, and its task does not say so.
+    // As if killed a moment earlier: the worktree exists, and its task does not name it yet.
     let file = project.file(".tasks/task_1.json");
     let text = std::fs::read_to_string(&file).unwrap();
     let cut = text.replace("\"worktree\": \"task-1\"", "\"worktree\": \"\"");
     assert_ne!(cut, text);
     std::fs::write(&file, cut).unwrap();
-    let screen = open(&project, &["--resume"]);
+    let screen = start_dashboard(&project, &["--resume"]);
     screen.wait_for("#1 is yours: its worktree is .worktrees/task-1.");
-    becomes(&project, 1, |t| t["worktree"] == "task-1");
+    wait_for_task(&project, 1, |t| t["worktree"] == "task-1");
     assert!(!project.file(".worktrees/task-1-2").exists());
-    leave(screen);
+    quit(screen);
 }
 
-/// A second dashboard, which looks on.
-fn open_viewer(project: &Project) -> Screen {
+/// Opens a second dashboard in the same project, as a viewer.
+fn start_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
     screen.wait_for("viewer · crew runs in process");

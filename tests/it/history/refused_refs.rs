@@ -1,21 +1,21 @@
-//! Changes of refs that are refused: the result names them, and no commit is lost.
+//! Refused changes of refs are named in the result, and their commits are kept.
 
 use super::*;
 
-/// The ref in a note that keeps commits beside.
-fn kept(note: &str) -> &str {
+/// Returns the ref that keeps the commits, from a note.
+fn kept_ref(note: &str) -> &str {
     let at = note.find("refs/crewdeck/beside/").expect(note);
     note[at..].split(':').next().unwrap()
 }
 
 #[test]
-fn refused_refs_are_named_with_what_to_do() {
-    if !can_be_tried() {
+fn refused_refs_are_named_with_a_remedy() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let report = ok(
-        &crew.guard(),
+    let report = expect_success(
+        &crew.supervisor(),
         &crew.tree(1),
         "git update-ref refs/heads/main HEAD~1",
     );
@@ -28,9 +28,13 @@ fn refused_refs_are_named_with_what_to_do() {
         note.starts_with("[Ref not updated: refs/heads/main. ") && note.contains(&command),
         "{note}"
     );
-    // Nothing is kept of what the repository has anyway.
+    // Commits that the repository already has are not kept again.
     assert_eq!(crew.repository.git(&["for-each-ref", "refs/crewdeck"]), "");
-    let report = ok(&crew.guard(), crew.root(), "git reset -q --hard HEAD~1");
+    let report = expect_success(
+        &crew.supervisor(),
+        crew.root(),
+        "git reset -q --hard HEAD~1",
+    );
     let note = report.note.unwrap();
     assert!(
         note.contains("would lose commits") && note.contains("`git update-ref refs/heads/main "),
@@ -39,8 +43,8 @@ fn refused_refs_are_named_with_what_to_do() {
 }
 
 #[test]
-fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
-    if !can_be_tried() {
+fn amended_commit_in_the_root_can_be_approved() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -50,23 +54,25 @@ fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
     )
     .unwrap();
     let before = crew.repository.git(&["rev-parse", "main"]);
-    let note = ok(&crew.guard(), crew.root(), "sh x.sh").note.unwrap();
+    let note = expect_success(&crew.supervisor(), crew.root(), "sh x.sh")
+        .note
+        .unwrap();
     let subject = |name: &str| crew.repository.git(&["log", "-1", "--format=%s", name]);
     assert_eq!(crew.repository.git(&["rev-parse", "main"]), before);
-    assert_eq!(subject(kept(&note)), "better", "{note}");
-    // The agent sees the commit by the name in the note, and the command in the note takes it once it is approved.
-    let hash = kept(&note).rsplit('/').next().unwrap();
-    let seen = ok(
-        &crew.guard(),
+    assert_eq!(subject(kept_ref(&note)), "better", "{note}");
+    // The agent can read the commit by the hash in the note, and the command in the note applies it once approved.
+    let hash = kept_ref(&note).rsplit('/').next().unwrap();
+    let seen = expect_success(
+        &crew.supervisor(),
         crew.root(),
         &format!("git log -1 --format=%s {hash}"),
     );
     assert_eq!(seen.output, "better\n");
     let command = format!("git update-ref refs/heads/main {hash}");
     assert!(note.contains(&format!("`{command}`")), "{note}");
-    // It leaves the user's files alone.
+    // Files of the user are not changed.
     std::fs::write(crew.root().join("a.txt"), "the user's\n").unwrap();
-    asked(&crew.guard(), crew.root(), &command);
+    run_approved(&crew.supervisor(), crew.root(), &command);
     assert_eq!(subject("main"), "better");
     let file = std::fs::read_to_string(crew.root().join("a.txt")).unwrap();
     assert_eq!(file, "the user's\n");
@@ -75,37 +81,39 @@ fn an_amended_commit_in_the_root_is_kept_and_can_be_approved() {
 
 #[test]
 fn commits_on_a_branch_of_another_worktree_are_kept() {
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let script =
         "git update-ref refs/heads/wt/task-2 $(git commit-tree -m lost -p HEAD HEAD^{tree})";
-    let note = ok(&crew.guard(), &crew.tree(1), script).note.unwrap();
+    let note = expect_success(&crew.supervisor(), &crew.tree(1), script)
+        .note
+        .unwrap();
     let subject = crew
         .repository
-        .git(&["log", "-1", "--format=%s", kept(&note)]);
+        .git(&["log", "-1", "--format=%s", kept_ref(&note)]);
     assert_eq!(subject, "lost", "{note}");
-    // The same again has the same name.
-    let again = ok(
-        &crew.guard(),
+    // The same commit is kept under the same ref.
+    let again = expect_success(
+        &crew.supervisor(),
         &crew.tree(1),
         &format!(
             "git update-ref refs/heads/wt/task-2 {}",
-            kept(&note)[21..].to_owned()
+            kept_ref(&note)[21..].to_owned()
         ),
     );
-    assert_eq!(kept(&again.note.unwrap()), kept(&note));
+    assert_eq!(kept_ref(&again.note.unwrap()), kept_ref(&note));
 }
 
 #[test]
-fn commits_that_an_accepted_change_leaves_are_kept() {
-    if !can_be_tried() {
+fn commits_dropped_by_accepted_changes_are_kept() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let (guard, tree) = (crew.guard(), crew.tree(1));
-    let beside = || {
+    let (supervisor, tree) = (crew.supervisor(), crew.tree(1));
+    let kept_subjects = || {
         let format = [
             "for-each-ref",
             "--format=%(subject)",
@@ -114,42 +122,46 @@ fn commits_that_an_accepted_change_leaves_are_kept() {
         crew.repository.git(&format)
     };
     let commit = |name: &str| format!("git commit -q --allow-empty -m {name}");
-    // Forward, and what another ref has, leaves nothing.
-    ok(
-        &guard,
+    // A fast-forward, and commits that another ref has, are not kept.
+    expect_success(
+        &supervisor,
         &tree,
         &format!("{}; git branch side", commit("one")),
     );
-    ok(&guard, &tree, &commit("two"));
-    ok(&guard, &tree, "git branch -D side");
-    assert_eq!(beside(), "");
-    ok(&guard, &tree, "git reset -q --hard HEAD~1");
-    assert_eq!(beside(), "two");
+    expect_success(&supervisor, &tree, &commit("two"));
+    expect_success(&supervisor, &tree, "git branch -D side");
+    assert_eq!(kept_subjects(), "");
+    expect_success(&supervisor, &tree, "git reset -q --hard HEAD~1");
+    assert_eq!(kept_subjects(), "two");
     let script = format!(
         "git switch -q -c side && {} && git switch -q -",
         commit("three")
     );
-    ok(&guard, &tree, &script);
-    ok(&guard, &tree, "git branch -D side");
-    let kept = beside();
+    expect_success(&supervisor, &tree, &script);
+    expect_success(&supervisor, &tree, "git branch -D side");
+    let kept = kept_subjects();
     let mut kept: Vec<&str> = kept.lines().collect();
     kept.sort_unstable();
     assert_eq!(kept, ["three", "two"]);
 }
 
 #[test]
-fn a_branch_can_take_the_place_of_a_folder_of_branches() {
-    if !can_be_tried() {
+fn branch_can_replace_a_branch_folder() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let (guard, tree) = (crew.guard(), crew.tree(1));
+    let (supervisor, tree) = (crew.supervisor(), crew.tree(1));
     for script in [
         "git branch a",
         "git branch -d a && git branch a/b",
         "git branch -d a/b && git branch a",
     ] {
-        assert_eq!(ok(&guard, &tree, script).note, None, "{script}");
+        assert_eq!(
+            expect_success(&supervisor, &tree, script).note,
+            None,
+            "{script}"
+        );
     }
     assert!(
         crew.refs().ends_with("refs/heads/wt/task-2") && crew.refs().contains("refs/heads/a\n")
@@ -157,8 +169,8 @@ fn a_branch_can_take_the_place_of_a_folder_of_branches() {
 }
 
 #[test]
-fn the_first_branch_of_a_root_cannot_be_deleted() {
-    if !can_be_tried() {
+fn only_branch_of_the_root_cannot_be_deleted() {
+    if !is_supported() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -167,9 +179,9 @@ fn the_first_branch_of_a_root_cannot_be_deleted() {
     for (name, value) in [("user.name", "A"), ("user.email", "a@b")] {
         repository::git(&root, &["config", name, value]);
     }
-    let guard = confined(&root, &[], &[]);
-    ok(&guard, &root, "git commit -q --allow-empty -m one");
-    let note = ok(&guard, &root, "git update-ref -d refs/heads/main")
+    let supervisor = confined(&root, &[], &[]);
+    expect_success(&supervisor, &root, "git commit -q --allow-empty -m one");
+    let note = expect_success(&supervisor, &root, "git update-ref -d refs/heads/main")
         .note
         .unwrap();
     assert!(
@@ -183,8 +195,8 @@ fn the_first_branch_of_a_root_cannot_be_deleted() {
 }
 
 #[test]
-fn only_the_newest_commits_are_kept_beside() {
-    if !can_be_tried() {
+fn only_the_newest_refused_commits_are_kept() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -196,11 +208,13 @@ fn only_the_newest_commits_are_kept_beside() {
             .git(&["for-each-ref", "refs/crewdeck/beside"]);
         all.lines().count()
     };
-    ok(&crew.guard(), &crew.tree(1), script);
+    expect_success(&crew.supervisor(), &crew.tree(1), script);
     assert_eq!(count(), 60);
     crew.repository.git(&["pack-refs", "--all"]);
     let script = script.replace("-m $n", "-m more$n").replace("wt/x", "wt/y");
-    let note = ok(&crew.guard(), &crew.tree(1), &script).note.unwrap();
+    let note = expect_success(&crew.supervisor(), &crew.tree(1), &script)
+        .note
+        .unwrap();
     assert_eq!(count(), 100);
     assert!(note.contains("more refs were not updated"), "{note}");
     let newest = crew.repository.git(&[
@@ -219,14 +233,14 @@ fn only_the_newest_commits_are_kept_beside() {
 
 #[test]
 fn commits_on_a_locked_branch_are_kept() {
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let lock = crew.root().join(".git/refs/heads/main.lock");
     std::fs::write(&lock, "").unwrap();
-    let note = ok(
-        &crew.guard(),
+    let note = expect_success(
+        &crew.supervisor(),
         crew.root(),
         "git commit -q --allow-empty -m mine",
     )
@@ -234,37 +248,44 @@ fn commits_on_a_locked_branch_are_kept() {
     .unwrap();
     assert!(note.contains("git reported: "), "{note}");
     std::fs::remove_file(lock).unwrap();
-    let hash = kept(&note).rsplit('/').next().unwrap();
+    let hash = kept_ref(&note).rsplit('/').next().unwrap();
     let take = format!("git merge -q --ff-only {hash}");
-    assert_eq!(ok(&crew.guard(), crew.root(), &take).note, None);
+    assert_eq!(
+        expect_success(&crew.supervisor(), crew.root(), &take).note,
+        None
+    );
     let subject = crew.repository.git(&["log", "-1", "--format=%s", "main"]);
     assert_eq!(subject, "mine");
 }
 
 #[test]
-fn commits_on_a_branch_that_the_user_has_moved_are_kept() {
-    if !can_be_tried() {
+fn commits_on_a_branch_moved_by_the_user_are_kept() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
-    let guard = crew.guard();
+    let supervisor = crew.supervisor();
     let script =
         "touch started; until [ -e go ]; do sleep 0.01; done; git commit -q --allow-empty -m mine";
     let note = std::thread::scope(|scope| {
-        let command = scope.spawn(|| ok(&guard, crew.root(), script).note.unwrap());
+        let command = scope.spawn(|| {
+            expect_success(&supervisor, crew.root(), script)
+                .note
+                .unwrap()
+        });
         while !crew.root().join("started").exists() && !command.is_finished() {
             std::thread::yield_now();
         }
-        let theirs =
+        let user_commit =
             crew.repository
                 .git(&["commit-tree", "-m", "theirs", "-p", "main", "main^{tree}"]);
         crew.repository
-            .git(&["update-ref", "refs/heads/main", &theirs]);
+            .git(&["update-ref", "refs/heads/main", &user_commit]);
         std::fs::write(crew.root().join("go"), "").unwrap();
         command.join().unwrap()
     });
     let subject = |name: &str| crew.repository.git(&["log", "-1", "--format=%s", name]);
     assert_eq!(subject("main"), "theirs");
-    assert_eq!(subject(kept(&note)), "mine", "{note}");
+    assert_eq!(subject(kept_ref(&note)), "mine", "{note}");
     assert!(note.contains("Another process changed it"), "{note}");
 }

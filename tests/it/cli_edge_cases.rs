@@ -1,11 +1,11 @@
-//! Odd but legitimate uses of the command line and of the files: what is written down is kept to the letter.
+//! Unusual but valid uses of the command line and the state files, as documented.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::common::project::Project;
 
-/// A project whose team is amy, and bob who has shut down.
+/// Creates a project whose team is amy (idle) and bob (shut down).
 fn team() -> Project {
     let project = Project::new();
     project.write(
@@ -16,38 +16,38 @@ fn team() -> Project {
 }
 
 #[test]
-fn looking_at_the_mail_again_and_again_changes_nothing() {
+fn repeated_mail_list_changes_nothing() {
     let project = team();
-    let letter = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
+    let message = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
     project.write(
         ".team/inbox/amy.jsonl",
-        &format!("{{\"torn\": \n{letter}\n"),
+        &format!("{{\"torn\": \n{message}\n"),
     );
-    let aside = project.file(".team/inbox/amy.jsonl.damaged-1");
+    let set_aside = project.file(".team/inbox/amy.jsonl.damaged-1");
     for _ in 0..3 {
         let list = project.run(&["mail", "list", "amy", "--json"]);
         assert!(list.err().contains("1 damaged line"), "{}", list.err());
-        assert!(!aside.exists());
+        assert!(!set_aside.exists());
     }
     let read = project.run(&["mail", "read", "amy"]);
     assert!(read.err().contains("were copied to"), "{}", read.err());
-    assert_eq!(std::fs::read_to_string(aside).unwrap(), "{\"torn\":\n");
+    assert_eq!(std::fs::read_to_string(set_aside).unwrap(), "{\"torn\":\n");
 }
 
 #[test]
-fn letters_of_no_type_and_for_nobody_are_refused_with_what_there_is() {
+fn mail_send_rejects_unknown_types_and_recipients() {
     let project = team();
     let line = project.refused(&["mail", "send", "amy", "x", "--type", "mesage"]);
     assert!(line.contains("message, broadcast"), "{line}");
     let line = project.refused(&["mail", "send", "ammy", "x"]);
     assert!(line.contains("amy, bob (shutdown)"), "{line}");
     assert!(!project.file(".team/inbox").join("ammy.jsonl").exists());
-    let letter = project.json(&["mail", "send", "amy", "x", "--type", "plan_response"]);
-    assert_eq!(letter["type"], "plan_response");
+    let message = project.json(&["mail", "send", "amy", "x", "--type", "plan_response"]);
+    assert_eq!(message["type"], "plan_response");
 }
 
 #[test]
-fn an_empty_tag_is_no_tag() {
+fn empty_tags_are_dropped() {
     let project = Project::new();
     let task = project.json(&["task", "add", "x", "--tag", "", "--tag", " rust "]);
     assert_eq!(task["tags"], json!(["rust"]));
@@ -56,8 +56,8 @@ fn an_empty_tag_is_no_tag() {
 }
 
 #[test]
-fn every_verb_that_meets_a_damaged_task_sets_it_aside() {
-    for verb in [
+fn task_commands_set_damaged_tasks_aside() {
+    for command in [
         &["task", "add", "three"][..],
         &["task", "claim", "--as", "amy"],
         &["task", "done", "2", "--as", "amy"],
@@ -68,15 +68,19 @@ fn every_verb_that_meets_a_damaged_task_sets_it_aside() {
         project.json(&["task", "add", "one"]);
         project.json(&["task", "add", "two"]);
         project.write(".tasks/task_1.json", "{\"id\": 1, \"subj");
-        let done = project.run(verb);
-        assert_eq!(done.code(), 0, "{verb:?}: {}", done.err());
-        assert!(done.err().contains("damaged-1"), "{verb:?}: {}", done.err());
+        let result = project.run(command);
+        assert_eq!(result.code(), 0, "{command:?}: {}", result.err());
+        assert!(
+            result.err().contains("damaged-1"),
+            "{command:?}: {}",
+            result.err()
+        );
         assert!(project.file(".tasks/task_1.json.damaged-1").exists());
     }
 }
 
 #[test]
-fn two_who_take_the_mail_at_once_never_get_the_same_letter() {
+fn concurrent_mail_reads_never_share_a_message() {
     let project = team();
     let mut taken = Vec::new();
     for round in 0..3 {
@@ -94,8 +98,8 @@ fn two_who_take_the_mail_at_once_never_get_the_same_letter() {
             .collect();
         for reader in readers {
             let out = reader.wait_with_output().unwrap();
-            let letters: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
-            taken.extend(letters.iter().map(|l| l["content"].to_string()));
+            let messages: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
+            taken.extend(messages.iter().map(|m| m["content"].to_string()));
         }
     }
     assert_eq!(taken.len(), 30);
@@ -104,66 +108,66 @@ fn two_who_take_the_mail_at_once_never_get_the_same_letter() {
     assert_eq!(taken.len(), 30);
 }
 
-/// An address where nobody listens.
-fn nowhere() -> String {
+/// Returns the address of a port on which no server listens.
+fn unused_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[test]
-fn the_environment_goes_over_the_files_and_options_over_both() {
-    let (file, environment, option) = (nowhere(), nowhere(), nowhere());
+fn options_override_environment_overrides_files() {
+    let (file, environment, option) = (unused_address(), unused_address(), unused_address());
     let project = Project::new();
     project.own_settings(&format!(
         "provider = 'anthropic'\nmodel = 'm'\nbase_url = '{file}'\n"
     ));
-    let said = |args: &[&str], url: Option<&str>| {
+    let stderr = |args: &[&str], url: Option<&str>| {
         let mut command = project.command(&[&["run", "hello"], args].concat());
         command.envs(url.map(|url| ("ANTHROPIC_BASE_URL", url)));
         String::from_utf8(command.output().unwrap().stderr).unwrap()
     };
-    for (args, url, asked) in [
+    for (args, url, expected) in [
         (&[][..], None, &file),
         (&[], Some(environment.as_str()), &environment),
         (&["--base-url", &option], Some(&environment), &option),
     ] {
-        let said = said(args, url);
+        let stderr = stderr(args, url);
         assert!(
-            said.contains(&format!("nothing answers at {asked}")),
-            "{said}"
+            stderr.contains(&format!("nothing answers at {expected}")),
+            "{stderr}"
         );
     }
 }
 
 #[test]
-fn an_address_alone_says_which_server_is_asked() {
+fn base_url_variable_selects_the_provider() {
     for (name, provider) in [
         ("ANTHROPIC_BASE_URL", "anthropic"),
         ("OPENAI_BASE_URL", "openai"),
     ] {
-        let (project, url) = (Project::new(), nowhere());
+        let (project, url) = (Project::new(), unused_address());
         let mut command = project.command(&["run", "hello", "--model", "m"]);
-        let said = command.env(name, &url).output().unwrap().stderr;
-        let said = String::from_utf8(said).unwrap();
+        let stderr = command.env(name, &url).output().unwrap().stderr;
+        let stderr = String::from_utf8(stderr).unwrap();
         assert!(
-            said.contains(&format!("crewdeck · {provider} · m")),
-            "{said}"
+            stderr.contains(&format!("crewdeck · {provider} · m")),
+            "{stderr}"
         );
         assert!(
-            said.contains(&format!("nothing answers at {url}")),
-            "{said}"
+            stderr.contains(&format!("nothing answers at {url}")),
+            "{stderr}"
         );
     }
 }
 
 #[test]
-fn an_empty_prompt_is_none() {
+fn blank_prompt_is_refused() {
     let line = Project::new().refused(&["run", " ", "--provider", "openai"]);
     assert!(line.contains("run needs a prompt"), "{line}");
 }
 
 #[test]
-fn the_demo_comes_to_rest_when_its_lead_decides() {
+fn demo_ends_when_the_lead_approves_plans() {
     let project = Project::new();
     let ran = project.run(&[
         "run", "--demo", "--json", "--speed", "1000", "--plan", "lead",
@@ -178,13 +182,13 @@ fn the_demo_comes_to_rest_when_its_lead_decides() {
 }
 
 #[test]
-fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
+fn unattended_demo_denies_requests_set_to_ask() {
     let project = Project::new();
     let demo = [
         "--demo", "run", "--json", "--speed", "1000", "--plan", "ask",
     ];
     let ran = project.run(&demo);
-    // The plan was denied, so what waits for it may be open.
+    // The plan was denied, so tasks that depend on it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
         ran.err().contains("approved (change it with --shutdown, --tool ")

@@ -1,4 +1,4 @@
-//! A dashboard in a real terminal, over a crew that has done enough for every key to have something to do.
+//! A dashboard in a real terminal, with a scripted crew that gives every key something to act on.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ pub const ESC: &str = "\x1b";
 pub const ENTER: &str = "\r";
 pub const CTRL_C: &str = "\x03";
 pub const ALT_W: &str = "\x1bw";
-/// To the conversation and into its composer, wherever the focus is and however short ago it moved by itself.
+/// Focuses the conversation and its composer from any focus.
 pub const COMPOSE: &str = "\x1b1i";
 pub const UP: &str = "\x1b[A";
 pub const DOWN: &str = "\x1b[B";
 
-/// What the crew does: `go` fills every pane, `ask`, `clean` and `wait` are for the keys that answer and stop.
+/// The crew's script: `go` fills every pane; `ask` asks a question, `clean` needs permission, and `wait` never ends.
 const SCRIPT: &str = r#"
 rules:
-  # What is sent while another answer is under way.
+  # A message that is queued during another answer.
   - when: the second message
     times: 0
     say: The second message is answered.
@@ -52,7 +52,7 @@ rules:
   - agent: alice
     when: write to bob
     calls: [{ tool: send_message, input: { to: bob, content: Which way do we go? } }]
-  # Bob may not be there yet.
+  # Bob may not be spawned yet.
   - agent: alice
     when: and lead, user
     times: 0
@@ -81,75 +81,75 @@ rules:
     say: I see.
 "#;
 
-/// A dashboard, and the folder that is its home and its project.
-pub struct Desk {
+/// A dashboard, and its home, which is also its project.
+pub struct Dashboard {
     pub home: tempfile::TempDir,
     pub screen: Screen,
 }
 
-impl Desk {
-    /// A crew at rest whose panes all hold something, in a terminal of 160 × 45; the keys are the composer's.
-    pub fn full() -> Desk {
-        let mut desk = Desk::empty(&[]);
-        desk.keys("go\r");
-        desk.sees("That was the needle in it.");
-        desk.sees("bob asks you to approve its plan");
-        desk.sees("Which way do we go?");
-        desk
+impl Dashboard {
+    /// Starts a crew, runs `go`, and waits until it is idle and every pane has content. The focus is on the composer.
+    pub fn with_busy_crew() -> Dashboard {
+        let mut dashboard = Dashboard::with_new_crew(&[]);
+        dashboard.send("go\r");
+        dashboard.wait_for("That was the needle in it.");
+        dashboard.wait_for("bob asks you to approve its plan");
+        dashboard.wait_for("Which way do we go?");
+        dashboard
     }
 
-    /// A crew that has done nothing, with more environment.
-    pub fn empty(environment: &[(&str, &str)]) -> Desk {
+    /// Starts a new crew, with additional environment variables.
+    pub fn with_new_crew(environment: &[(&str, &str)]) -> Dashboard {
         let home = tempfile::tempdir().unwrap();
         let lines: Vec<String> = (1..=80).map(|n| format!("line {n} of it\n")).collect();
         let script = SCRIPT.replace("LINES", &lines.join("\n      "));
         std::fs::write(home.path().join("script.yaml"), script).unwrap();
         let screen = start(home.path(), environment, &[]);
-        Desk { home, screen }
+        Dashboard { home, screen }
     }
 
-    /// The same folder after crewdeck was left, begun anew.
-    pub fn again(self) -> Desk {
-        let Desk { home, screen } = self;
-        end(screen);
+    /// Quits crewdeck and starts it again in the same folder.
+    pub fn restart(self) -> Dashboard {
+        let Dashboard { home, screen } = self;
+        quit_screen(screen);
         let screen = start(home.path(), &[], &[]);
-        Desk { home, screen }
+        Dashboard { home, screen }
     }
 
-    /// Types keys as they are.
-    pub fn keys(&mut self, keys: &str) {
+    /// Sends keys.
+    pub fn send(&mut self, keys: &str) {
         self.screen.send(keys);
     }
 
     /// Waits until the screen shows `words`.
-    pub fn sees(&self, words: &str) -> String {
+    pub fn wait_for(&self, words: &str) -> String {
         self.screen.wait_for(words)
     }
 
-    /// Waits until the screen shows `words` no more.
-    pub fn loses(&self, words: &str) -> String {
+    /// Waits until the screen no longer shows `words`.
+    pub fn wait_until_gone(&self, words: &str) -> String {
         let is_gone = |text: &str| !text.contains(words);
-        self.screen.wait(&format!("{words} go"), is_gone)
+        self.screen.wait(&format!("no {words}"), is_gone)
     }
 
-    /// [`Screen::press`].
+    /// See [`Screen::press`].
     pub fn press(&mut self, keys: &str, words: &str) -> String {
         self.screen.press(keys, words)
     }
 
-    /// [`Screen::clear`].
+    /// See [`Screen::clear`].
     pub fn clear(&mut self, keys: &str, words: &str) -> String {
         self.screen.clear(keys, words)
     }
 
-    /// All that was written to the terminal.
+    /// Returns everything that was written to the terminal.
     pub fn raw(&self) -> String {
         String::from_utf8_lossy(&self.screen.raw()).into_owned()
     }
 
-    /// Waits until what was written to the terminal holds `sequence`.
-    pub fn writes(&self, sequence: &str) {
-        let what = format!("{sequence:?} in what was written");
+    /// Waits until the output to the terminal contains `sequence`.
+    pub fn wait_for_output(&self, sequence: &str) {
+        let what = format!("{sequence:?} in the output");
         let screen = &self.screen;
         screen.wait_raw(&what, |raw| {
             raw.windows(sequence.len())
@@ -157,13 +157,13 @@ impl Desk {
         });
     }
 
-    /// Ends a test whose screen does not matter any more.
-    pub fn leave(self) {
-        end(self.screen);
+    /// Quits crewdeck from any state.
+    pub fn quit(self) {
+        quit_screen(self.screen);
     }
 }
 
-/// crewdeck in `home`, once its crew is there.
+/// Starts crewdeck in `home` and waits for its crew.
 pub fn start(home: &Path, environment: &[(&str, &str)], more: &[&str]) -> Screen {
     let provider = format!("script:{}", home.join("script.yaml").display());
     let mut args = vec!["--provider", &provider];
@@ -176,8 +176,8 @@ pub fn start(home: &Path, environment: &[(&str, &str)], more: &[&str]) -> Screen
     screen
 }
 
-fn end(mut screen: Screen) {
-    // A popup, an agent at work, the hint, the end.
+fn quit_screen(mut screen: Screen) {
+    // Closes a popup, stops an agent, arms quit, quits.
     screen.send(&CTRL_C.repeat(4));
     let (status, is_clean) = screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
@@ -189,20 +189,20 @@ pub fn has_line(text: &str, parts: &[&str]) -> bool {
         .any(|line| parts.iter().all(|part| line.contains(part)))
 }
 
-/// The column and the row where `words` begin, counted from 1 as terminals do.
-pub fn place(text: &str, words: &str) -> (usize, usize) {
+/// Returns the column and row of `words`, counted from 1.
+pub fn position(text: &str, words: &str) -> (usize, usize) {
     let mut lines = text.lines().enumerate();
     let found = lines.find_map(|(row, line)| Some((row, line.split_once(words)?.0)));
     let (row, before) = found.unwrap_or_else(|| panic!("{words} is not on the screen:\n{text}"));
     (before.chars().count() + 1, row + 1)
 }
 
-/// What a terminal sends when the mouse does `what` at a cell: 0 the left button, 32 a pull, 64 and 65 the wheel.
+/// Returns the sequence of a mouse event at a cell: 0 press of the left button, 32 drag, 64 and 65 wheel.
 pub fn mouse(what: u8, (column, row): (usize, usize)) -> String {
     format!("\x1b[<{what};{column};{row}M")
 }
 
-/// A press and a release of the left button.
+/// Returns the sequences of a left click.
 pub fn click(at: (usize, usize)) -> String {
     format!("{}\x1b[<0;{};{}m", mouse(0, at), at.0, at.1)
 }

@@ -1,5 +1,5 @@
-//! The real tools as the agents have them, below a real guard: what destroys is harmless, what is harmless runs, links
-//! lead nowhere, and keys stay unseen.
+//! The real tools with a real supervisor: destructive commands do no harm, harmless ones run, links are not followed, and API keys
+//! are hidden.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,13 +14,13 @@ use crate::common::held;
 use crate::common::place::Place;
 use crate::common::project::Project;
 
-fn confined() -> Option<Place> {
+fn sandboxed_tools() -> Option<Place> {
     let report = probe(Some(&held::program()));
     if !held::can_be_tried_without(report.missing()) {
         return None;
     }
     let mut place = Place::new();
-    // Temporary files lie elsewhere: what is beside the project is somebody's.
+    // No temporary folders: everything outside the project is protected.
     place.guard = Some(held::confined(&place.root(), &[], &[]));
     Some(place)
 }
@@ -37,8 +37,8 @@ fn ruling(command: &str, workdir: &Path) -> Ruling {
     )
 }
 
-/// What destroys, in the spirit of the lists that substring filters let through; `@` is somebody's folder. It is
-/// asked about, and when the person says yes to it by mistake it is still harmless.
+/// Destructive commands, many of which a substring filter would miss. `@` is a folder outside the project. They need approval, and
+/// the sandbox prevents harm even if the user approves by mistake.
 const DESTRUCTIVE: &[&str] = &[
     "rm -rf @",
     "rm -fr @",
@@ -81,28 +81,30 @@ const DESTRUCTIVE: &[&str] = &[
 ];
 
 #[test]
-fn what_destroys_is_asked_about_and_harmless_all_the_same() {
-    let Some(place) = confined() else { return };
-    let theirs = place.dir.path().join("theirs");
-    std::fs::create_dir(&theirs).unwrap();
-    std::fs::write(theirs.join("precious"), "years of work").unwrap();
+fn destructive_commands_need_approval_and_do_no_harm() {
+    let Some(place) = sandboxed_tools() else {
+        return;
+    };
+    let outside = place.dir.path().join("theirs");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), "years of work").unwrap();
     for pattern in DESTRUCTIVE {
-        let command = pattern.replace('@', &theirs.display().to_string());
-        // Temporary files may be deleted, and these lie among them: the policy is asked about others.
-        let judged = pattern.replace('@', "/home/ada");
+        let command = pattern.replace('@', &outside.display().to_string());
+        // The test's folder is in /tmp, where deleting is allowed, so check the policy with another path.
+        let command_for_policy = pattern.replace('@', "/home/ada");
         assert!(
             matches!(
-                ruling(&judged, &place.root()),
+                ruling(&command_for_policy, &place.root()),
                 Ruling::Ask { .. } | Ruling::Deny { .. }
             ),
-            "{judged}: {:?}",
-            ruling(&judged, &place.root())
+            "{command_for_policy}: {:?}",
+            ruling(&command_for_policy, &place.root())
         );
         let out = place.call_as("alice", "bash", json!({"command": command}));
-        let kept = std::fs::read_to_string(theirs.join("precious")).unwrap_or_default();
+        let kept = std::fs::read_to_string(outside.join("precious")).unwrap_or_default();
         assert_eq!(kept, "years of work", "{command}: {}", out.text);
         assert_eq!(
-            std::fs::read_dir(&theirs).unwrap().count(),
+            std::fs::read_dir(&outside).unwrap().count(),
             1,
             "{command}: {}",
             out.text
@@ -110,7 +112,7 @@ fn what_destroys_is_asked_about_and_harmless_all_the_same() {
     }
     let text = place.no(
         "bash",
-        json!({"command": format!("rm -rf {}", theirs.display())}),
+        json!({"command": format!("rm -rf {}", outside.display())}),
     );
     let why = ["ermission denied", "Read-only file system"];
     assert!(why.iter().any(|w| text.contains(w)), "{text}");
@@ -122,8 +124,10 @@ fn what_destroys_is_asked_about_and_harmless_all_the_same() {
 }
 
 #[test]
-fn what_is_harmless_just_runs() {
-    let Some(place) = confined() else { return };
+fn harmless_commands_run_without_approval() {
+    let Some(place) = sandboxed_tools() else {
+        return;
+    };
     let build = tempfile::tempdir_in("/tmp").unwrap();
     std::fs::create_dir_all(place.root().join("src")).unwrap();
     std::fs::create_dir_all(place.root().join("docs")).unwrap();
@@ -148,9 +152,9 @@ fn what_is_harmless_just_runs() {
     assert!(!build.path().exists());
 }
 
-/// A racing thread swaps a folder for a link, again and again, while files are written through its name.
+/// A second thread repeatedly swaps a folder for a link while files are written through its name.
 #[test]
-fn a_link_that_is_swapped_in_while_a_file_is_written_leads_nowhere() {
+fn racing_symlink_cannot_redirect_a_write() {
     let place = Place::new();
     let root = place.root();
     let outside = place.dir.path().join("outside");
@@ -166,7 +170,7 @@ fn a_link_that_is_swapped_in_while_a_file_is_written_leads_nowhere() {
             scope.spawn(|| {
                 let (link, away) = (root.join("link"), root.join("away"));
                 while !over.load(Ordering::SeqCst) {
-                    // The folder goes, the link comes; and back.
+                    // Replace the folder by the link, and back.
                     let _ = std::fs::rename(&swaps, &away);
                     let _ = std::fs::rename(&link, &swaps);
                     let _ = std::fs::rename(&swaps, &link);
@@ -203,7 +207,7 @@ fn a_link_that_is_swapped_in_while_a_file_is_written_leads_nowhere() {
 }
 
 #[test]
-fn keys_of_the_environment_are_in_no_command() {
+fn commands_do_not_inherit_api_keys() {
     let project = Project::new();
     let script = r#"
 rules:

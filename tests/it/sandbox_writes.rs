@@ -1,4 +1,4 @@
-//! Where commands of agents can write, tried with real commands, builds and git below a real guard.
+//! Where commands of agents can write: real commands, builds and git in the sandbox of a real supervisor.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crewdeck::process::confine::{HistoryReach, Works, probe};
 use crewdeck::process::guard::Guard;
 use crewdeck::store::prepare;
 
-/// A crew's repository with the worktrees `t1` and `t2`, and a folder outside.
+/// A crew's repository with two worktrees, an outside folder, and a folder for temporary files.
 struct Crew {
     repository: Repository,
     outside: tempfile::TempDir,
@@ -20,10 +20,10 @@ struct Crew {
 
 impl Crew {
     fn new() -> Crew {
-        Crew::of(Repository::new())
+        Crew::in_repository(Repository::new())
     }
 
-    fn of(repository: Repository) -> Crew {
+    fn in_repository(repository: Repository) -> Crew {
         prepare(repository.root()).unwrap();
         for task in [1, 2] {
             repository.create(task, &[]);
@@ -51,51 +51,51 @@ impl Crew {
         all.swap_remove(number - 1)
     }
 
-    /// With temporary files apart from the root, as they are for most people. Commands must be told of them.
-    fn guard(&self) -> Arc<Guard> {
+    /// A supervisor whose temporary folder is separate from the root, as on most machines.
+    fn supervisor(&self) -> Arc<Guard> {
         confined(self.root(), &[self.temp.path().into()], &[])
     }
 
-    /// `command` with the temporary files of [`Crew::guard`].
-    fn here(&self, command: &str) -> String {
+    /// Returns `command` with `TMPDIR` set to the temporary folder of [`Crew::supervisor`].
+    fn with_temp_dir(&self, command: &str) -> String {
         format!("export TMPDIR='{}'; {command}", self.temp.path().display())
     }
 
-    /// With the root among temporary files, as in the demo.
-    fn guard_in_temp(&self) -> Arc<Guard> {
+    /// A supervisor whose temporary folder contains the root, as in the demo.
+    fn supervisor_in_temp(&self) -> Arc<Guard> {
         confined(self.root(), &["/tmp".into(), std::env::temp_dir()], &[])
     }
 }
 
-/// Whether this machine has what is tested; where it has not, the doctor says so, and nothing can be tried.
-fn can_be_tried() -> bool {
+/// Whether this machine supports the sandbox; otherwise the tests are skipped.
+fn is_supported() -> bool {
     let report = probe(Some(&program()));
     let has_all =
         report.guard == Works::Yes && report.landlock.is_some() && report.view == Works::Yes;
     can_be_tried_without((!has_all).then(|| report.missing().unwrap_or_default()))
 }
 
-fn ok(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {
-    let report = run(guard, dir, command);
+fn expect_success(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> String {
+    let report = run(supervisor, dir, command);
     assert_eq!(report.ended, Ended::Code(0), "{command}: {}", report.output);
     report.output
 }
 
-/// Runs a command that must be refused what it tries. What the model is told of it comes back.
-fn refused(guard: &Arc<Guard>, dir: &Path, command: &str) -> String {
-    let report = run(guard, dir, command);
+/// Runs a command that must fail, and returns the note for the model.
+fn expect_failure(supervisor: &Arc<Guard>, dir: &Path, command: &str) -> String {
+    let report = run(supervisor, dir, command);
     assert_ne!(report.ended, Ended::Code(0), "{command}: {}", report.output);
     report.note.unwrap_or_default()
 }
 
-/// Runs commands that must all be refused what they try, in one go.
-fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
+/// Runs commands that must all fail, in one shell.
+fn expect_all_fail(supervisor: &Arc<Guard>, dir: &Path, commands: &[String]) {
     let script: Vec<String> = commands
         .iter()
         .enumerate()
         .map(|(at, command)| format!("( {command} ) >/dev/null 2>&1 && echo {at}\n"))
         .collect();
-    let report = run(guard, dir, &(script.concat() + "true"));
+    let report = run(supervisor, dir, &(script.concat() + "true"));
     assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
     let done = report
         .output
@@ -105,8 +105,8 @@ fn all_refused(guard: &Arc<Guard>, dir: &Path, commands: &[String]) {
 }
 
 #[test]
-fn mode_owner_and_times_of_files_outside_stay_as_they_are() {
-    if !can_be_tried() {
+fn commands_cannot_change_metadata_of_outside_files() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
@@ -120,18 +120,18 @@ fn mode_owner_and_times_of_files_outside_stay_as_they_are() {
         format!("touch -d 2001-01-01 '{path}'"),
     ];
     for dir in [crew.root().to_path_buf(), crew.tree(1)] {
-        all_refused(&crew.guard(), &dir, &commands);
-        // And what is its own it may change.
-        ok(
-            &crew.guard(),
+        expect_all_fail(&crew.supervisor(), &dir, &commands);
+        // Its own files can be changed.
+        expect_success(
+            &crew.supervisor(),
             &dir,
             "echo a > own.sh && chmod 755 own.sh && touch -d 2001-01-01 own.sh",
         );
     }
 }
 
-/// Every way to change `path` that a shell has.
-fn ways(path: &Path) -> Vec<String> {
+/// Returns shell commands that try to change `path` in different ways.
+fn write_attempts(path: &Path) -> Vec<String> {
     let path = path.display();
     vec![
         format!("echo evil >> '{path}'"),
@@ -147,13 +147,13 @@ fn ways(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
-    if !can_be_tried() {
+fn root_commands_cannot_write_state_or_git_hooks() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let root = crew.root();
-    for guard in [crew.guard(), crew.guard_in_temp()] {
+    for supervisor in [crew.supervisor(), crew.supervisor_in_temp()] {
         for name in [
             ".tasks",
             ".tasks/task_1.json",
@@ -168,7 +168,7 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
             ".git/info",
             ".git/worktrees",
         ] {
-            all_refused(&guard, root, &ways(&root.join(name)));
+            expect_all_fail(&supervisor, root, &write_attempts(&root.join(name)));
         }
         for command in [
             "mv .git .git2",
@@ -177,28 +177,28 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
             "git config --worktree core.fsmonitor evil",
             "printf 'x' > .git/hooks/pre-commit",
         ] {
-            refused(&guard, root, command);
+            expect_failure(&supervisor, root, command);
         }
-        // What a command made that leads git astray is gone after it.
-        ok(&guard, root, "echo /tmp > .git/commondir");
+        // A file that would redirect git is removed after the command.
+        expect_success(&supervisor, root, "echo /tmp > .git/commondir");
         assert!(!root.join(".git/commondir").exists());
-        ok(
-            &guard,
+        expect_success(
+            &supervisor,
             root,
             "date +%N > own.txt && git add own.txt && git commit -qm own && git branch b && git branch -d b && \
              rm own.txt && git checkout -q -- own.txt && mkdir -p src/x && mv own.txt src/x/ && git stash -q",
         );
-        ok(
-            &guard,
+        expect_success(
+            &supervisor,
             root,
             "git merge -q --no-edit wt/1-subject-1 || git merge -q --no-edit HEAD",
         );
-        ok(
-            &guard,
+        expect_success(
+            &supervisor,
             root,
             &format!("touch '{}/lead-was-here'", crew.tree(1).display()),
         );
-        ok(&guard, root, "git reset -q --hard && git clean -fdq");
+        expect_success(&supervisor, root, "git reset -q --hard && git clean -fdq");
     }
     assert_eq!(
         std::fs::read_to_string(root.join(".tasks/task_1.json")).unwrap(),
@@ -213,18 +213,18 @@ fn the_state_and_what_git_runs_can_not_be_written_from_the_root() {
 }
 
 #[test]
-fn a_teammate_writes_in_its_worktree_alone() {
-    if !can_be_tried() {
+fn teammate_writes_only_in_its_worktree() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let (root, tree, other) = (crew.root(), crew.tree(1), crew.tree(2));
     let name = tree.file_name().unwrap().to_str().unwrap();
     let own = root.join(".git/worktrees").join(name);
-    std::fs::write(root.join("ours.txt"), "the person's").unwrap();
+    std::fs::write(root.join("ours.txt"), "the user's").unwrap();
     let before = crew.repository.git(&["status", "--porcelain", "--branch"]);
-    for guard in [crew.guard(), crew.guard_in_temp()] {
-        let places = [
+    for supervisor in [crew.supervisor(), crew.supervisor_in_temp()] {
+        let paths = [
             root.join("ours.txt"),
             root.join("a.txt"),
             other.join("a.txt"),
@@ -239,8 +239,8 @@ fn a_teammate_writes_in_its_worktree_alone() {
             own.join("gitdir"),
             tree.join(".git"),
         ];
-        for place in &places {
-            all_refused(&guard, &tree, &ways(place));
+        for path in &paths {
+            expect_all_fail(&supervisor, &tree, &write_attempts(path));
         }
         for command in [
             "echo evil > ../../new.txt",
@@ -250,20 +250,20 @@ fn a_teammate_writes_in_its_worktree_alone() {
             "git config core.hooksPath /tmp",
             "git -C ../.. commit --allow-empty -m mine",
         ] {
-            refused(&guard, &tree, command);
+            expect_failure(&supervisor, &tree, command);
         }
     }
-    let apart = crew.guard();
-    let note = refused(&apart, &tree, "touch ../../new.txt");
+    let supervisor = crew.supervisor();
+    let note = expect_failure(&supervisor, &tree, "touch ../../new.txt");
     assert!(note.starts_with("[Commands may write only below"), "{note}");
     let outside = crew.outside.path().display();
-    refused(&apart, &tree, &format!("echo evil > {outside}/x"));
-    refused(&apart, &tree, "touch \"$HOME/.crewdeck-was-here\"");
-    let named = confined(root, &[], &[crew.outside.path().into()]);
-    ok(&named, &tree, &format!("echo fine > {outside}/x"));
+    expect_failure(&supervisor, &tree, &format!("echo evil > {outside}/x"));
+    expect_failure(&supervisor, &tree, "touch \"$HOME/.crewdeck-was-here\"");
+    let with_outside = confined(root, &[], &[crew.outside.path().into()]);
+    expect_success(&with_outside, &tree, &format!("echo fine > {outside}/x"));
     let temp = crew.temp.path().display();
-    ok(
-        &apart,
+    expect_success(
+        &supervisor,
         &tree,
         &format!("echo t > {temp}/t; echo n > /dev/null; ls > /dev/null 2>&1"),
     );
@@ -274,16 +274,16 @@ fn a_teammate_writes_in_its_worktree_alone() {
 }
 
 #[test]
-fn git_works_in_a_worktree_and_leaves_no_state_behind() {
-    if !can_be_tried() {
+fn git_works_in_a_worktree_and_leaves_no_state() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let tree = crew.tree(1);
     crew.repository.git(&["pack-refs", "--all"]);
-    for guard in [crew.guard(), crew.guard_in_temp()] {
-        let text = ok(
-            &guard,
+    for supervisor in [crew.supervisor(), crew.supervisor_in_temp()] {
+        let text = expect_success(
+            &supervisor,
             &tree,
             "set -e
              echo 1 >> b; git add b; git commit -qm one; git branch side; git tag -f t HEAD
@@ -296,21 +296,21 @@ fn git_works_in_a_worktree_and_leaves_no_state_behind() {
              git cherry-pick conflict >/dev/null 2>&1 || { echo 6 > b; git add b; git commit -qm six; }
              git branch -D conflict; git gc --auto --quiet; git log --oneline | wc -l",
         );
-        // Of a branch that is deleted git wants to forget settings that it has none of.
-        let is_known =
+        // When git deletes a branch, it tries to remove settings of the branch and cannot write the configuration.
+        let is_expected =
             |l: &&str| l.contains(".git/config: ") || l.contains("update of config-file");
-        for line in text.lines().filter(|l| !is_known(l)) {
+        for line in text.lines().filter(|l| !is_expected(l)) {
             for sign in ["error", "warning", "fatal", "denied"] {
                 assert!(!line.contains(sign), "{text}");
             }
         }
-        let state = ok(&guard, &tree, "git status");
+        let state = expect_success(&supervisor, &tree, "git status");
         assert!(
             !state.contains("cherry-picking") && state.contains("clean"),
             "{state}"
         );
     }
-    // Outside it is as it is inside.
+    // Outside the sandbox the result is the same.
     let log = repository::git(&tree, &["log", "-1", "--format=%s"]);
     assert_eq!(log, "six");
     assert_eq!(repository::git(&tree, &["status", "--porcelain"]), "");
@@ -318,66 +318,66 @@ fn git_works_in_a_worktree_and_leaves_no_state_behind() {
 }
 
 #[test]
-fn a_project_in_shared_memory_is_reached_and_the_rest_of_it_is_not() {
+fn only_the_project_is_visible_in_shared_memory() {
     let shared = Path::new("/dev/shm");
-    if !can_be_tried() || !shared.is_dir() {
+    if !is_supported() || !shared.is_dir() {
         return;
     }
-    let crew = Crew::of(Repository::below(shared));
-    let theirs = tempfile::tempdir_in(shared).unwrap();
-    std::fs::write(theirs.path().join("theirs"), "theirs").unwrap();
+    let crew = Crew::in_repository(Repository::below(shared));
+    let other_dir = tempfile::tempdir_in(shared).unwrap();
+    std::fs::write(other_dir.path().join("theirs"), "theirs").unwrap();
     let state = crew.root().join(".tasks/task_1.json");
     let (root, tree) = (crew.root().to_path_buf(), crew.tree(1));
     let temp = [crew.temp.path().to_path_buf(), shared.to_path_buf()];
-    let guard = confined(&root, &temp, &[]);
+    let supervisor = confined(&root, &temp, &[]);
     for dir in [&root, &tree] {
-        // The work directory, git, and shared memory of the command's own.
-        ok(
-            &guard,
+        // The work directory, git, and a private shared memory are writable.
+        expect_success(
+            &supervisor,
             dir,
             "cat a.txt && echo new > new.txt && git add new.txt && git commit --quiet -m new && echo x > /dev/shm/own",
         );
         assert!(dir.join("new.txt").is_file());
-        refused(
-            &guard,
+        expect_failure(
+            &supervisor,
             dir,
-            &format!("cat '{}/theirs'", theirs.path().display()),
+            &format!("cat '{}/theirs'", other_dir.path().display()),
         );
-        all_refused(&guard, dir, &ways(&state));
+        expect_all_fail(&supervisor, dir, &write_attempts(&state));
     }
     assert!(!shared.join("own").exists());
-    all_refused(&guard, &tree, &ways(&root.join("a.txt")));
+    expect_all_fail(&supervisor, &tree, &write_attempts(&root.join("a.txt")));
 }
 
 #[test]
 fn builds_work_in_a_worktree() {
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let tree = crew.tree(1);
     let home = PathBuf::from(std::env::var("HOME").unwrap());
     let caches = crewdeck::process::confine::own_folders(Some(&home), &[]);
-    let guard = confined(crew.root(), &[crew.temp.path().into()], &caches);
+    let supervisor = confined(crew.root(), &[crew.temp.path().into()], &caches);
     let cargo = "mkdir -p src && printf '[package]\\nname = \"tiny\"\\nedition = \"2021\"\\n' > Cargo.toml && \
          echo 'fn main() { println!(\"built\"); }' > src/main.rs && \
          export CARGO_TARGET_DIR=target && cargo build -q --offline && test \"$(./target/debug/tiny)\" = built";
-    ok(&guard, &tree, &crew.here(cargo));
+    expect_success(&supervisor, &tree, &crew.with_temp_dir(cargo));
     let make = "printf 'all: hi\\nhi: hi.c\\n\\tcc -o hi hi.c\\n' > Makefile && \
                 echo 'int main(void) { return 0; }' > hi.c && make && ./hi";
-    ok(&guard, &tree, &crew.here(make));
+    expect_success(&supervisor, &tree, &crew.with_temp_dir(make));
 }
 
 #[test]
-fn keys_are_not_seen_and_crewdeck_is_not_reached() {
-    if !can_be_tried() {
+fn commands_cannot_inspect_or_signal_crewdeck() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let tree = crew.tree(1);
     let crewdeck = std::process::id();
     for dir in [crew.root(), &tree] {
-        let guard = crew.guard();
+        let supervisor = crew.supervisor();
         for command in [
             format!("cat /proc/{crewdeck}/environ"),
             "cat /proc/$PPID/environ".into(),
@@ -391,25 +391,24 @@ fn keys_are_not_seen_and_crewdeck_is_not_reached() {
                 crew.outside.path().display()
             ),
         ] {
-            let report = run(&guard, dir, &format!("({command}) 2>&1 >/dev/null"));
+            let report = run(&supervisor, dir, &format!("({command}) 2>&1 >/dev/null"));
             assert_ne!(report.ended, Ended::Code(0), "{command}");
         }
-        ok(&guard, dir, "sleep 100 & kill $!; wait; kill -0 $$");
+        expect_success(&supervisor, dir, "sleep 100 & kill $!; wait; kill -0 $$");
     }
 }
 
-/// Where the kernel refuses namespaces, Landlock alone holds a git command that the user was asked about. Git complains
-/// then of a lock that it cannot take, and works.
+/// Without namespaces, Landlock alone confines an approved git command. Git then warns about a lock that it cannot take, but works.
 #[test]
-fn without_a_view_a_teammate_is_held_all_the_same() {
+fn landlock_alone_confines_a_teammate() {
     use std::io::{Read, Write};
-    if !can_be_tried() {
+    if !is_supported() {
         return;
     }
     let crew = Crew::new();
     let tree = crew.tree(1);
-    let guard = crew.guard();
-    let mut plan = guard
+    let supervisor = crew.supervisor();
+    let mut plan = supervisor
         .confinement
         .as_ref()
         .unwrap()
@@ -423,14 +422,14 @@ fn without_a_view_a_teammate_is_held_all_the_same() {
         "plan": plan,
         "mark": "none",
     });
-    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (mut local, remote) = std::os::unix::net::UnixStream::pair().unwrap();
     let child = std::process::Command::new(program())
         .args(["guard", "--for-crewdeck"])
-        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .stdin(std::os::fd::OwnedFd::from(remote))
         .spawn();
-    writeln!(ours, "{order}").unwrap();
-    let mut told = String::new();
-    ours.read_to_string(&mut told).unwrap();
-    assert!(told.contains(r#""code":0"#), "{told}");
+    writeln!(local, "{order}").unwrap();
+    let mut reply = String::new();
+    local.read_to_string(&mut reply).unwrap();
+    assert!(reply.contains(r#""code":0"#), "{reply}");
     assert!(child.unwrap().wait().unwrap().success());
 }

@@ -1,11 +1,11 @@
-//! Answers as events of either wire.
+//! Encodes model replies as the server-sent events of either API.
 
 use serde_json::{Value, json};
 
-use super::crew::Reply;
-use super::talk::Wire;
+use super::request::Wire;
+use super::scripted_model::Reply;
 
-/// The body of a refusal.
+/// Body of an error response.
 pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
     match wire {
         Wire::Messages => json!({"type": "error", "error": {"type": kind, "message": message}}),
@@ -14,18 +14,18 @@ pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
     .to_string()
 }
 
-/// One answer; `mark` makes its ids differ from those of all others.
-pub struct Speech {
+/// Encodes one reply. `id` makes its ids differ from those of all other replies.
+pub struct ResponseEncoder {
     wire: Wire,
-    mark: String,
+    id: String,
     usage: Value,
 }
 
-impl Speech {
-    pub fn new(wire: Wire, mark: &str) -> Speech {
-        Speech {
+impl ResponseEncoder {
+    pub fn new(wire: Wire, id: &str) -> ResponseEncoder {
+        ResponseEncoder {
             wire,
-            mark: mark.into(),
+            id: id.into(),
             usage: match wire {
                 Wire::Messages => json!({"input_tokens": 900, "output_tokens": 12}),
                 Wire::Completions => {
@@ -35,8 +35,8 @@ impl Speech {
         }
     }
 
-    /// Takes figures that can not be.
-    pub fn lie(&mut self, nth: u64) {
+    /// Replaces the token counts with invalid ones.
+    pub fn set_invalid_usage(&mut self, nth: u64) {
         let bad = match nth % 4 {
             0 => json!(-5),
             1 => json!(u64::MAX),
@@ -66,16 +66,16 @@ impl Speech {
 
     fn delta(&self, delta: &Value, finish: Option<&str>) -> String {
         self.event(
-            &json!({"id": self.mark, "object": "chat.completion.chunk", "model": "played",
+            &json!({"id": self.id, "object": "chat.completion.chunk", "model": "played",
             "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
         )
     }
 
-    /// The first words of an answer.
-    pub fn begin(&self) -> String {
+    /// Returns the start of a reply with its first text.
+    pub fn first_events(&self) -> String {
         match self.wire {
             Wire::Messages => {
-                let start = json!({"type": "message_start", "message": {"id": self.mark, "type": "message", "role": "assistant", "content": [], "usage": self.usage}});
+                let start = json!({"type": "message_start", "message": {"id": self.id, "type": "message", "role": "assistant", "content": [], "usage": self.usage}});
                 let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
                 let words = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Well, "}});
                 [start, block, words]
@@ -89,8 +89,8 @@ impl Speech {
         }
     }
 
-    /// A tool call that begins and is never whole.
-    pub fn begin_input(&self) -> String {
+    /// Returns the start of a tool call that is never completed.
+    pub fn begin_tool_call(&self) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "content_block_start", "index": 7, "content_block": {"type": "tool_use", "id": "never", "name": "write_file", "input": {}}})),
             Wire::Completions => {
@@ -100,8 +100,8 @@ impl Speech {
         }
     }
 
-    /// More of its input.
-    pub fn more_input(&self, text: &str) -> String {
+    /// Returns a part of that tool call's input.
+    pub fn tool_input_delta(&self, text: &str) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": text}})),
             Wire::Completions => {
@@ -111,24 +111,24 @@ impl Speech {
         }
     }
 
-    /// An error in the middle of a stream.
-    pub fn failed(&self) -> String {
+    /// Returns an error inside a stream.
+    pub fn error_event(&self) -> String {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "error", "error": {"details": null, "type": "overloaded_error", "message": "Overloaded"}})),
             Wire::Completions => self.event(&json!({"error": {"code": 503, "type": "unavailable_error", "message": "Loading model"}})),
         }
     }
 
-    /// Something from the future.
-    pub fn unknown(&self) -> String {
+    /// Returns events of unknown types.
+    pub fn unknown_event(&self) -> String {
         match self.wire {
             Wire::Messages => "event: weather\ndata: {\"type\": \"weather\", \"index\": 3}\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n".into(),
             Wire::Completions => "event: weather\ndata: {\"object\": \"weather\", \"choices\": []}\n\n".into(),
         }
     }
 
-    /// All events of an answer, the closing one last.
-    pub fn whole(&self, reply: &Reply) -> Vec<String> {
+    /// Returns all events of a reply, the closing one last.
+    pub fn encode(&self, reply: &Reply) -> Vec<String> {
         match self.wire {
             Wire::Messages => self.messages(reply),
             Wire::Completions => self.completions(reply),
@@ -137,7 +137,7 @@ impl Speech {
 
     fn messages(&self, reply: &Reply) -> Vec<String> {
         let mut out = vec![
-            json!({"type": "message_start", "message": {"id": self.mark, "type": "message", "role": "assistant", "content": [], "usage": self.usage}}),
+            json!({"type": "message_start", "message": {"id": self.id, "type": "message", "role": "assistant", "content": [], "usage": self.usage}}),
         ];
         let mut index = 0;
         let mut block = |start: Value, deltas: Vec<Value>| {
@@ -150,9 +150,9 @@ impl Speech {
             out.push(json!({"type": "content_block_stop", "index": index}));
             index += 1;
         };
-        if !reply.words.is_empty() {
+        if !reply.text.is_empty() {
             let words = |text: &str| json!({"type": "text_delta", "text": text});
-            let (one, two) = halves(&reply.words);
+            let (one, two) = split_in_half(&reply.text);
             block(
                 json!({"type": "text", "text": ""}),
                 vec![words(one), words(two)],
@@ -160,9 +160,9 @@ impl Speech {
         }
         for (at, (name, input)) in reply.calls.iter().enumerate() {
             let text = input.to_string();
-            let (one, two) = halves(&text);
+            let (one, two) = split_in_half(&text);
             let part = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
-            let id = format!("call-{}-{at}", self.mark);
+            let id = format!("call-{}-{at}", self.id);
             block(
                 json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
                 vec![part(""), part(one), part(two)],
@@ -182,14 +182,14 @@ impl Speech {
 
     fn completions(&self, reply: &Reply) -> Vec<String> {
         let mut out = vec![self.delta(&json!({"role": "assistant", "content": ""}), None)];
-        let (one, two) = halves(&reply.words);
+        let (one, two) = split_in_half(&reply.text);
         for words in [one, two] {
             out.push(self.delta(&json!({"content": words}), None));
         }
         for (at, (name, input)) in reply.calls.iter().enumerate() {
             let text = input.to_string();
-            let (one, two) = halves(&text);
-            let id = format!("call-{}-{at}", self.mark);
+            let (one, two) = split_in_half(&text);
+            let id = format!("call-{}-{at}", self.id);
             let first = json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": one}});
             let then = json!({"index": at, "function": {"arguments": two}});
             for part in [first, then] {
@@ -202,13 +202,13 @@ impl Speech {
             "tool_calls"
         };
         out.push(self.delta(&json!({}), Some(finish)));
-        out.push(self.event(&json!({"id": self.mark, "choices": [], "usage": self.usage})));
+        out.push(self.event(&json!({"id": self.id, "choices": [], "usage": self.usage})));
         out.push("data: [DONE]\n\n".into());
         out
     }
 }
 
-fn halves(text: &str) -> (&str, &str) {
+fn split_in_half(text: &str) -> (&str, &str) {
     let mut at = text.len() / 2;
     while !text.is_char_boundary(at) {
         at += 1;

@@ -70,7 +70,7 @@ pub struct Reader {
     pub row: usize,
 }
 
-/// What is chosen from.
+/// The content of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     /// The action palette.
@@ -95,7 +95,7 @@ pub enum Choice {
 /// A picker: a list with a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picker {
-    /// What is chosen from.
+    /// The content.
     pub choice: Choice,
     /// The search text.
     pub search: LineInput,
@@ -159,7 +159,7 @@ pub enum Written<'a> {
     Filter(&'a mut LineInput),
     /// The search of a picker.
     Choice(&'a mut Picker),
-    /// A comment.
+    /// The text of a comment.
     Comment(&'a mut Composer),
     /// A task.
     Task(&'a mut TaskForm),

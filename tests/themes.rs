@@ -58,7 +58,7 @@ fn a_theme_is_chosen_by_key_and_there_again_the_next_time() {
     screen.wait_for("pale on blue-black");
     assert!(!String::from_utf8_lossy(&screen.raw()).contains(DARK));
     screen.send("\x1b[B\r");
-    screen.wait_for("The theme is dark from now on.");
+    screen.wait_for("Theme: dark.");
     assert!(leave(screen).contains(DARK));
     let kept = fs::read_to_string(&settings).unwrap();
     assert_eq!(kept, "# mine\nwindow = 5000 # small\ntheme = \"dark\"\n");

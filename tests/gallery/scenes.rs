@@ -211,7 +211,7 @@ pub fn the_whole_demo() {
     close(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
     press(&mut screen, "T", "ink on paper");
-    press(&mut screen, "light\r", "The theme is light from now on.");
+    press(&mut screen, "light\r", "Theme: light.");
     press(&mut screen, "T", "ink on paper");
     take(&screen, "themes", has_all(&["ink on paper"]));
     close(&mut screen, "ink on paper");

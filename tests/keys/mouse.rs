@@ -44,8 +44,8 @@ fn what_is_clicked_gets_the_keys_is_selected_and_opened() {
     let mark = place(&desk.screen.text(), "✕");
     desk.clear(&click(mark), "Task #1");
     desk.click("Join it", "›○ Join it");
-    desk.click("Join it", "not begun");
-    desk.clear(&click((2, 20)), "not begun");
+    desk.click("Join it", "not started");
+    desk.clear(&click((2, 20)), "not started");
     desk.click("1 job", "╭ Background jobs");
     desk.clear(ESC, "╭ Background jobs");
     desk.click("? help", "╭ Keys");

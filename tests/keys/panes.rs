@@ -82,8 +82,8 @@ fn lists_are_filtered() {
     desk.press(ENTER, "Message from");
     desk.clear(ESC, "Message from");
     desk.clear(ESC, "Inbox · 1 of ");
-    desk.press("/from:zoe", "No message fits the filter.");
-    desk.clear(ESC, "No message fits the filter.");
+    desk.press("/from:zoe", "No message matches.");
+    desk.clear(ESC, "No message matches.");
     desk.leave();
 }
 
@@ -108,8 +108,8 @@ fn lists_move_by_rows() {
     desk.screen.wait("alice is selected", at("alice"));
     // The todo list: an item whole.
     desk.press("2j", "›○ Join it");
-    desk.press("\r", "not begun");
-    desk.clear("q", "not begun");
+    desk.press("\r", "not started");
+    desk.clear("q", "not started");
     // The letters: one of them, its thread, and back to the newest.
     desk.press("5g\r", "Message from");
     desk.clear(ESC, "Message from");

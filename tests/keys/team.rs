@@ -9,7 +9,7 @@ fn a_teammate_is_looked_at_asked_and_ended() {
     desk.press("4g", "n nudge");
     desk.press("\r", " to alice ");
     desk.press(ESC, "n nudge");
-    desk.press("n", "Asked alice where it stands.");
+    desk.press("n", "Asked alice for its status.");
     desk.keys("x");
     desk.screen
         .wait("alice is gone", |t| has_line(t, &["alice", "gone"]));

@@ -178,7 +178,7 @@ fn release(state: &UiState, id: TaskId, from: &Name) -> String {
     let tree = match task.worktree.as_str() {
         "" => String::new(),
         tree => format!(
-            "\n.worktrees/{} is kept, with uncommitted changes.",
+            "\n.worktrees/{} is kept, including its uncommitted changes.",
             one_line(tree)
         ),
     };

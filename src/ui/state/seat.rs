@@ -55,9 +55,9 @@ impl Seat {
             Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
             Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
             Seat::Viewer(Some(id)) => Some(format!(
-                "Only possible in the window that runs the crew (process {id})."
+                "Only the crew's own window can do that (process {id})."
             )),
-            Seat::Viewer(None) => Some("Only possible in the window that runs the crew.".into()),
+            Seat::Viewer(None) => Some("Only the crew's own window can do that.".into()),
             Seat::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
         }
     }

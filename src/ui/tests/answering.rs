@@ -78,7 +78,7 @@ fn enter_in_the_composer_answers_the_open_question() {
     tell(&mut state, vec![approved]);
     let text = picture(&state);
     assert!(
-        text.contains("lead has your answer: SQLite it is"),
+        text.contains("lead received your answer: SQLite it is"),
         "{text}"
     );
     assert!(!text.contains("answer to lead"), "{text}");

@@ -31,7 +31,7 @@ fn a_search_is_written_kept_gone_through_and_ended() {
     press(&mut state, "/ \"no such words\"");
     assert!(picture(&state).contains("no match"));
     press(&mut state, "esc n");
-    assert!(picture(&state).contains("/ searches this conversation."));
+    assert!(picture(&state).contains("Press / to search this conversation."));
 }
 
 #[test]

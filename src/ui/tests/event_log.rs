@@ -170,7 +170,7 @@ fn enter_leads_to_what_a_line_is_about() {
     enter(&mut state, "asks you to approve");
     tell(&mut state, vec![EventKind::notice(Level::Info, "a notice")]);
     press(&mut state, "esc @ enter");
-    assert!(picture(&state).contains("There is nothing more to show of this."));
+    assert!(picture(&state).contains("This event has no details."));
 }
 
 #[test]

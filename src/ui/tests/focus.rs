@@ -108,7 +108,7 @@ fn focus_stays_in_needs_you_while_requests_follow() {
     assert_eq!(state.focus, NEEDS);
     let text = picture(&state);
     assert!(
-        text.contains("lead goes on: its next request comes here."),
+        text.contains("lead continues; its next request appears here."),
         "{text}"
     );
     event(&mut state, 2.0, changed(&two));

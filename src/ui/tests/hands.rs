@@ -118,7 +118,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
     let mut empty = crate::ui::fixture::started(100, 30);
     for key in ["c", "u", "d"] {
         assert_eq!(press(&mut empty, &format!("esc 3 {key}")), []);
-        assert!(picture(&empty).contains("There is no task yet."));
+        assert!(picture(&empty).contains("No tasks yet."));
     }
 }
 
@@ -136,7 +136,7 @@ fn a_question_goes_when_its_task_has_another_owner() {
     board.claim(TaskId(2), &bob, Stamp(NOON)).unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert!(state.popups.is_empty());
-    assert!(picture(&state).contains("#2 has another owner by now."));
+    assert!(picture(&state).contains("#2 now has another owner."));
     // One that somebody else has claimed is completed by nobody.
     let mut state = at(160, 45, None, 6);
     press(&mut state, "d");
@@ -325,7 +325,7 @@ fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.flash.take().map(|f| f.text).unwrap_or_default();
         assert_eq!(
-            said, "the disk is full. The draft is kept: a brings it back.",
+            said, "the disk is full. Draft kept; a reopens it.",
             "{keys}"
         );
         // Neither draft takes the place of the other.

@@ -56,15 +56,15 @@ fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
     let cases = [
         (
             "esc 3 ? / \"by force\" enter enter",
-            "Not here. In Team (4): end the teammate by force.",
+            "Not available here. Works in Team (4): end the teammate by force.",
         ),
         (
             "esc 3 ? / \"older message\" enter enter",
-            "Not here. It counts in: While writing.",
+            "Not available here. Works in: While writing.",
         ),
         (
             "esc 3 ? / \"@name\" enter enter",
-            "That is written, not pressed.",
+            "Type this in the composer; it is not a key.",
         ),
     ];
     for (keys, expected) in cases {
@@ -75,7 +75,7 @@ fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
     // Nothing is selected where nothing is left.
     let (screen, said) = later("esc 3 ? / \"no such key\" enter enter");
     assert_eq!(said, None);
-    assert!(screen.contains("No key does that."));
+    assert!(screen.contains("No matches"));
 }
 
 #[test]

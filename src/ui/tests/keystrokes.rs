@@ -307,9 +307,9 @@ fn popups_take_the_keys_and_give_them_back() {
         ("esc 3 j enter", "Task #3"),
         ("esc 5 enter", "Message from lead to carol"),
         ("esc @", "Event log"),
-        ("esc S", "There are no skills yet."),
-        ("\"/skills\" enter", "There are no skills yet."),
-        ("ctrl+p \"skills\" enter", "There are no skills yet."),
+        ("esc S", "No skills yet."),
+        ("\"/skills\" enter", "No skills yet."),
+        ("ctrl+p \"skills\" enter", "No skills yet."),
         ("f1", "Keys"),
         ("esc ?", "Keys"),
         ("ctrl+p", "Actions"),
@@ -326,7 +326,7 @@ fn popups_take_the_keys_and_give_them_back() {
 fn the_models_are_chosen_from_the_servers_list() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
-    assert!(picture(&state).contains("Asking the server"));
+    assert!(picture(&state).contains("Loading models"));
     tell(
         &mut state,
         vec![EventKind::ModelsListed {

@@ -148,7 +148,7 @@ fn what_leaving_ends_is_named() {
         (
             busy(160, 45),
             vec![job("j1")],
-            "One agent is still at work, one background job is",
+            "One agent is still working, one background job is",
         ),
     ] {
         tell(&mut state, jobs);

@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
     (
         || started(160, 45),
         "alt+w",
-        "Nothing waits for you.",
+        "No open requests.",
         |state| {
             let request = plan("r1", "1. Look");
             tell(state, vec![EventKind::RequestChanged { request }]);
@@ -86,7 +86,7 @@ const CASES: &[Case] = &[
     (
         || started(160, 45),
         "esc 3 m",
-        "There is no task yet.",
+        "No tasks yet.",
         |state| {
             let board = merging(160, 45).board.as_ref().clone();
             tell(state, vec![board_told(&board)]);

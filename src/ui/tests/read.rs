@@ -86,9 +86,9 @@ fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
 fn nothing_found_and_nothing_searched_for_say_so() {
     let mut state = diff(100, 30);
     press(&mut state, "n");
-    shows(&state, "/ searches.");
+    shows(&state, "Press / to search.");
     press(&mut state, "/ \"nowhere\" enter");
-    shows(&state, "Nothing in this text has these words.");
+    shows(&state, "No matches in this text.");
     press(&mut state, "esc / enter");
     assert!(!picture(&state).contains("no match"));
     press(&mut state, "esc");
@@ -242,6 +242,6 @@ fn a_diff_is_copied_as_git_wrote_it() {
 fn a_diff_without_a_file_has_no_file_to_go_to() {
     let mut state = diff(100, 30);
     press(&mut state, "]");
-    shows(&state, "There is no other file.");
+    shows(&state, "No other file.");
     assert!(!picture(&state).contains("next file"));
 }

@@ -106,7 +106,7 @@ fn the_models_are_waited_for_whatever_else_is_refused() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     tell(&mut state, vec![refused(to(Name::lead()))]);
-    assert!(picture(&state).contains("Asking the server…"));
+    assert!(picture(&state).contains("Loading models…"));
     tell(&mut state, vec![refused(Asked::ListModels)]);
     assert_eq!(state.models, Models::Listed(Vec::new()));
 }

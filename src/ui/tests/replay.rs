@@ -206,7 +206,7 @@ fn no_form_and_no_question_is_opened_that_would_change_a_recording() {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");
         let said = state.flash.take().map(|flash| flash.text);
-        let words = "This is a recording: look around, nothing can be changed.";
+        let words = "This is a replay: you can look around but not change anything.";
         assert_eq!(said.as_deref(), Some(words), "{keys}");
     }
 }

@@ -138,7 +138,7 @@ fn a_message_to_a_teammate_that_has_left_is_not_under_way() {
         rows.next().unwrap_or_default().to_string()
     };
     // Carol is there: hers may yet be read.
-    assert!(row("5 Inbox").contains("1 not read yet"), "{text}");
+    assert!(row("5 Inbox").contains("1 unread"), "{text}");
     assert!(row("word 0").contains("not read"), "{text}");
     assert!(row("word 1").contains("delivered"), "{text}");
     assert!(row("word 2").contains("acted on"), "{text}");

@@ -17,7 +17,7 @@ fn it_says_whose_crew_it_is() {
     for (seat, mark) in [
         (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),
         (Seat::Viewer(None), "viewer · crew runs in another process"),
-        (Seat::Taking, "taking the crew over…"),
+        (Seat::Taking, "taking over the crew…"),
         (Seat::Left, "viewer · no crew runs"),
     ] {
         let mut state = viewer(160, 45);
@@ -48,7 +48,7 @@ fn what_is_the_crews_own_is_refused_and_not_offered() {
     }
     let mut state = viewer(160, 45);
     press(&mut state, "ctrl+c");
-    assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew goes on."));
+    assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew keeps running."));
     assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
     let mut state = viewer(160, 45);
     press(&mut state, "alt+w");

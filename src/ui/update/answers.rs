@@ -122,7 +122,10 @@ pub fn closed(state: &mut UiState, request: &Request) {
         come_back(state, &sent, &why_closed(request));
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
         let words = clip(&one_line(&sent.text), QUOTED_MAX);
-        state.say(Level::Info, format!("{} received your answer: {words}", sent.to));
+        state.say(
+            Level::Info,
+            format!("{} received your answer: {words}", sent.to),
+        );
     }
 }
 

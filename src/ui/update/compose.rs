@@ -59,10 +59,7 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     if words.is_empty() {
-        state.say(
-            Level::Info,
-            format!("Write a message after @{to}."),
-        );
+        state.say(Level::Info, format!("Write a message after @{to}."));
         return None;
     }
     if let Some(parent) = to.parent() {

@@ -100,8 +100,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         let key = state
             .keymap
             .key(Context::Panes, Action::Move(Scroll::PageDown));
-        let text =
-            format!("Not all of it was visible. {key} shows the rest; then approve.");
+        let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
         say_of(state, id, text);
         return false;
     }

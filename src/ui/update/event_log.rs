@@ -120,10 +120,7 @@ fn agent(state: &mut UiState, name: &Name) {
         state.popups.clear();
         movement::show(state, name);
     } else {
-        state.say(
-            Level::Info,
-            format!("No conversation of {name} is kept."),
-        );
+        state.say(Level::Info, format!("No conversation of {name} is kept."));
     }
 }
 

@@ -148,7 +148,7 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
         let done = crate::ui::board::index(state).count(Standing::Done);
         let words = match state.board.len() {
             0 => "the lead has answered".into(),
-            all => format!("all idle, {done}/{all} tasks done"),
+            all => format!("all idle, {done}/{all} done"),
         };
         (Matter::Done, words)
     } else if let EventKind::ActivityChanged { agent, activity } = event

@@ -53,17 +53,15 @@ pub fn next(state: &mut UiState, way: Way) {
     }
     if shown(state).search().is_none() {
         let key = state.keymap.key(LEAD, Action::Search);
-        state.say(Level::Info, format!("Press {key} to search this conversation."));
+        state.say(
+            Level::Info,
+            format!("Press {key} to search this conversation."),
+        );
         return;
     }
     let viewport = movement::viewport(state);
     let round = shown(state).next_match(way, viewport);
-    tell(
-        state,
-        round,
-        way,
-        "No matches in this conversation.",
-    );
+    tell(state, round, way, "No matches in this conversation.");
 }
 
 /// Reports a wrapped search or a missing match.

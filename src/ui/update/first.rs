@@ -10,7 +10,8 @@ use crate::ui::state::UiState;
 use crate::ui::view;
 
 /// Shown when the user approves settings that are not completely visible.
-const TOO_LONG: &str = "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
+const TOO_LONG: &str =
+    "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
 /// Runs `action` if the setup page offers it; otherwise does nothing.
 pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
@@ -58,5 +59,6 @@ pub fn heard(state: &mut UiState, event: &EventKind) {
 pub fn refuses(state: &UiState, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = state.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(state)))
+    (page.weight == Weight::Missing)
+        .then(|| format!("No crew is running yet. {}", keys_line(state)))
 }

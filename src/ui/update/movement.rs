@@ -125,9 +125,8 @@ pub fn subagent(state: &mut UiState) {
             let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
             let (next, before) = (key(Action::Next), key(Action::Prev));
             let shows = key(Action::Subagent);
-            let words = format!(
-                "Select a task call with {next} and {before}; {shows} opens its subagent."
-            );
+            let words =
+                format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
             state.say(Level::Info, words);
         }
     }

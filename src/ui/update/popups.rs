@@ -89,10 +89,7 @@ pub fn jobs(state: &mut UiState) {
 pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        state.say(
-            Level::Info,
-            format!("The branch of {task} has no changes."),
-        );
+        state.say(Level::Info, format!("The branch of {task} has no changes."));
         return;
     }
     state.diff = changes;
@@ -362,7 +359,10 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
 
 fn use_model(state: &mut UiState, name: String, out: &mut Vec<Do>) {
     state.popups.pop();
-    state.say(Level::Info, format!("{name} is used from the next model call on."));
+    state.say(
+        Level::Info,
+        format!("{name} is used from the next model call on."),
+    );
     out.push(Do::Command(Command::UseModel { name }));
 }
 

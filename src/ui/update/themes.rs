@@ -22,10 +22,7 @@ pub fn open(state: &mut UiState) {
 /// Applies a theme and saves it.
 pub fn keep(state: &mut UiState, theme: ThemeChoice, out: &mut Vec<Do>) {
     state.popups.pop();
-    state.say(
-        Level::Info,
-        format!("Theme: {}.", theme.word()),
-    );
+    state.say(Level::Info, format!("Theme: {}.", theme.word()));
     state.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

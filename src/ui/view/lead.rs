@@ -250,7 +250,7 @@ pub fn composer(
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(Weight::Missing) {
             &[
-                "The draft is kept until a model is configured",
+                "What you write here waits until there is a model",
                 "Waits for a model",
             ][..]
         } else if !has_keys {

@@ -258,10 +258,7 @@ fn pick(
         Choice::Themes => "Theme".into(),
         Choice::Copy => "Copy".into(),
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
-        Choice::Rules => format!(
-            "Allowed until crewdeck ends: {} revokes",
-            takes(state)
-        ),
+        Choice::Rules => format!("Allowed until crewdeck ends: {} revokes", takes(state)),
     };
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);

@@ -90,7 +90,7 @@ fn title(state: &UiState, shown: &Shown) -> String {
             format!("{name} · {hits} of {}", state.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list ({count} tasks)"),
-        Shown::List(Why::Deep(_)) => format!("{name} · list (graph needs more width)"),
+        Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
         Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
     }
 }

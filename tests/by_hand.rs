@@ -121,7 +121,7 @@ fn a_task_is_taken_from_one_at_work_who_goes_on_with_another() {
     screen.press("\x1b", "i to write");
     screen.press("3gc", "#1 is the task of alice: u releases it.");
     screen.press("u", "Release #1 (Dig the bed), the task of alice?");
-    screen.wait_for(".worktrees/task-1 stays as it is");
+    screen.wait_for(".worktrees/task-1 is kept");
     screen.clear("n", "the task of alice?");
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.press("u", "the task of alice?");

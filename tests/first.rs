@@ -172,7 +172,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
     let mut screen = open(&project, home.path(), &[], &environment);
     screen.wait_for("The key was refused (401)");
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
-    screen.press("ibuild it\r", "it stays here");
+    screen.press("ibuild it\r", "the message stays here");
     press(&mut screen, "r");
     screen.wait_for("Looked again: it is as it was.");
     screen.wait_for("│ build it");

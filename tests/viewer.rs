@@ -123,7 +123,7 @@ fn a_second_one_sees_all_answers_writes_and_leaves_the_crew_alone() {
         ]
         .iter()
         .all(|part| t.contains(part))
-            && t.contains("When that process ends, this window takes over")
+            && t.contains("Takes over when that process ends")
     });
     answer(&mut viewer, "a");
     crew.wait_for("All is clean.");
@@ -190,7 +190,7 @@ fn when_the_first_is_killed_one_of_two_takes_over_and_finishes_the_work() {
     let [a, b] = &screens;
     let (a_looks, b_looks) = (mark(b.pid()), mark(a.pid()));
     let runs = |text: &str| {
-        text.contains("the crew runs in this window now") && !text.contains("viewer · ")
+        text.contains("The crew now runs in this window") && !text.contains("viewer · ")
     };
     let of_a = a.wait("a seat", |t| runs(t) || t.contains(&a_looks));
     let of_b = b.wait("a seat", |t| runs(t) || t.contains(&b_looks));

@@ -150,7 +150,7 @@ fn a_mouse_that_was_given_to_the_terminal_stays_there() {
         &environment,
     );
     screen.wait_for("r  ask the server again");
-    screen.press("M", "The mouse is the terminal's again");
+    screen.press("M", "Mouse off");
     screen.press("r", "Looked again: it is as it was.");
     let raw = screen.raw();
     let times = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();

@@ -55,7 +55,7 @@ fn a_task_is_written_and_changed_in_a_form() {
     desk.press("\x15\x14", "Waits for   1");
     // Closed and opened again the draft is there.
     desk.clear(ESC, "╭ New task");
-    desk.sees("The draft is kept");
+    desk.sees("Draft kept");
     desk.press("a", "Epsilon");
     desk.clear(ENTER, "╭ New task");
     desk.sees("#5 added.");
@@ -87,8 +87,8 @@ fn a_task_is_claimed_released_and_completed() {
     desk.press("c", "#1 is yours: you work on it in the directory itself.");
     desk.press("c", "#1 is yours already.");
     desk.press("u", "○ #1 Alpha");
-    desk.press("d", "Complete #1 (Alpha), which nobody has claimed?");
-    desk.clear("n", "which nobody has claimed?");
+    desk.press("d", "Complete #1 (Alpha), which has no owner?");
+    desk.clear("n", "which has no owner?");
     desk.press("c", "● #1 Alpha");
     desk.press("Y", "#1 has no worktree");
     desk.press("d", "1/4 done");

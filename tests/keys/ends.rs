@@ -11,14 +11,14 @@ fn an_agent_is_stopped_and_leaving_asks_while_one_works() {
     let mut desk = Desk::empty(&[]);
     desk.press("wait\r", "Ctrl+c stop lead");
     desk.press(ESC, "? help");
-    desk.press("q", "still at work");
-    desk.clear("n", "still at work");
+    desk.press("q", "still working");
+    desk.clear("n", "still working");
     desk.press(CTRL_C, "· interrupted");
     desk.screen
         .wait("the lead rests", |t| has_line(t, &["1 Lead", "idle"]));
     desk.press("iwait\r", "Ctrl+c stop lead");
     desk.press(ESC, "? help");
-    desk.press("q", "still at work");
+    desk.press("q", "still working");
     desk.keys("y");
     let (status, is_clean) = desk.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");

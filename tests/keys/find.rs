@@ -16,7 +16,7 @@ fn words_are_found_and_copied() {
     desk.press("N", "3/11");
     desk.clear(ESC, "3/11");
     desk.press("[", "› go");
-    desk.press("]", "There is no prompt below");
+    desk.press("]", "No prompt below");
     desk.press("G", "That was the needle in it.");
     desk.press("y", "Copied the last answer of lead.");
     desk.writes("\x1b]52;c;");

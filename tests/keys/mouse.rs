@@ -27,9 +27,9 @@ impl Desk {
 fn the_mouse_is_taken_and_given_back() {
     let mut desk = with_mouse();
     assert!(!desk.raw().contains("\x1b[?1006l"));
-    desk.press("M", "the terminal's again");
+    desk.press("M", "Mouse off");
     desk.writes("\x1b[?1006l");
-    desk.press("M", "The mouse scrolls and clicks");
+    desk.press("M", "Mouse on");
     desk.leave();
 }
 

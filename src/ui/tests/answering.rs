@@ -182,7 +182,7 @@ fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
     assert_eq!(press(&mut state, "enter"), []);
     let text = picture(&state);
     assert!(
-        text.contains("Not sent yet: lead asks a question now."),
+        text.contains("Not sent yet: lead now asks a question."),
         "{text}"
     );
     assert_eq!(state.composer.text(), "add a test");
@@ -233,7 +233,7 @@ fn an_answer_that_came_too_late_is_a_draft_again() {
         tell(&mut state, events.clone());
         assert_eq!(state.composer.text(), "SQLite", "{events:?}");
         let text = picture(&state);
-        assert!(!text.contains("has your answer"), "{text}");
+        assert!(!text.contains("received your answer"), "{text}");
     }
 }
 

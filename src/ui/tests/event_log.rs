@@ -106,7 +106,7 @@ fn its_keys_select_filter_and_close() {
     );
     press(&mut state, "/ ctrl+u \"zzz\" enter");
     assert_eq!(selected(&state), "");
-    assert!(picture(&state).contains("No line has these words"));
+    assert!(picture(&state).contains("No matches."));
     press(&mut state, "enter y esc");
     assert!(!view(&state).has_filter());
     press(&mut state, "@");

@@ -27,10 +27,10 @@ fn the_first_page_does_what_it_offers_and_nothing_else() {
 fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
     let mut state = fixture::blank(160, 45);
     state.sit(Seat::Starting);
-    assert!(picture(&state).contains("The board is being read"));
+    assert!(picture(&state).contains("Loading the board"));
     state.show_first(fixture::first_page(Weight::Missing));
     let text = picture(&state);
-    assert!(!text.contains("being read"), "{text}");
+    assert!(!text.contains("Loading"), "{text}");
     assert!(
         text.contains("The board is shown once the crew starts"),
         "{text}"
@@ -79,7 +79,7 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
-    assert!(picture(&state).contains("it stays here. Esc r: look again"));
+    assert!(picture(&state).contains("the message stays here. Esc r: look again"));
     assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
     // What was sent before anybody could say that there is no crew comes back.
     let mut state = fixture::blank(100, 30);

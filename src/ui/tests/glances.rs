@@ -223,7 +223,7 @@ fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
         let request = long_permission("r0");
         tell(&mut state, vec![EventKind::RequestChanged { request }]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
-        assert!(picture(&state).contains("Not all of it was in view"));
+        assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
         assert_eq!(press(&mut state, &"pgdn ".repeat(90)), []);
         assert!(peeked(&state).concat().contains("echo line 89"), "{width}");
@@ -323,7 +323,7 @@ fn an_empty_pane_has_nothing_to_peek_at() {
         press(&mut state, &format!("esc {pane} space"));
         assert!(state.popups.is_empty(), "{pane}");
         assert!(
-            picture(&state).contains("nothing here to peek at"),
+            picture(&state).contains("Nothing to preview here"),
             "{pane}"
         );
     }

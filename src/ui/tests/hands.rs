@@ -344,7 +344,7 @@ fn no_more_forms_are_on_their_way_than_are_remembered() {
         assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
     }
     assert_eq!(press(&mut state, "a \"One more\" enter"), []);
-    assert!(picture(&state).contains("the board has not answered"));
+    assert!(picture(&state).contains("the board has not confirmed"));
     let act = PersonAct::Added;
     let task = TaskId(7);
     tell(&mut state, vec![EventKind::PersonActed { task, act }]);

@@ -108,7 +108,7 @@ fn a_double_press_keeps_the_notice_of_a_request_out_of_view() {
         let at = crate::domain::stamp::Stamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
-        assert!(text.contains("was not in view"), "{text}");
+        assert!(text.contains("was not visible"), "{text}");
     }
 }
 
@@ -151,7 +151,7 @@ fn a_permission_that_is_not_selected_does_not_count_as_read() {
     let written_to = Some(RequestId("r1".into()));
     state.selected.request = Some(RequestId("r2".into()));
     assert_eq!(press(&mut state, "a"), []);
-    assert!(picture(&state).contains("was not in view"));
+    assert!(picture(&state).contains("was not visible"));
     assert_eq!(state.selected.request, written_to);
     // It is in view now, with all of its text.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
@@ -277,8 +277,8 @@ fn a_permission_is_given_for_the_team_as_far_as_is_chosen() {
     }
     for (request, said) in [
         (once, "only be allowed once"),
-        (plan("r1", "1. go"), "Only a tool permission"),
-        (question("r1", &["a", "b"]), "Only a tool permission"),
+        (plan("r1", "1. go"), "Only tool permissions"),
+        (question("r1", &["a", "b"]), "Only tool permissions"),
     ] {
         let mut state = waiting(100, 30, vec![request]);
         assert_eq!(press(&mut state, "alt+w A enter"), []);
@@ -311,7 +311,7 @@ fn the_chooser_closes_when_somebody_else_decided() {
 fn a_rule_is_taken_back_by_key() {
     let mut state = busy(100, 30);
     press(&mut state, "\"/rules\" enter");
-    assert!(picture(&state).contains("No rules yet."));
+    assert!(picture(&state).contains("No permissions yet."));
     press(&mut state, "esc");
     tell(&mut state, vec![rules()]);
     assert_eq!(

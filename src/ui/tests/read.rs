@@ -55,7 +55,7 @@ fn a_diff_is_searched_and_gone_through_from_match_to_match() {
     press(&mut state, "N N N");
     shows(&state, "/word 6/6");
     shows(&state, "+Word 59");
-    shows(&state, "on from the last");
+    shows(&state, "wrapped to the last match");
     press(&mut state, "n");
     shows(&state, "/word 1/6");
     shows(&state, "+Word 9 ");

@@ -31,7 +31,7 @@ fn it_says_whose_crew_it_is() {
     }
     let mut state = viewer(160, 45);
     state.sit(Seat::Taken(Some(7)));
-    let news = "Process 7 is gone: the crew runs in this window now";
+    let news = "Process 7 ended. The crew now runs in this window";
     assert!(picture(&state).contains(news));
     assert!(!picture(&state).contains("viewer · "));
     state.settle();

@@ -164,7 +164,7 @@ fn beside_a_popup_stand_no_single_letters_of_what_it_covers() {
 
 #[test]
 fn a_new_session_names_the_way_back_to_the_one_before() {
-    let words = "crewdeck --resume goes on";
+    let words = "crewdeck --resume continues";
     for earlier in [true, false] {
         let events = [ready()].map(|event| match event {
             EventKind::CrewReady(setup) => EventKind::CrewReady(Setup { earlier, ..setup }),

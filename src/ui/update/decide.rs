@@ -113,7 +113,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
             }
         };
         let yes = state.keymap.key(NEEDS, Action::Approve);
-        let text = format!("{what}. Press {yes} again to approve without reading them.");
+        let text = format!("{what}: {yes} again approves without reading them.");
         say_of(state, id, text);
         state.selected.request_cut = Some(id.clone());
         // Prevents a double press from approving.

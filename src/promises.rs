@@ -228,21 +228,21 @@
 //!
 //! - `tests/worktrees.rs::branches::board_worktree_list_and_git_agree_after_every_step`
 //! - `tests/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
-//! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
+//! - `src/ui/tests/notices.rs::status_message_is_removed_when_outdated`
 //! - `tests/merging.rs::the_demo_waits_for_the_plan_and_says_farewell_once`
 //! - `src/ui/guide/tour_tests.rs::the_keys_in_the_words_of_the_demo_work_from_everywhere`
 //! - `tests/needs.rs::typing_an_answer_answers_the_question`
 //! - `tests/needs.rs::the_second_of_two_requests_finds_the_focus_where_it_was`
 //! - `tests/needs.rs::a_permission_is_not_given_before_its_end_was_in_view`
 //! - `tests/needs.rs::what_fills_a_permission_is_folded_with_a_mark`
-//! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
-//! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
+//! - `src/ui/tests/drafts.rs::each_agent_has_its_own_draft`
+//! - `src/ui/tests/focus.rs::ctrl_c_clears_draft_without_arming_quit`
 //! - `tests/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
 //! - `tests/keys.rs::queued::killed_crew_answers_the_queued_message_when_it_is_resumed`
 //! - `src/ui/transcript/tests/folding.rs::a_message_is_read_where_it_came_in`
 //! - `src/ui/transcript/tests/folding.rs::the_users_answer_is_read_in_full_below_the_question`
-//! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
-//! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
+//! - `src/ui/tests/kept_selection.rs::team_selection_follows_agent_that_moves_down`
+//! - `src/ui/tests/beside_popups.rs::popups_leave_no_partial_text_beside_them`
 //! - `tests/headless.rs::failing::a_run_that_ends_with_open_tasks_says_which_and_exits_with_4`
 //!
 //! # Servers and models of every kind are understood

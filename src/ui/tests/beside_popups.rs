@@ -24,7 +24,7 @@ fn over(buffer: &Buffer) -> Option<Rect> {
 }
 
 #[test]
-fn popups_leave_no_half_characters_and_no_scraps_beside_them() {
+fn popups_leave_no_partial_text_beside_them() {
     let mut looked_at = 0;
     for scene in scenes::scenes().iter().filter(|s| s.shows == Shows::Popup) {
         for (columns, rows) in [(80, 24), (60, 16), (70, 20)] {

@@ -10,7 +10,7 @@ use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 
 #[test]
-fn a_search_is_written_kept_gone_through_and_ended() {
+fn search_is_typed_navigated_and_ended() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 1 / \"t\"");
     let all = state
@@ -35,7 +35,7 @@ fn a_search_is_written_kept_gone_through_and_ended() {
 }
 
 #[test]
-fn what_is_copied_is_what_is_selected_or_chosen() {
+fn copy_takes_selection_or_menu_choice() {
     let answer = "I split this into five tasks and spawn three teammates.";
     let copy = |text: &str| vec![Do::Copy(text.into())];
     let mut state = busy(160, 45);

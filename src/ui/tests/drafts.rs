@@ -34,7 +34,7 @@ fn shown(state: &UiState) -> (&str, String) {
 }
 
 #[test]
-fn each_agent_has_a_draft_of_its_own() {
+fn each_agent_has_its_own_draft() {
     let mut state = busy(160, 45);
     press(&mut state, "\"to the lead\"");
     press(&mut state, ALICE);
@@ -59,7 +59,7 @@ fn each_agent_has_a_draft_of_its_own() {
 }
 
 #[test]
-fn a_refused_message_is_a_draft_of_its_recipient() {
+fn rejected_message_becomes_draft_of_recipient() {
     // Written by name, or in its conversation.
     for keys in [
         "\"@alice hello\" enter",
@@ -81,7 +81,7 @@ fn a_refused_message_is_a_draft_of_its_recipient() {
 }
 
 #[test]
-fn a_refused_message_does_not_replace_a_draft() {
+fn rejected_message_does_not_replace_draft() {
     let mut state = busy(160, 45);
     press(&mut state, ALICE);
     press(&mut state, "\"one\" enter \"two\"");
@@ -95,7 +95,7 @@ fn a_refused_message_does_not_replace_a_draft() {
 }
 
 #[test]
-fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
+fn messages_to_unstarted_crew_become_drafts() {
     let mut state = busy(160, 45);
     press(
         &mut state,
@@ -108,7 +108,7 @@ fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
 }
 
 #[test]
-fn a_prompt_without_an_answer_is_a_draft_to_the_lead() {
+fn unanswered_prompt_becomes_draft_to_lead() {
     let mut state = blank(160, 45);
     tell(&mut state, vec![ready()]);
     press(&mut state, "\"build it\" enter");

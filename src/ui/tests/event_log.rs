@@ -70,7 +70,7 @@ fn selected(state: &UiState) -> String {
 }
 
 #[test]
-fn its_keys_select_filter_and_close() {
+fn keys_select_filter_and_close() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
@@ -114,7 +114,7 @@ fn its_keys_select_filter_and_close() {
 }
 
 #[test]
-fn the_palette_and_the_help_know_it() {
+fn palette_and_help_list_event_log() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc ctrl+p \"event log\" enter");
     assert_eq!(view(&state), &LogView::default());
@@ -125,7 +125,7 @@ fn the_palette_and_the_help_know_it() {
 }
 
 #[test]
-fn a_line_is_copied_with_its_time_and_kind() {
+fn copied_line_has_time_and_kind() {
     let mut state = eventful(100, 30);
     let done = press(&mut state, "esc @ y");
     let text = "12:00:27 request you approved the plan of bob for #2";
@@ -138,7 +138,7 @@ fn enter(state: &mut UiState, words: &str) {
 }
 
 #[test]
-fn enter_leads_to_what_a_line_is_about() {
+fn enter_opens_subject_of_line() {
     let mut state = eventful(100, 30);
     enter(&mut state, "offered again");
     let text = |state: &UiState| match state.popups.last() {
@@ -174,7 +174,7 @@ fn enter_leads_to_what_a_line_is_about() {
 }
 
 #[test]
-fn the_mouse_selects_and_opens() {
+fn mouse_selects_and_opens() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
@@ -196,7 +196,7 @@ fn the_mouse_selects_and_opens() {
 }
 
 #[test]
-fn a_long_log_says_where_the_rest_is() {
+fn long_log_says_where_older_events_are() {
     let mut state = busy(100, 30);
     for i in 0..LINES_MAX {
         let text = format!("notice number {i}");
@@ -219,7 +219,7 @@ fn a_long_log_says_where_the_rest_is() {
 }
 
 #[test]
-fn a_recording_shows_the_same_log() {
+fn replay_shows_same_log() {
     let kinds = busy_events().into_iter();
     let events: Vec<crate::protocol::Event> = kinds
         .enumerate()

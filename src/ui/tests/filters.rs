@@ -26,7 +26,7 @@ fn letters(state: &UiState) -> Vec<String> {
 }
 
 #[test]
-fn the_team_is_filtered_by_name_role_and_task() {
+fn team_is_filtered_by_name_role_and_task() {
     // alice decodes and has #3, bob parses and has #2, carol writes, dave reviewed.
     let cases: [(&str, &[&str]); 8] = [
         ("", &["alice", "bob", "carol", "dave"]),
@@ -46,7 +46,7 @@ fn the_team_is_filtered_by_name_role_and_task() {
 }
 
 #[test]
-fn the_inbox_is_filtered_by_its_parties_and_words() {
+fn inbox_is_filtered_by_sender_recipient_and_text() {
     let mut state = busy(160, 45);
     for (id, from, to, words) in [
         ("x1", "carol", "dave", "Shall I wait?"),
@@ -73,7 +73,7 @@ fn the_inbox_is_filtered_by_its_parties_and_words() {
 }
 
 #[test]
-fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
+fn keys_act_on_filtered_rows_and_selection_is_kept() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 / \"writer\" enter");
     assert_eq!(rows::selected_member(&state), Some((0, name("carol"))));
@@ -102,7 +102,7 @@ fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
 }
 
 #[test]
-fn a_letter_that_comes_is_filtered_too_and_each_pane_keeps_its_filter() {
+fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
     for from in ["alice", "carol"] {
@@ -117,7 +117,7 @@ fn a_letter_that_comes_is_filtered_too_and_each_pane_keeps_its_filter() {
 }
 
 #[test]
-fn what_is_seen_is_what_is_hit() {
+fn filtered_row_is_hit_where_it_is_drawn() {
     for (size, pane, keys) in [
         ((160, 45), Pane::Team, "esc 4 / \"carol\""),
         ((70, 20), Pane::Inbox, "esc 5 / \"bob\" enter"),

@@ -13,7 +13,7 @@ use crate::ui::state::pane::Focus;
 use crate::ui::{Do, Msg, SETTLE, Seat, UiState, keys, update};
 
 #[test]
-fn the_first_page_does_what_it_offers_and_nothing_else() {
+fn setup_page_runs_only_offered_actions() {
     let mut state = fixture::blank(100, 30);
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "enter g m x"), []);
@@ -24,7 +24,7 @@ fn the_first_page_does_what_it_offers_and_nothing_else() {
 }
 
 #[test]
-fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
+fn board_is_not_loading_behind_setup_page() {
     let mut state = fixture::blank(160, 45);
     state.sit(Seat::Starting);
     assert!(picture(&state).contains("Loading the board"));
@@ -38,7 +38,7 @@ fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
 }
 
 #[test]
-fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
+fn early_keys_on_approval_page_are_ignored() {
     let mut state = fixture::blank(100, 30);
     let approval = || {
         let mut page = fixture::first_page(Weight::Missing);
@@ -73,7 +73,7 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
 }
 
 #[test]
-fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
+fn text_typed_without_crew_stays_in_composer() {
     let mut state = fixture::blank(100, 30);
     assert_eq!(press(&mut state, "\"gre\""), []);
     state.show_first(fixture::first_page(Weight::Missing));
@@ -93,7 +93,7 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
 }
 
 #[test]
-fn a_form_that_was_sent_before_anybody_could_say_that_there_is_no_crew_is_a_draft_again() {
+fn form_sent_before_setup_page_returns_as_draft() {
     let mut state = fixture::blank(100, 30);
     press(&mut state, "esc 3 a \"Draw the map\" enter");
     assert!(!picture(&state).contains("Draw the map"));
@@ -103,7 +103,7 @@ fn a_form_that_was_sent_before_anybody_could_say_that_there_is_no_crew_is_a_draf
 }
 
 #[test]
-fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
+fn setup_page_closes_with_cause_and_hides_no_conversation() {
     let headline = "Something is in the way";
     for weight in [Weight::Trouble, Weight::Advice] {
         let mut state = started(100, 30);
@@ -135,7 +135,7 @@ fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
 }
 
 #[test]
-fn a_first_prompt_that_nobody_answers_comes_back_into_the_composer() {
+fn unanswered_first_prompt_returns_to_composer() {
     let agent = || fixture::name("lead");
     let asked = || EventKind::Prompted {
         agent: agent(),

@@ -97,7 +97,7 @@ fn end(state: &mut UiState, after: f64) {
 }
 
 #[test]
-fn focus_stays_in_needs_you_while_requests_follow() {
+fn focus_stays_in_needs_you_between_requests() {
     let (one, two) = (asked("one", 0.0), asked("two", 9.0));
     let mut state = asking(&one);
     assert_eq!(
@@ -118,7 +118,7 @@ fn focus_stays_in_needs_you_while_requests_follow() {
 }
 
 #[test]
-fn a_double_tap_decides_one_request() {
+fn double_press_decides_one_request() {
     let (one, two) = (asked("one", 0.0), asked("two", 9.0));
     for second in ["a", "r", "A", "c", "e", "o", "enter"] {
         let mut state = asking(&one);
@@ -142,7 +142,7 @@ fn a_double_tap_decides_one_request() {
 }
 
 #[test]
-fn typing_goes_on_being_ignored_until_a_pause() {
+fn keys_are_ignored_until_typing_pauses() {
     let one = asked("one", 0.0);
     let mut state = asking(&one);
     press(&mut state, "alt+w r");
@@ -159,7 +159,7 @@ fn typing_goes_on_being_ignored_until_a_pause() {
 }
 
 #[test]
-fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
+fn focus_returns_when_turn_ends_or_after_timeout() {
     let one = asked("one", 0.0);
     let held = || {
         let mut state = asking(&one);
@@ -196,7 +196,7 @@ fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
 }
 
 #[test]
-fn the_user_can_leave_needs_you_while_it_waits_for_more() {
+fn user_can_leave_needs_you_during_hold() {
     let one = asked("one", 0.0);
     for (keys, expected) in [
         ("esc", Focus::Composer),
@@ -216,7 +216,7 @@ fn the_user_can_leave_needs_you_while_it_waits_for_more() {
 }
 
 #[test]
-fn keys_for_a_dialog_that_closes_by_itself_go_nowhere() {
+fn keys_for_auto_closed_dialog_are_ignored() {
     let (one, two) = (question("q1", &[]), asked("two", 9.0));
     let mut state = asking(&two);
     tell(&mut state, vec![changed(&one)]);
@@ -240,7 +240,7 @@ fn keys_for_a_dialog_that_closes_by_itself_go_nowhere() {
 }
 
 #[test]
-fn what_the_user_has_asked_for_takes_keys_at_once() {
+fn popup_opened_by_user_accepts_keys_at_once() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
     let diff = EventKind::DiffShown {
@@ -256,7 +256,7 @@ fn what_the_user_has_asked_for_takes_keys_at_once() {
 }
 
 #[test]
-fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
+fn ctrl_c_clears_draft_without_arming_quit() {
     let mut state = busy(160, 45);
     // The lead is idle, two teammates work.
     let agent = Name::lead();
@@ -285,7 +285,7 @@ fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
 }
 
 #[test]
-fn ctrl_c_that_stops_an_agent_does_not_arm_quit() {
+fn ctrl_c_interrupts_agent_without_arming_quit() {
     let mut state = asking(&asked("one", 0.0));
     press(&mut state, "\"half a thought\"");
     let stop = Do::Command(Command::Interrupt {

@@ -20,7 +20,7 @@ fn spending() -> Vec<EventKind> {
 }
 
 #[test]
-fn costs_are_the_same_from_the_journal_as_they_were_live() {
+fn costs_from_journal_equal_live_costs() {
     let (mut live, mut read) = (blank(160, 45), blank(160, 45));
     for (seq, kind) in (1..).zip(spending()) {
         let event = Event {
@@ -49,7 +49,7 @@ fn costs_are_the_same_from_the_journal_as_they_were_live() {
 }
 
 #[test]
-fn an_older_record_has_no_calls_and_is_read_all_the_same() {
+fn older_journal_without_calls_is_readable() {
     let line = r#"{"seq":1,"at":1.0,"type":"usage_changed","agent":"lead","total":{"input":900,"output":100,
         "cache_read":0,"cache_write":0},"context":1000,"window":null,"cost":null}"#;
     let event: Event = serde_json::from_str(line).unwrap();
@@ -73,7 +73,7 @@ fn an_older_record_has_no_calls_and_is_read_all_the_same() {
 }
 
 #[test]
-fn the_panel_leads_to_an_agent_and_to_a_task() {
+fn cost_panel_opens_agent_and_task() {
     let mut state = busy(160, 45);
     tell(&mut state, cast::spending());
     press(&mut state, "esc $ j enter");
@@ -117,7 +117,7 @@ fn title(state: &UiState) -> String {
 }
 
 #[test]
-fn a_peek_follows_the_selection_and_opens_what_it_shows() {
+fn preview_follows_selection_and_opens_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         press(&mut state, "esc 4 g space");
@@ -176,7 +176,7 @@ fn wheel(state: &mut UiState, kind: MouseEventKind, here: Rect) {
 }
 
 #[test]
-fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_beginning() {
+fn preview_scrolls_and_resets_for_next_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = peeked_plan(width, height);
         let begin = peeked(&state);
@@ -217,7 +217,7 @@ fn long_permission(id: &str) -> crate::domain::request::Request {
 }
 
 #[test]
-fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
+fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
@@ -232,7 +232,7 @@ fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
 }
 
 #[test]
-fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open() {
+fn previewed_conversation_scrolls_independently() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         let alice = name("alice");
@@ -264,7 +264,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
 }
 
 #[test]
-fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
+fn preview_accepts_actions_and_closes_when_empty() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 g space");
     let done = press(&mut state, "n");
@@ -290,7 +290,7 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
 }
 
 #[test]
-fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
+fn pane_keys_work_during_preview() {
     // Follow the newest.
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 g space");
@@ -317,7 +317,7 @@ fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
 }
 
 #[test]
-fn an_empty_pane_has_nothing_to_peek_at() {
+fn empty_pane_has_no_preview() {
     for pane in [3, 4, 5, 6] {
         let mut state = started(160, 45);
         press(&mut state, &format!("esc {pane} space"));
@@ -330,7 +330,7 @@ fn an_empty_pane_has_nothing_to_peek_at() {
 }
 
 #[test]
-fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control_characters() {
+fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
     tell(&mut state, cast::long_conversation());
     let evil = EventKind::Said {
@@ -378,7 +378,7 @@ fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
 }
 
 #[test]
-fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
+fn todo_list_toggles_from_anywhere() {
     let (todo, board) = (Focus::Pane(Pane::Todo), Focus::Pane(Pane::Board));
     let hidden = Some(TodoPane::Hidden);
     let shown = Some(TodoPane::Shown);
@@ -419,7 +419,7 @@ fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
 }
 
 #[test]
-fn assumed_window_is_marked_where_its_share_is_shown() {
+fn assumed_context_window_is_marked_in_usage() {
     for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
         let mut state = crate::ui::fixture::busy(160, 45);
         for agent in ["lead", "alice"] {

@@ -39,7 +39,7 @@ fn release(id: u64, from: &str) -> Do {
 }
 
 #[test]
-fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
+fn own_tasks_need_no_confirmation_others_do() {
     let none = || vec![];
     for (own, id, keys, expected) in [
         (None, 6, "c", vec![claim(6)]),
@@ -68,7 +68,7 @@ fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
 }
 
 #[test]
-fn what_can_not_be_done_is_said_and_not_offered() {
+fn impossible_action_is_explained_and_not_offered() {
     for (own, id, key, offers, words) in [
         (None, 1, "c", None, Some("#1 is completed already.")),
         (None, 1, "u", None, Some("#1 is completed already.")),
@@ -123,7 +123,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
 }
 
 #[test]
-fn a_question_goes_when_its_task_has_another_owner() {
+fn dialog_closes_when_task_owner_changes() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
@@ -155,7 +155,7 @@ fn a_question_goes_when_its_task_has_another_owner() {
 }
 
 #[test]
-fn the_path_of_the_worktree_is_copied() {
+fn worktree_path_is_copied() {
     let mut state = at(160, 45, Some(6), 6);
     let path = Do::Copy("~/src/parser/.worktrees/task-6".into());
     assert_eq!(press(&mut state, "Y"), [path]);
@@ -165,7 +165,7 @@ fn the_path_of_the_worktree_is_copied() {
 }
 
 #[test]
-fn the_event_log_names_the_person() {
+fn event_log_names_user() {
     let mut state = at(160, 45, None, 2);
     let mut board = (*state.board).clone();
     let now = Stamp(NOON + 1.0);
@@ -199,7 +199,7 @@ fn the_event_log_names_the_person() {
 }
 
 #[test]
-fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
+fn task_form_submits_and_shows_errors() {
     let add = |subject: &str, blocked_by: &[u64]| {
         wish(TaskWish::Add {
             new: NewTask {
@@ -273,7 +273,7 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
 }
 
 #[test]
-fn what_the_board_refuses_comes_back_with_the_reason() {
+fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
@@ -312,7 +312,7 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
 }
 
 #[test]
-fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
+fn rejected_form_stays_draft_while_user_is_busy() {
     for keys in ["i", "i \"half\"", "?"] {
         let mut state = at(160, 45, None, 4);
         press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
@@ -338,7 +338,7 @@ fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
 }
 
 #[test]
-fn no_more_forms_are_on_their_way_than_are_remembered() {
+fn unconfirmed_forms_are_bounded() {
     let mut state = at(160, 45, None, 4);
     for _ in 0..crate::ui::writing::task_forms::FORMS_MAX {
         assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
@@ -372,7 +372,7 @@ pub fn judged(id: u64, losses: Losses) -> EventKind {
 }
 
 #[test]
-fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
+fn removing_worktree_with_work_asks_twice() {
     let remove = |told: Losses| {
         let task = TaskId(2);
         Do::Command(Command::RemoveWorktree { task, told })

@@ -34,7 +34,7 @@ fn help(state: &UiState) -> &Reader {
 }
 
 #[test]
-fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
+fn enter_runs_selected_entry_in_original_context() {
     let cases = [
         ("esc 3 ? enter", "esc 3 enter"),
         ("esc 3 ? down down enter", "esc 3 v"),
@@ -52,7 +52,7 @@ fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
 }
 
 #[test]
-fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
+fn entry_of_other_context_says_where_it_works() {
     let cases = [
         (
             "esc 3 ? / \"by force\" enter enter",
@@ -79,7 +79,7 @@ fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
 }
 
 #[test]
-fn the_selected_entry_is_always_in_view() {
+fn selected_help_entry_is_always_visible() {
     for size in [(160, 45), (100, 30), (60, 16)] {
         let mut state = after(size, "esc 3 ?");
         let mut seen = Vec::new();
@@ -122,7 +122,7 @@ fn frame(state: &UiState) -> Rect {
 }
 
 #[test]
-fn the_frame_of_the_help_stays_and_a_short_text_is_no_strip() {
+fn help_keeps_its_size_and_short_text_has_minimum_height() {
     for size in [(160, 45), (100, 30), (60, 16)] {
         let open = frame(&after(size, "esc 3 ?"));
         for filtered in [

@@ -18,7 +18,7 @@ use crate::ui::popup::Popup;
 use crate::ui::state::rows;
 
 #[test]
-fn team_cursor_follows_an_agent_that_sinks() {
+fn team_selection_follows_agent_that_moves_down() {
     for moves in ["", "g ", "j k "] {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc 4 {moves}"));
@@ -37,7 +37,7 @@ fn team_cursor_follows_an_agent_that_sinks() {
 }
 
 #[test]
-fn subagent_that_is_done_gives_way_to_its_parent() {
+fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     state.selected.member = Some(Name::subagent(&name("bob"), 7));
@@ -46,7 +46,7 @@ fn subagent_that_is_done_gives_way_to_its_parent() {
 }
 
 #[test]
-fn board_cursor_stays_on_its_task_and_then_on_its_row() {
+fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
     let selected = |state: &crate::ui::UiState| crate::ui::board::selected(state).map(|(_, id)| id);
@@ -93,7 +93,7 @@ fn job(id: &str, ended: bool) -> EventKind {
 }
 
 #[test]
-fn jobs_cursor_follows_a_job_that_ends() {
+fn job_selection_follows_ended_job() {
     let mut state = started(120, 40);
     tell(
         &mut state,
@@ -125,7 +125,7 @@ fn rule(number: u64, command: &str) -> SessionRule {
 }
 
 #[test]
-fn enter_takes_back_the_rule_that_was_selected() {
+fn enter_revokes_selected_permission() {
     let mut state = busy(120, 40);
     let rules = vec![rule(1, "make"), rule(2, "make test"), rule(3, "ls")];
     tell(&mut state, vec![EventKind::RulesChanged { rules }]);
@@ -137,7 +137,7 @@ fn enter_takes_back_the_rule_that_was_selected() {
 }
 
 #[test]
-fn todo_cursor_follows_its_item() {
+fn todo_selection_follows_its_item() {
     let mut state = busy(160, 45);
     let list = |texts: &[&str]| {
         let item = |(at, text): (usize, &&str)| TodoItem {
@@ -157,7 +157,7 @@ fn todo_cursor_follows_its_item() {
 }
 
 #[test]
-fn model_list_opens_on_the_model_in_use() {
+fn model_list_opens_on_current_model() {
     let names: Vec<String> = (0..40)
         .map(|i| match i {
             23 => "scripted-demo".into(),

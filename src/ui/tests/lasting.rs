@@ -56,7 +56,7 @@ fn with_jobs(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn background_jobs_are_listed_with_what_the_selected_one_writes() {
+fn jobs_are_listed_with_output_of_selected_one() {
     for (width, height) in [(160, 45), (100, 30), (60, 16)] {
         let mut state = with_jobs(width, height);
         assert_eq!(press(&mut state, "esc b"), []);
@@ -65,7 +65,7 @@ fn background_jobs_are_listed_with_what_the_selected_one_writes() {
 }
 
 #[test]
-fn a_job_is_ended_by_key_once_it_is_selected() {
+fn selected_job_is_killed_by_key() {
     let mut state = with_jobs(100, 30);
     let kill = |id: &str| {
         Do::Command(Command::KillJob {
@@ -90,7 +90,7 @@ fn a_job_is_ended_by_key_once_it_is_selected() {
 }
 
 #[test]
-fn the_selected_job_stays_selected_when_others_begin_and_end() {
+fn job_selection_is_kept_when_others_start_and_end() {
     let mut state = started(100, 30);
     let running = |id| job(id, "make", None);
     tell(&mut state, ["a", "b", "c"].map(running).to_vec());
@@ -130,7 +130,7 @@ pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<E
 }
 
 #[test]
-fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
+fn subagent_is_listed_below_parent_and_can_be_opened() {
     let mut state = started(100, 30);
     let (one, two) = (
         Name::subagent(&Name::lead(), 1),
@@ -181,7 +181,7 @@ fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
 }
 
 #[test]
-fn compacting_is_asked_for_with_words_or_without() {
+fn compact_command_takes_optional_focus() {
     let compact = |agent: &str, focus: &str| {
         Do::Command(Command::Compact {
             agent: name(agent),
@@ -219,7 +219,7 @@ fn compacting_is_asked_for_with_words_or_without() {
 }
 
 #[test]
-fn what_was_under_way_when_crewdeck_ended_is_over() {
+fn restart_ends_everything_in_progress() {
     let mut state = with_jobs(100, 30);
     let one = Name::subagent(&Name::lead(), 1);
     tell(

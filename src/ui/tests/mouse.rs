@@ -49,7 +49,7 @@ fn click(state: &mut UiState, words: &str) -> Vec<Do> {
 }
 
 #[test]
-fn what_is_seen_is_what_is_hit() {
+fn hit_test_matches_drawing() {
     for layout in Arrangement::ALL {
         let mut state = busy(160, 45);
         state.screen.layout = layout;
@@ -71,7 +71,7 @@ fn what_is_seen_is_what_is_hit() {
 }
 
 #[test]
-fn a_click_selects_a_row_and_another_one_opens_it() {
+fn click_selects_row_and_second_click_opens() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     click(&mut state, "carol");
@@ -92,7 +92,7 @@ fn a_click_selects_a_row_and_another_one_opens_it() {
 }
 
 #[test]
-fn the_first_click_on_a_pane_only_gives_it_the_keys() {
+fn first_click_on_pane_only_focuses() {
     let mut state = busy(160, 45);
     let (_, first) = rows::selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
@@ -107,7 +107,7 @@ fn the_first_click_on_a_pane_only_gives_it_the_keys() {
 }
 
 #[test]
-fn buttons_hints_tabs_and_the_banner_are_pressed() {
+fn buttons_hints_tabs_and_banner_are_clickable() {
     let mut state = busy(160, 45);
     click(&mut state, "Alt+w to decide");
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
@@ -130,7 +130,7 @@ fn buttons_hints_tabs_and_the_banner_are_pressed() {
 }
 
 #[test]
-fn a_row_of_a_popup_is_taken_by_a_second_click() {
+fn second_click_accepts_popup_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc T");
     let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
@@ -146,7 +146,7 @@ fn a_row_of_a_popup_is_taken_by_a_second_click() {
 }
 
 #[test]
-fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
+fn column_border_follows_drag_and_is_saved() {
     let mut state = busy(160, 45);
     let border = |state: &UiState| {
         let layout = crate::ui::layout::layout(state, state.size);
@@ -168,7 +168,7 @@ fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
 }
 
 #[test]
-fn a_click_on_a_folded_call_opens_it() {
+fn click_opens_folded_call() {
     let mut state = busy(160, 45);
     let folded = picture(&state);
     click(&mut state, "✓ task_create");
@@ -178,7 +178,7 @@ fn a_click_on_a_folded_call_opens_it() {
 
 /// A click puts the cursor where the mouse is: what is typed then stands there.
 #[test]
-fn a_click_in_what_is_written_puts_the_cursor_there() {
+fn click_in_text_places_cursor() {
     let mut state = busy(100, 30);
     let words = "the reader knows three of four versions and words stay whole at the end of a row";
     press(&mut state, &format!("\"{words}\""));

@@ -132,7 +132,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn a_message_is_withdrawn_when_it_is_no_longer_true() {
+fn status_message_is_removed_when_outdated() {
     for (make, keys, says, change) in CASES {
         let mut state = make();
         press(&mut state, keys);
@@ -150,7 +150,7 @@ fn a_message_is_withdrawn_when_it_is_no_longer_true() {
 }
 
 #[test]
-fn what_has_happened_stays_true() {
+fn event_message_is_not_removed_early() {
     let mut state = started(160, 45);
     state.say(Level::Info, "Copied the message.");
     turn_ends(&mut state);

@@ -72,7 +72,7 @@ fn check(state: &UiState, what: &str) {
 }
 
 #[test]
-fn the_check_finds_keys() {
+fn check_finds_old_keys() {
     let cases = [
         ("Press i to write, then paste.", vec!["Press i"]),
         ("3, then Enter shows it", vec![" 3", "then Enter"]),
@@ -85,7 +85,7 @@ fn the_check_finds_keys() {
 }
 
 #[test]
-fn no_screen_names_an_old_key() {
+fn no_screen_shows_rebound_key() {
     // The help, and the hints for the second key of a pair, list all keys of an action.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
@@ -112,7 +112,7 @@ fn no_screen_names_an_old_key() {
 }
 
 #[test]
-fn no_message_names_an_old_key() {
+fn no_message_shows_rebound_key() {
     let looks = [
         "",
         "esc 1",
@@ -152,7 +152,7 @@ fn no_message_names_an_old_key() {
 }
 
 #[test]
-fn what_is_said_of_no_answer_and_of_a_filter_names_the_persons_keys() {
+fn unanswered_and_filter_messages_show_custom_keys() {
     let agent = || name("lead");
     let mut state = started(100, 30);
     state.set_keymap(own());

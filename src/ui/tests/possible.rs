@@ -114,7 +114,7 @@ fn untold() -> UiState {
 }
 
 #[test]
-fn a_key_is_offered_just_where_it_is_not_refused() {
+fn hints_offer_exactly_allowed_actions() {
     let scenes: [(&str, &dyn Fn() -> UiState); 6] = [
         ("merging", &|| merging(160, 45)),
         ("removed", &removed),
@@ -153,7 +153,7 @@ fn a_key_is_offered_just_where_it_is_not_refused() {
 }
 
 #[test]
-fn a_removed_worktree_is_neither_offered_nor_asked_about() {
+fn removed_worktree_offers_no_actions() {
     for key in ["m", "D", "W", "Y"] {
         let mut state = on(&removed, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");

@@ -174,7 +174,7 @@ fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
 }
 
 #[test]
-fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
+fn topmost_element_is_hit_and_cells_are_unambiguous() {
     for size in SIZES {
         for look in LOOKS {
             let state = crew(size, look);
@@ -186,7 +186,7 @@ fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
 }
 
 #[test]
-fn what_has_a_key_does_what_its_key_does() {
+fn click_equals_key_press() {
     for (size, looks) in [
         (SIZES[0], LOOKS),
         (SIZES[2], &["", "esc 3", "alt+w l l", "f1"]),
@@ -313,7 +313,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
 }
 
 #[test]
-fn a_second_click_opens_as_enter_does() {
+fn second_click_equals_enter() {
     let cases = [
         ("esc 2", Pane::Todo),
         ("esc 4", Pane::Team),
@@ -336,7 +336,7 @@ fn a_second_click_opens_as_enter_does() {
 }
 
 #[test]
-fn too_small_a_screen_has_nothing_to_press() {
+fn small_screen_has_no_click_targets() {
     let mut state = crew((59, 15), "");
     assert!(hit::targets(&state).is_empty());
     for row in 0..15 {
@@ -346,7 +346,7 @@ fn too_small_a_screen_has_nothing_to_press() {
 }
 
 #[test]
-fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
+fn status_line_shows_branch_if_room() {
     let line = |width: u16, head: Option<CheckedOut>| {
         let mut state = crew((width, 40), "");
         let told = head.map(|head| EventKind::HeadChanged { head });
@@ -373,7 +373,7 @@ fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
 }
 
 #[test]
-fn words_of_the_status_line_lead_where_they_say() {
+fn status_line_pieces_are_clickable() {
     let by = |words: &str| {
         let mut state = crew(SIZES[0], "");
         let line = picture(&state)

@@ -65,7 +65,7 @@ fn played(role: &str) -> String {
 }
 
 #[test]
-fn the_terminal_comes_back() {
+fn terminal_is_restored_after_exit_and_panic() {
     for role in ["return", "panic"] {
         let bytes = played(role);
         let (left, last) = bytes.rsplit_once("\u{1b}[?1049l").unwrap();
@@ -89,7 +89,7 @@ fn the_terminal_comes_back() {
 }
 
 #[test]
-fn a_frame_that_is_like_the_last_one_writes_next_to_nothing() {
+fn unchanged_frame_writes_almost_nothing() {
     let bytes = played("return");
     let words = bytes.matches("Describe").count();
     assert_eq!(words, 2, "once for each time the terminal was taken");

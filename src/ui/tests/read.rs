@@ -41,7 +41,7 @@ fn shows(state: &UiState, words: &str) {
 }
 
 #[test]
-fn a_diff_is_searched_and_gone_through_from_match_to_match() {
+fn diff_search_goes_through_matches() {
     let mut state = diff(70, 20);
     press(&mut state, "/ \"word\"");
     shows(&state, "/word 1/6");
@@ -62,7 +62,7 @@ fn a_diff_is_searched_and_gone_through_from_match_to_match() {
 }
 
 #[test]
-fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
+fn search_starts_at_view_and_returns_on_end() {
     let mut state = diff(70, 20);
     press(&mut state, "ctrl+d ctrl+d ctrl+d");
     let from = scroll(&state);
@@ -83,7 +83,7 @@ fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
 }
 
 #[test]
-fn nothing_found_and_nothing_searched_for_say_so() {
+fn missing_match_and_missing_search_are_reported() {
     let mut state = diff(100, 30);
     press(&mut state, "n");
     shows(&state, "Press / to search.");
@@ -96,7 +96,7 @@ fn nothing_found_and_nothing_searched_for_say_so() {
 }
 
 #[test]
-fn matches_are_highlighted_and_the_one_here_has_its_own_look() {
+fn current_match_is_highlighted_differently() {
     let mut state = diff(100, 30);
     press(&mut state, "/ \"WORD\" enter n");
     let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
@@ -120,7 +120,7 @@ fn matches_are_highlighted_and_the_one_here_has_its_own_look() {
 }
 
 #[test]
-fn every_text_is_searched() {
+fn every_pager_is_searchable() {
     let mut letters = busy(100, 30);
     let kind = crate::domain::mail::LetterKind::Message;
     let moved = EventKind::LetterMoved {
@@ -173,7 +173,7 @@ fn files(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn a_diff_is_read_file_by_file() {
+fn diff_is_navigated_by_file() {
     let mut state = files(100, 30);
     assert_eq!(file(&state), "1/6 src/header.rs");
     press(&mut state, "[");
@@ -208,7 +208,7 @@ fn a_diff_is_read_file_by_file() {
 }
 
 #[test]
-fn a_line_of_the_list_of_files_leads_to_the_file() {
+fn file_list_line_jumps_to_file() {
     let mut state = files(100, 30);
     let screen = picture(&state);
     let row = screen
@@ -226,7 +226,7 @@ fn a_line_of_the_list_of_files_leads_to_the_file() {
 }
 
 #[test]
-fn a_diff_is_copied_as_git_wrote_it() {
+fn diff_is_copied_as_plain_git_output() {
     let mut state = files(100, 30);
     let done = press(&mut state, "y");
     let Some(Do::Copy(text)) = done.last() else {
@@ -239,7 +239,7 @@ fn a_diff_is_copied_as_git_wrote_it() {
 }
 
 #[test]
-fn a_diff_without_a_file_has_no_file_to_go_to() {
+fn diff_without_files_has_no_next_file() {
     let mut state = diff(100, 30);
     press(&mut state, "]");
     shows(&state, "No other file.");

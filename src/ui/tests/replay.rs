@@ -132,7 +132,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
 }
 
 #[test]
-fn one_step_back_and_one_on_is_the_same_screen() {
+fn step_back_and_forward_restores_screen() {
     let mut state = replay(160, 45);
     state.set_theme(ThemeName::Light);
     for _ in 0..recorded().len() {
@@ -145,7 +145,7 @@ fn one_step_back_and_one_on_is_the_same_screen() {
 }
 
 #[test]
-fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
+fn replay_rejects_changes_with_message() {
     let mut state = replay(160, 45);
     update(
         &mut state,
@@ -163,7 +163,7 @@ fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
 }
 
 #[test]
-fn where_time_stands_still_nothing_wakes() {
+fn paused_replay_needs_no_tick() {
     let mut state = replay(160, 45);
     assert!(next_tick(&state).is_some());
     press(&mut state, "space");
@@ -173,7 +173,7 @@ fn where_time_stands_still_nothing_wakes() {
 }
 
 #[test]
-fn a_click_on_the_line_goes_there() {
+fn click_on_progress_bar_seeks() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut state = replay(160, 45);
     let at = |column| {
@@ -196,7 +196,7 @@ fn a_click_on_the_line_goes_there() {
 }
 
 #[test]
-fn no_form_and_no_question_is_opened_that_would_change_a_recording() {
+fn replay_opens_no_forms_or_dialogs() {
     let mut state = replay(160, 45);
     press(&mut state, "> > > > > > > >");
     for keys in [

@@ -62,7 +62,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
 }
 
 #[test]
-fn every_thumb_that_is_drawn_is_one_that_the_mouse_finds() {
+fn every_drawn_thumb_is_draggable() {
     let mut seen = 0;
     for Scene {
         name, sizes, make, ..
@@ -96,7 +96,7 @@ fn full(pane: Pane) -> UiState {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_pane_goes_there_and_gives_it_no_keys() {
+fn dragging_pane_scrollbar_scrolls_without_focus() {
     for pane in [Pane::Lead, Pane::Todo, Pane::Team, Pane::Inbox, Pane::Needs] {
         let mut state = full(Pane::Board);
         let area = layout(&state, state.size).pane(pane).unwrap();
@@ -120,7 +120,7 @@ fn a_pull_at_the_bar_of_a_pane_goes_there_and_gives_it_no_keys() {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_popup_goes_there() {
+fn dragging_popup_scrollbar_scrolls() {
     for keys in ["?", ":", "@", "T"] {
         let mut state = full(Pane::Lead);
         press(&mut state, keys);
@@ -139,7 +139,7 @@ fn a_pull_at_the_bar_of_a_popup_goes_there() {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_diff_turns_to_the_file_that_is_in_view() {
+fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
     tell(&mut state, vec![cast::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {

@@ -21,7 +21,7 @@ fn saved(done: &[Do]) -> Vec<ThemeChoice> {
 }
 
 #[test]
-fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
+fn theme_is_previewed_and_restored_by_escape() {
     let mut state = busy(100, 30);
     let seen = |state: &mut UiState, keys: &str| {
         let done = press(state, keys);
@@ -54,7 +54,7 @@ fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
 }
 
 #[test]
-fn the_word_and_the_palette_lead_to_the_themes() {
+fn slash_command_and_palette_open_themes() {
     assert!(
         SLASH
             .iter()
@@ -79,7 +79,7 @@ fn shown(state: &UiState) -> Buffer {
 }
 
 #[test]
-fn themes_with_a_ground_fill_every_cell_and_the_others_none() {
+fn themes_with_background_fill_every_cell() {
     for (keys, name) in [
         ("", ThemeName::Terminal),
         ("down", ThemeName::Dark),
@@ -97,7 +97,7 @@ fn themes_with_a_ground_fill_every_cell_and_the_others_none() {
 }
 
 #[test]
-fn what_stands_on_a_frame_does_not_look_like_it() {
+fn border_titles_do_not_inherit_border_style() {
     for name in ThemeName::ALL {
         let mut state = busy(160, 45);
         press(&mut state, "esc 3");
@@ -112,7 +112,7 @@ fn what_stands_on_a_frame_does_not_look_like_it() {
 }
 
 #[test]
-fn the_persons_themes_are_offered_and_seen_like_the_others() {
+fn custom_themes_are_offered_and_previewed() {
     let entries = [
         ("base", "dark"),
         ("ground", "#102030"),

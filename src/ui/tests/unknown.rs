@@ -20,7 +20,7 @@ fn said(keys: &str) -> Option<String> {
 }
 
 #[test]
-fn a_key_says_where_it_works_or_that_it_does_nothing() {
+fn unbound_key_says_where_it_works() {
     let cases = [
         ("esc 4 z", "z does nothing here; ? shows the keys."),
         ("esc 4 f7", "F7 does nothing here; ? shows the keys."),
@@ -44,7 +44,7 @@ fn a_key_says_where_it_works_or_that_it_does_nothing() {
 }
 
 #[test]
-fn text_pairs_and_lone_modifiers_say_nothing() {
+fn text_sequences_and_modifiers_are_silent() {
     for keys in [
         "z f7",
         "ctrl+x",
@@ -72,7 +72,7 @@ fn text_pairs_and_lone_modifiers_say_nothing() {
 }
 
 #[test]
-fn a_warning_that_nobody_has_read_yet_stays() {
+fn unread_warning_is_kept() {
     let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
@@ -96,7 +96,7 @@ fn a_warning_that_nobody_has_read_yet_stays() {
 }
 
 #[test]
-fn the_keys_in_it_are_the_persons_own() {
+fn message_shows_custom_keys() {
     let mut changes = Changes::new();
     for (name, key) in [
         ("panes.help", "f9"),
@@ -124,7 +124,7 @@ fn the_keys_in_it_are_the_persons_own() {
 }
 
 #[test]
-fn the_keys_that_the_problems_tell_work_there() {
+fn keys_recommended_by_problems_page_work_there() {
     let mut state = busy(70, 20);
     tell(
         &mut state,

@@ -13,7 +13,7 @@ fn viewer(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn it_says_whose_crew_it_is() {
+fn status_line_shows_session_role() {
     for (seat, mark) in [
         (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),
         (Seat::Viewer(None), "viewer · crew runs in another process"),
@@ -39,7 +39,7 @@ fn it_says_whose_crew_it_is() {
 }
 
 #[test]
-fn what_is_the_crews_own_is_refused_and_not_offered() {
+fn viewer_rejects_crew_only_actions() {
     let mut state = viewer(160, 45);
     for key in ["ctrl+c", "ctrl+c"] {
         let done = press(&mut state, key);
@@ -59,7 +59,7 @@ fn what_is_the_crews_own_is_refused_and_not_offered() {
 }
 
 #[test]
-fn what_is_written_stays_when_the_crew_is_another() {
+fn draft_survives_crew_change() {
     let mut state = viewer(160, 45);
     press(&mut state, "h i");
     state.set_theme(ThemeName::Light);

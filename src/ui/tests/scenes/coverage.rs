@@ -102,7 +102,7 @@ fn set(all: &[&'static str]) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn every_popup_and_every_place_of_keys_has_a_scene() {
+fn every_popup_and_key_context_has_a_scene() {
     let (mut popups, mut contexts) = (BTreeSet::new(), BTreeSet::new());
     for scene in scenes() {
         let (width, height) = scene.sizes[0];
@@ -124,7 +124,7 @@ fn every_popup_and_every_place_of_keys_has_a_scene() {
 }
 
 #[test]
-fn every_pane_layout_and_seat_has_a_scene() {
+fn every_pane_layout_and_role_has_a_scene() {
     let names: BTreeSet<String> = scenes().into_iter().map(|scene| scene.name).collect();
     let panes = Pane::ALL.map(Context::In);
     for pane in panes.iter().map(context) {
@@ -167,7 +167,7 @@ fn every_pane_layout_and_seat_has_a_scene() {
 }
 
 #[test]
-fn no_picture_hides_another_and_none_is_left_behind() {
+fn scene_names_are_unique_and_snapshots_are_used() {
     let mut count = BTreeMap::new();
     for scene in scenes() {
         *count

@@ -10,7 +10,7 @@ use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
 use crate::ui::{Do, Msg, Seat, UiState, keys, update};
 
-/// A question of the lead.
+/// A question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {
     let mut request = question(id, choices);
     request.from = Name::lead();
@@ -82,7 +82,7 @@ fn enter_answers_open_question() {
         "{text}"
     );
     assert!(!text.contains("answer to lead"), "{text}");
-    // What is written after it is a message again.
+    // The next text is a message again.
     assert_eq!(
         press(&mut state, "\"thanks\" enter"),
         [message("lead", "thanks")]
@@ -156,13 +156,13 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
         press(&mut state, "\"go on\" enter"),
         [message("lead", "go on")]
     );
-    // A message to her by name says what it did not do.
+    // A message by name reports that the question stays open.
     assert_eq!(
         press(&mut state, "\"@alice hello\" enter"),
         [message("alice", "hello")]
     );
     assert!(picture(&state).contains("Its question is still open"));
-    // In her conversation it is the answer.
+    // In her conversation the text is the answer.
     press(&mut state, "esc 4 enter i");
     assert_eq!(state.shown, name("alice"));
     assert_eq!(
@@ -186,7 +186,7 @@ fn draft_started_before_question_is_not_sent_as_answer() {
         "{text}"
     );
     assert_eq!(state.composer.text(), "add a test");
-    // The second press of a double tap is not the answer to that.
+    // The second press of a double press is ignored.
     let soon = Stamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
     assert_eq!(update(&mut state, Msg::Key(enter, soon)), []);
@@ -247,7 +247,7 @@ fn answer_in_popup_survives_closed_question() {
     assert!(state.popups.is_empty());
     assert_eq!(state.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
-    // Also where it was in an editor meanwhile.
+    // Also while the text was open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     tell(&mut state, vec![withdrawn]);
@@ -265,7 +265,7 @@ fn viewer_answers_from_composer_while_crew_runs() {
         press(&mut state, "\"SQLite\" enter"),
         [answers(&asked, "SQLite")]
     );
-    // Without a crew there is only the inbox.
+    // Without a crew, text only goes to the inbox.
     let mut state = waiting(std::slice::from_ref(&asked));
     state.sit(Seat::Left);
     assert!(!picture(&state).contains("answer to lead"));

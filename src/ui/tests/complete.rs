@@ -1,4 +1,4 @@
-//! What completes the first word of a message, and what the palette finds from anywhere.
+//! Completion of the first word of a message, and the action palette.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -20,7 +20,7 @@ fn completion_list_opens_on_first_letter_and_closes_without_match() {
     let cases: &[(&str, &[&str])] = &[
         ("\"/co\"", &["/compact"]),
         ("\"/mdl\"", &["/model"]),
-        // What is written whole comes first.
+        // An exact match comes first.
         ("\"/theme\"", &["/theme"]),
         ("\"@\"", &["@alice", "@bob", "@carol"]),
         ("\"@ca\"", &["@carol"]),
@@ -30,7 +30,7 @@ fn completion_list_opens_on_first_letter_and_closes_without_match() {
         ("\"@alice hello\"", &[]),
         ("\"see /mo\"", &[]),
         ("\"/co\" esc", &[]),
-        // The next letter brings it back.
+        // The next letter reopens the list.
         ("\"/co\" esc \"m\"", &["/compact"]),
         ("\"/co\" esc esc", &[]),
         ("\"/co\" f1", &[]),

@@ -1,4 +1,4 @@
-//! The keys of the conversation: search, from prompt to prompt, copying.
+//! Conversation actions: search, prompt navigation, copying.
 
 use pretty_assertions::assert_eq;
 
@@ -20,7 +20,7 @@ fn search_is_typed_navigated_and_ended() {
     let all = all.unwrap();
     assert!(all > 1);
     assert!(picture(&state).contains(&format!("/t 1/{all}")));
-    // Letters are text while it is written, and keys again behind Enter.
+    // Letters are text while the search is typed, and keys again after Enter.
     press(&mut state, "backspace \"nN\" ctrl+u \"t\" enter n");
     assert!(picture(&state).contains(&format!("/t 2/{all}")));
     press(&mut state, "N N");
@@ -50,7 +50,7 @@ fn copy_takes_selection_or_menu_choice() {
     assert_eq!(press(&mut state, "Y enter"), copy(&prompt));
     assert_eq!(press(&mut state, "Y \"last answer\" enter"), copy(answer));
     assert!(state.popups.is_empty());
-    // A recording has the brackets for its speed: there are others.
+    // A replay uses the brackets for its speed, so prompts have other keys.
     assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
     tell(
         &mut state,

@@ -1,4 +1,4 @@
-//! One draft per agent: none is one Enter away from another agent than the one that it was written to.
+//! Each agent has its own draft, so that Enter never sends a draft to another agent.
 
 use pretty_assertions::assert_eq;
 
@@ -26,7 +26,7 @@ fn refused(to: &str) -> EventKind {
     )
 }
 
-/// Opens the conversation of alice, and writes.
+/// Keys that open the conversation of alice and focus the composer.
 const ALICE: &str = "esc 4 g enter i ";
 
 fn shown(state: &UiState) -> (&str, String) {
@@ -53,14 +53,14 @@ fn each_agent_has_its_own_draft() {
     assert_eq!(shown(&state), ("alice", "to alice".into()));
     assert_eq!(press(&mut state, "enter"), [message("alice", "to alice")]);
     assert!(!picture(&state).contains("draft to"));
-    // The history is one: what was said to the lead can be said to her.
+    // The history is shared: a prompt to the lead can be recalled for her.
     press(&mut state, "up up");
     assert_eq!(shown(&state), ("alice", "to the lead".into()));
 }
 
 #[test]
 fn rejected_message_becomes_draft_of_recipient() {
-    // Written by name, or in its conversation.
+    // Addressed by name, or in the agent's conversation.
     for keys in [
         "\"@alice hello\" enter",
         "esc 4 g enter i \"hello\" enter esc esc i",

@@ -1,4 +1,4 @@
-//! The filter of the team and of the inbox: what it shows is what keys and the mouse act on.
+//! Filters of the team and inbox: keys and mouse act on the visible rows.
 
 use pretty_assertions::assert_eq;
 
@@ -17,7 +17,7 @@ fn team(state: &UiState) -> Vec<String> {
     rows.iter().map(|row| row.name().to_string()).collect()
 }
 
-/// From whom to whom the letters in the inbox go.
+/// Returns sender and recipient of the visible messages.
 fn letters(state: &UiState) -> Vec<String> {
     let numbers = rows::letters(state);
     let all = numbers.iter().filter_map(|n| state.letters.get(*n));
@@ -27,7 +27,7 @@ fn letters(state: &UiState) -> Vec<String> {
 
 #[test]
 fn team_is_filtered_by_name_role_and_task() {
-    // alice decodes and has #3, bob parses and has #2, carol writes, dave reviewed.
+    // Roles and tasks: alice is decoder and owns #3, bob is parser and owns #2, carol is writer, dave was reviewer.
     let cases: [(&str, &[&str]); 8] = [
         ("", &["alice", "bob", "carol", "dave"]),
         ("a", &["alice", "bob", "carol", "dave"]),

@@ -1,4 +1,4 @@
-//! The first page: its keys, when it comes and goes, and that nothing written gets lost.
+//! The setup page: its keys, when it opens and closes, and that no typed text is lost.
 
 use std::time::Duration;
 
@@ -55,18 +55,18 @@ fn early_keys_on_approval_page_are_ignored() {
         update(state, Msg::Key(keys::parse(name).unwrap(), at))
     };
     let soon = SETTLE / 4;
-    // What was typed ahead, and a key that repeats, keep the page from being approved until there is a pause.
+    // Type-ahead and key repeat do not approve the page until there is a pause.
     state.show_approval(approval(), state.now);
     for _ in 0..9 {
         assert_eq!(key(&mut state, soon, "a"), []);
         assert_eq!(key(&mut state, soon, "w"), []);
     }
     assert!(picture(&state).contains("Key ignored"));
-    // One letter alone approves nothing.
+    // A single key does not approve.
     assert_eq!(key(&mut state, SETTLE, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "d"), []);
     assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
-    // It comes back, since the file has changed.
+    // The page reopens after the file has changed.
     state.show_approval(approval(), state.now);
     assert_eq!(key(&mut state, soon, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "w"), [Do::WithoutSettings]);
@@ -81,7 +81,7 @@ fn text_typed_without_crew_stays_in_composer() {
     assert_eq!(state.composer_text(), "gred dr");
     assert!(picture(&state).contains("the message stays here. Esc r: look again"));
     assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
-    // What was sent before anybody could say that there is no crew comes back.
+    // Text sent before the setup page was known returns.
     let mut state = fixture::blank(100, 30);
     press(&mut state, "\"do it\" enter");
     assert_eq!(state.composer_text(), "");
@@ -108,7 +108,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
     for weight in [Weight::Trouble, Weight::Advice] {
         let mut state = started(100, 30);
         state.show_first(fixture::first_page(weight));
-        // The person may have begun to write: the keys stay where they are.
+        // The user may be typing, so the focus stays.
         assert_eq!(state.focus, Focus::Composer);
         assert!(picture(&state).contains(headline));
         assert!(state.is_at_the_beginning());
@@ -120,7 +120,7 @@ fn setup_page_closes_with_cause_and_hides_no_conversation() {
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
     }
-    // Another model: what was wrong with the one before is no matter, what git lacks still is.
+    // Another model clears the earlier model problem; the git problem stays.
     let mut state = started(100, 30);
     state.show_first(fixture::first_page(Weight::Advice));
     state.show_first(fixture::first_page(Weight::Trouble));

@@ -1,4 +1,4 @@
-//! Where the focus is while requests follow one another, and keys that come too soon after it changed by itself.
+//! The focus between consecutive requests, and keys pressed too soon after it changed by itself.
 
 use pretty_assertions::assert_eq;
 
@@ -16,7 +16,7 @@ use crate::ui::{Do, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
-/// A permission that the lead asks for.
+/// A permission request of the lead.
 fn asked(id: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = Name::lead();
@@ -49,7 +49,7 @@ fn decision(request: &Request, verdict: Verdict) -> Do {
     )))
 }
 
-/// The lead is in a turn and asks.
+/// A state in which the lead is in a turn and has an open request.
 fn asking(request: &Request) -> UiState {
     let mut state = started(160, 45);
     let agent = Name::lead();
@@ -69,19 +69,19 @@ fn asking(request: &Request) -> UiState {
     state
 }
 
-/// An event so many seconds after the last thing that happened.
+/// Applies an event `after` seconds after the previous input.
 fn event(state: &mut UiState, after: f64, kind: EventKind) {
     let at = Stamp(state.now.0 + after);
     update(state, Msg::Event(Event { seq: 1, at, kind }));
 }
 
-/// A key so many seconds after the last thing that happened.
+/// Presses a key `after` seconds after the previous input.
 fn key(state: &mut UiState, after: f64, name: &str) -> Vec<Do> {
     let at = Stamp(state.now.0 + after);
     update(state, Msg::Key(keys::parse(name).unwrap(), at))
 }
 
-/// The turn of the lead ends, and with it the lead is idle.
+/// Ends the turn of the lead, which is then idle.
 fn end(state: &mut UiState, after: f64) {
     let (agent, activity) = (Name::lead(), Activity::Idle);
     let end = TurnEnd::Done;
@@ -129,7 +129,7 @@ fn double_press_decides_one_request() {
         let text = picture(&state);
         assert!(text.contains("Key ignored: a new request from"), "{text}");
         assert!(state.popups.is_empty() && state.focus == NEEDS, "{second}");
-        // Nor where nothing follows.
+        // The same if no request follows.
         let mut state = asking(&one);
         press(&mut state, "alt+w r");
         event(&mut state, 0.05, decided(&one));
@@ -148,12 +148,12 @@ fn keys_are_ignored_until_typing_pauses() {
     press(&mut state, "alt+w r");
     event(&mut state, 0.05, decided(&one));
     event(&mut state, 0.05, changed(&asked("two", 9.0)));
-    // Twice as long as one key is ignored.
+    // Twice the guard time of one key.
     for c in "a rather long remark".chars().filter(|c| *c != ' ') {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
     }
     assert!(state.popups.is_empty() && state.focus == NEEDS);
-    // What chooses the focus and what stops is never ignored.
+    // Focus keys and the interrupt key are never ignored.
     assert_eq!(key(&mut state, 0.1, "alt+1"), []);
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
 }
@@ -171,7 +171,7 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
     let mut state = held();
     end(&mut state, 1.0);
     assert_eq!(state.focus, Focus::Composer);
-    // The clock alone ends it, and the dashboard knows when.
+    // The timeout alone ends it, and the next tick is scheduled for it.
     let mut state = held();
     assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     let long = HOLD.as_secs_f64();
@@ -180,7 +180,7 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
         update(&mut state, Msg::Tick { now });
         assert_eq!(state.focus, expected, "{after}");
     }
-    // Where the agent does not go on, or another one decided, it goes back at once.
+    // If the agent is idle or someone else decided, the focus returns at once.
     let mut state = asking(&one);
     press(&mut state, "alt+w r");
     end(&mut state, 0.1);
@@ -208,7 +208,7 @@ fn user_can_leave_needs_you_during_hold() {
         event(&mut state, 0.1, decided(&one));
         press(&mut state, keys);
         assert_eq!(state.focus, expected, "{keys}");
-        // It is not taken away again.
+        // The focus does not move again.
         end(&mut state, HOLD.as_secs_f64());
         assert_eq!(state.focus, expected, "{keys}");
         assert_eq!(state.key_guard.hold, None, "{keys}");
@@ -258,7 +258,7 @@ fn popup_opened_by_user_accepts_keys_at_once() {
 #[test]
 fn ctrl_c_clears_draft_without_arming_quit() {
     let mut state = busy(160, 45);
-    // The lead is idle, two teammates work.
+    // The lead is idle, two teammates are working.
     let agent = Name::lead();
     let activity = Activity::Idle;
     tell(
@@ -277,7 +277,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     assert!(picture(&state).contains("again to quit"));
     assert_eq!(key(&mut state, 0.1, "up"), []);
     assert_eq!(state.composer.text(), "half a thought");
-    // A draft that does not have the keys is not cleared.
+    // An unfocused draft is not cleared.
     press(&mut state, "esc");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
     assert_eq!(state.composer.text(), "half a thought");
@@ -296,7 +296,7 @@ fn ctrl_c_interrupts_agent_without_arming_quit() {
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     assert_eq!(state.composer.text(), "");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
-    // Neither Ctrl+d nor Esc quits at all.
+    // Ctrl+d and Esc never quit.
     for keys in ["ctrl+d ctrl+d ctrl+d", "esc esc esc"] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), [], "{keys}");

@@ -1,4 +1,4 @@
-//! What is looked at for a moment: costs, what is selected in a pane, the whole conversation, the todo list.
+//! Costs, the preview, the printed conversation and the todo list.
 
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -43,7 +43,7 @@ fn costs_from_journal_equal_live_costs() {
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    // Who looks at another crew starts anew.
+    // Another crew starts with empty costs.
     read.forget_crew();
     assert!(costs::text(&read).contains("Nothing has been used yet"));
 }
@@ -139,7 +139,7 @@ fn preview_follows_selection_and_opens_item() {
     }
 }
 
-/// A plan of many steps, selected and peeked at; another request waits behind it.
+/// A long plan in the preview, with another request behind it.
 fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
@@ -153,7 +153,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The rows of the peek, without the edge that has the thumb.
+/// Returns the rows of the preview without the scrollbar's column.
 fn peeked(state: &UiState) -> Vec<String> {
     let area = layout::layout(state, state.size).peek.unwrap();
     let buffer = cells(state, &Theme::default());
@@ -184,7 +184,7 @@ fn preview_scrolls_and_resets_for_next_item() {
         assert!(picture(&state).contains("PgUp PgDn scroll"), "{width}");
         press(&mut state, "pgdn");
         let second = peeked(&state);
-        // A row of the page before stays in view.
+        // One row of the previous page stays visible.
         assert_eq!(Some(&second[0]), begin.last());
         press(&mut state, "pgup pgup");
         assert_eq!(peeked(&state), begin);
@@ -200,7 +200,7 @@ fn preview_scrolls_and_resets_for_next_item() {
         wheel(&mut state, MouseEventKind::ScrollDown, area);
         assert_eq!(peeked(&state)[0], begin[3]);
         assert_eq!(state.selected.request, selected);
-        // Another one, and back: both from their beginning.
+        // Another request and back: both start at the beginning.
         press(&mut state, "k");
         assert_ne!(state.selected.request, selected);
         press(&mut state, "j");
@@ -208,7 +208,7 @@ fn preview_scrolls_and_resets_for_next_item() {
     }
 }
 
-/// A permission of many lines, of which the last one is `echo line 89`.
+/// A long permission request; its last line is `echo line 89`.
 fn long_permission(id: &str) -> crate::domain::request::Request {
     let mut request = crate::ui::fixture::permission(id);
     let lines: Vec<String> = (0..90).map(|n| format!("echo line {n}")).collect();
@@ -242,7 +242,7 @@ fn previewed_conversation_scrolls_independently() {
         press(&mut state, "pgup");
         let older = peeked(&state);
         assert_ne!(older, newest);
-        // What comes in does not move it.
+        // New output does not scroll it.
         let said = EventKind::Said {
             agent: alice.clone(),
             text: "One more thing.".into(),
@@ -255,7 +255,7 @@ fn previewed_conversation_scrolls_independently() {
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
-        // The wheel over the list moves the selection.
+        // The wheel over the list still moves the selection.
         press(&mut state, "pgup");
         let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
         wheel(&mut state, MouseEventKind::ScrollDown, list);
@@ -282,7 +282,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
-    // So does the crew of another process: no key is to go to what is not drawn.
+    // The same when another process's crew ends: no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
     state.end_of_run(state.now);
@@ -291,14 +291,14 @@ fn preview_accepts_actions_and_closes_when_empty() {
 
 #[test]
 fn pane_keys_work_during_preview() {
-    // Follow the newest.
+    // Follows the newest message.
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 g space");
     assert!(state.selected.letter.is_some());
     press(&mut state, "f");
     assert_eq!(state.selected.letter, None);
     assert!(matches!(state.popups.as_slice(), [Popup::Peek(_)]));
-    // A filter is written in the pane: the peek makes room for it.
+    // A filter is typed in the pane, so the preview closes.
     for pane in [3, 4, 5] {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc {pane} g space / \"x\""));
@@ -306,7 +306,7 @@ fn pane_keys_work_during_preview() {
         let shown = Pane::ALL.into_iter().find(|p| p.number() == pane).unwrap();
         assert_eq!(state.filters.words(shown), "x", "{pane}");
     }
-    // What is asked about a worktree is asked over the peek.
+    // The worktree dialog opens over the preview.
     let mut state = crate::ui::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
@@ -363,7 +363,7 @@ fn printed_conversation_is_complete_and_escaped() {
     assert_eq!(press(&mut state, "esc 1 s"), []);
 }
 
-/// Whether the todo list is in view, who has the keys, and what is to be remembered.
+/// Returns whether the todo list is visible, the focus, and the saved setting.
 fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
     let done = press(state, keys);
     let kept = done.iter().find_map(|d| {
@@ -387,11 +387,11 @@ fn todo_list_toggles_from_anywhere() {
         ("ctrl+t", (false, Focus::Composer, hidden)),
         ("ctrl+t", (true, Focus::Composer, shown)),
         ("esc 3 ctrl+t", (false, board, hidden)),
-        // Its number brings it for as long as it has the keys.
+        // Its pane number shows it while it has focus.
         ("2", (true, todo, None)),
         ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
         ("3 ctrl+t", (true, board, shown)),
-        // In the whole screen there is room for one.
+        // Full screen shows only one pane.
         ("3 ctrl+t", (true, todo, None)),
         ("ctrl+t", (false, board, None)),
     ] {

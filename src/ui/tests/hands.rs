@@ -1,4 +1,4 @@
-//! The person's own hand on the board: which key asks the crew for what, which one asks first, what is said instead.
+//! The user's own actions on the board: commands, confirmations and error messages.
 
 use pretty_assertions::assert_eq;
 
@@ -13,7 +13,7 @@ use crate::ui::popup::Popup;
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
-/// The board with a task selected.
+/// A state with a task selected on the board. `own` is claimed by the user.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     let mut state = hands(width, height, own);
     press(&mut state, "esc 3");
@@ -46,7 +46,7 @@ fn own_tasks_need_no_confirmation_others_do() {
         (None, 5, "c", vec![claim(5)]),
         (Some(6), 6, "u", vec![release(6, "user")]),
         (Some(6), 6, "d", vec![complete(6)]),
-        // Who has gone is not asked about.
+        // No confirmation for an owner that has shut down.
         (None, 3, "u", vec![release(3, "carol")]),
         (None, 2, "u", none()),
         (None, 2, "u y", vec![release(2, "alice")]),
@@ -91,7 +91,7 @@ fn impossible_action_is_explained_and_not_offered() {
         (None, 4, "c", None, Some("#4 waits for #2.")),
         (None, 4, "u", None, Some("#4 is nobody's")),
         (None, 6, "c", Some("claim"), None),
-        // It is asked first, so it is no usual step.
+        // It needs confirmation, so the hints do not offer it.
         (None, 6, "d", None, None),
         (
             Some(6),
@@ -137,7 +137,7 @@ fn dialog_closes_when_task_owner_changes() {
     tell(&mut state, vec![board_told(&board)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 now has another owner."));
-    // One that somebody else has claimed is completed by nobody.
+    // A task claimed in the meantime is not completed.
     let mut state = at(160, 45, None, 6);
     press(&mut state, "d");
     board
@@ -255,7 +255,7 @@ fn task_form_submits_and_shows_errors() {
         ),
         ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
         ("e ctrl+t enter", vec![], false),
-        // What is written does not get lost over other keys.
+        // Other keys do not discard the text.
         ("a \"Draw\" alt+w", vec![], true),
         ("a \"Draw\" ctrl+p", vec![], true),
     ] {
@@ -290,7 +290,7 @@ fn rejected_form_reopens_with_reason() {
     tell(&mut state, vec![of_old, refused(Asked::AddTask)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
-    // Taken the next time, it is gone for good; a refusal of something else brings nothing back.
+    // An accepted form does not return; a rejection of something else changes nothing.
     press(&mut state, "enter");
     let task = TaskId(7);
     let act = PersonAct::Added;
@@ -304,7 +304,7 @@ fn rejected_form_reopens_with_reason() {
     assert!(state.popups.is_empty() && state.task_forms.is_clear());
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
-    // A paste into a field with one line has one line.
+    // A paste into a single-line field becomes one line.
     crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
@@ -328,7 +328,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
             said, "the disk is full. Draft kept; a reopens it.",
             "{keys}"
         );
-        // Neither draft takes the place of the other.
+        // Neither draft replaces the other.
         press(&mut state, "esc esc 3 a");
         let shown = picture(&state);
         assert!(shown.contains("Draw") && shown.contains("the disk is full"));
@@ -351,7 +351,7 @@ fn unconfirmed_forms_are_bounded() {
     assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
-/// What would be lost with a worktree.
+/// The losses of a worktree.
 pub fn losses() -> Losses {
     Losses {
         files: 2,
@@ -362,7 +362,7 @@ pub fn losses() -> Losses {
     }
 }
 
-/// The answer to the wish to remove a worktree.
+/// The event with the result of a worktree check.
 pub fn judged(id: u64, losses: Losses) -> EventKind {
     EventKind::WorktreeJudged {
         task: TaskId(id),
@@ -396,7 +396,7 @@ fn removing_worktree_with_work_asks_twice() {
         assert_eq!(press(&mut state, keys), expected, "{keys}");
         assert_eq!(!state.popups.is_empty(), asks, "{keys}");
     }
-    // What is lost for good is told apart from what stays.
+    // Permanent losses are listed separately from what is kept.
     let mut state = merging_on(160, 45, 2);
     tell(&mut state, vec![judged(2, losses())]);
     press(&mut state, "y");
@@ -417,7 +417,7 @@ fn removing_worktree_with_work_asks_twice() {
         assert_eq!(press(&mut state, "W"), [], "{id}");
         assert!(picture(&state).contains(words), "{id}");
     }
-    // An answer that comes when the person does something else asks nothing.
+    // A result that arrives while the user is busy opens no dialog.
     let mut state = merging_on(160, 45, 2);
     press(&mut state, "W a");
     tell(&mut state, vec![judged(2, losses())]);

@@ -1,4 +1,4 @@
-//! The help as a list: an entry is selected, seen and done; and the frames of what is read.
+//! The help as a list of selectable entries, and the size of pagers.
 
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
     state
 }
 
-/// The screen a while after `keys`, and what was said.
+/// Returns the screen some time after `keys`, and the status message.
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
     let said = state.flash.take().map(|flash| flash.text);
@@ -42,7 +42,7 @@ fn enter_runs_selected_entry_in_original_context() {
         ("esc 4 ? / \"another lay\" enter enter", "esc 4 ="),
         ("esc 4 ? / \"/skills\" enter enter", "esc 4 S"),
         ("f1 / \"next pane\" enter enter", "tab"),
-        // Over another popup it is that popup's.
+        // Over another popup the action belongs to that popup.
         ("esc p f1 / \"end the search\" enter enter", "esc p esc"),
         ("esc ? enter", "esc enter"),
     ];
@@ -72,7 +72,7 @@ fn entry_of_other_context_says_where_it_works() {
         assert_eq!(said.as_deref(), Some(expected), "{keys}");
         assert!(screen.contains("╭ Keys"), "{keys}:\n{screen}");
     }
-    // Nothing is selected where nothing is left.
+    // Without matches nothing is selected.
     let (screen, said) = later("esc 3 ? / \"no such key\" enter enter");
     assert_eq!(said, None);
     assert!(screen.contains("No matches"));
@@ -112,7 +112,7 @@ fn selected_help_entry_is_always_visible() {
     }
 }
 
-/// The frame of the text that is read.
+/// Returns the area of the open pager.
 fn frame(state: &UiState) -> Rect {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups);

@@ -1,4 +1,4 @@
-//! A list that changes under the cursor: what was selected stays selected, by what it is.
+//! A list that changes keeps its selected item.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn team_selection_follows_agent_that_moves_down() {
         let team = Arc::new(gone);
         tell(&mut state, vec![EventKind::TeamChanged { team }]);
         assert_eq!(rows::selected_member(&state), Some((2, name("alice"))));
-        // Nothing is asked of the one in her row.
+        // The action does not go to the agent now in that row.
         let asked = press(&mut state, "n");
         let is_bobs =
             |d: &Do| matches!(d, Do::Command(Command::Nudge { member }) if *member == name("bob"));
@@ -51,7 +51,7 @@ fn board_selection_keeps_task_then_row() {
     press(&mut state, "esc 3 g");
     let selected = |state: &crate::ui::UiState| crate::ui::board::selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
-    // Others come before it in the list.
+    // Other tasks are inserted before it.
     let graph = board();
     let mut done = graph.get(first).unwrap().clone();
     done.status = TaskStatus::Completed;
@@ -64,7 +64,7 @@ fn board_selection_keeps_task_then_row() {
         }],
     );
     assert_eq!(selected(&state), Some(first));
-    // It is taken from the board: the one in its row is next, not the first of the list.
+    // It is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
     let (row, gone) = crate::ui::board::selected(&state).unwrap();
     assert!(row > 0);
@@ -179,7 +179,7 @@ fn model_list_opens_on_current_model() {
         };
         (row, line.is_some_and(|l| l.contains("scripted-demo")))
     };
-    // The list comes after the popup, then it is known already, then something is typed.
+    // The list arrives after the popup opens; then it is already known; then a search is typed.
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     tell(&mut state, vec![listed()]);

@@ -1,4 +1,4 @@
-//! Tables of keys: what they do to the focus and what they ask of the crew.
+//! Tables of keys: their effect on the focus and the commands they send.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -430,7 +430,7 @@ fn status_message_leaves_hints_and_clears_on_key_once_read() {
     };
     let line = last(&state);
     assert!(line.contains("Copied") && line.contains("? help"), "{line}");
-    // Who presses key after key reads the first words all the same.
+    // Repeated keys do not hide the first message before it was read.
     press(&mut state, "j");
     assert!(last(&state).contains("Copied"));
     let later = state.now.after(std::time::Duration::from_secs(2));

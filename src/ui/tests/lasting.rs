@@ -1,4 +1,4 @@
-//! What one agent has beside it: background jobs, subagents, compactions.
+//! Background jobs, subagents and compaction.
 
 use pretty_assertions::assert_eq;
 
@@ -76,7 +76,7 @@ fn selected_job_is_killed_by_key() {
     assert_eq!(press(&mut state, "j x"), [], "it has ended");
     assert_eq!(press(&mut state, "G x"), []);
     assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
-    // The list stays with the keys while jobs end.
+    // The list keeps the focus while jobs end.
     tell(
         &mut state,
         vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],
@@ -149,13 +149,13 @@ fn subagent_is_listed_below_parent_and_can_be_opened() {
     assert_eq!(state.shown, two);
     press(&mut state, "esc");
     assert_eq!(state.shown, Name::lead());
-    // From the call itself.
+    // From the tool call.
     press(&mut state, "1 K K o");
     assert_eq!(state.shown, one);
-    // It takes no words.
+    // It accepts no messages.
     assert_eq!(press(&mut state, "i \"hello\" enter"), []);
     assert_eq!(press(&mut state, "ctrl+u \"@lead hello\" enter").len(), 1);
-    // When it is gone it leaves the team, and its work can still be read.
+    // After it ends it leaves the team, and its conversation is still readable.
     tell(
         &mut state,
         vec![

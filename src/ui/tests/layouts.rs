@@ -1,4 +1,4 @@
-//! The layouts: the key goes through them, and what has the keys stays in view.
+//! Layouts: the key cycles through them, and the focused pane stays visible.
 
 use pretty_assertions::assert_eq;
 
@@ -90,7 +90,7 @@ fn small_screen_alternates_two_layouts() {
         press(&mut state, "=");
         assert_eq!(state.screen.layout, Arrangement::Wall);
         assert_eq!(rows(&state), (wall, true));
-        // Who writes gets the field; who has written something keeps it.
+        // The focused composer is shown; a draft keeps it visible.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;
         assert_eq!(composer(&state), 1);
         press(&mut state, "i");
@@ -129,7 +129,7 @@ fn row_layout_changes_by_keys_not_by_events() {
         tell(&mut state, vec![board_told(&board(30, &[], 3))]);
         assert_eq!(places(&state), before, "tasks: {arrangement:?}");
     }
-    // A list that is longer than its pane grows with the keys, and gives the rows back.
+    // A list longer than its pane grows by keys and shrinks again.
     let mut state = busy(160, 45);
     tell(&mut state, cast::many_letters());
     press(&mut state, "esc 3");

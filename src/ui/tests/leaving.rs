@@ -1,4 +1,4 @@
-//! The two presses that quit: what gives the offer up, and keys of one's own.
+//! Quitting by two presses: what cancels it, custom keys and the confirmation.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -36,7 +36,7 @@ fn key_between_presses_cancels_quit() {
         let msg = between(&state);
         update(&mut state, msg);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
-        // What was written is cleared first, and that offers nothing.
+        // The draft is cleared first, which does not arm quitting.
         assert_eq!(press(&mut state, "ctrl+c"), []);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
         assert_eq!(press(&mut state, "ctrl+c"), []);
@@ -65,7 +65,7 @@ fn custom_interrupt_key_quits_on_second_press() {
     }
 }
 
-/// A recording at its end, where agents are at work.
+/// A replay at its end, in which agents are working.
 fn recording() -> UiState {
     let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
         seq,

@@ -1,4 +1,4 @@
-//! What is merged and what is not: the marks, the question before a merge, and the words where there is nothing to merge.
+//! Merging: marks, confirmation, and messages when nothing can be merged.
 
 use pretty_assertions::assert_eq;
 
@@ -120,7 +120,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
             let state = merging(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
-            // One on each node that is done and not merged, and one in the title that counts them.
+            // One on each unmerged completed node, and one in the title's count.
             assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
             for cell in marks {
                 let style = theme.ground.patch(theme.accent);
@@ -163,7 +163,7 @@ fn unmerged_count_equals_marked_tasks() {
         .unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
-    // It can be merged from either.
+    // It can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.selected.task = Some(TaskId(id));

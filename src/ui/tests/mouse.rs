@@ -1,4 +1,4 @@
-//! The mouse: what lies under it is found by what is drawn, and a click does what a key would.
+//! Mouse: hit tests match the drawing, and a click does what a key does.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -30,7 +30,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -
     )
 }
 
-/// Where `words` begin on the screen, as a person sees it.
+/// Returns where `words` begin on the screen.
 fn find(state: &UiState, words: &str) -> (u16, u16) {
     let picture = picture(state);
     let lines = picture.lines().map(|line| line.trim_matches('"'));
@@ -136,7 +136,7 @@ fn second_click_accepts_popup_row() {
     let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
     let first = click(&mut state, "ink on paper");
     assert!(!taken(&first), "{first:?}");
-    // A key in between, and it is a first click again.
+    // A key press in between makes the next click a first click.
     press(&mut state, "down up");
     let again = click(&mut state, "ink on paper");
     assert!(!taken(&again), "{again:?}");
@@ -176,7 +176,7 @@ fn click_opens_folded_call() {
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
 }
 
-/// A click puts the cursor where the mouse is: what is typed then stands there.
+/// A click places the cursor, and typed text appears there.
 #[test]
 fn click_in_text_places_cursor() {
     let mut state = busy(100, 30);
@@ -186,7 +186,7 @@ fn click_in_text_places_cursor() {
     press(&mut state, "\"should \"");
     let expected = words.replace("stay", "should stay");
     assert_eq!(state.composer.text(), expected);
-    // From another pane the click brings the keys along.
+    // A click from another pane also moves the focus.
     press(&mut state, "esc 3");
     click(&mut state, "versions");
     press(&mut state, "\"old \"");

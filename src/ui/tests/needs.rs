@@ -1,4 +1,4 @@
-//! What waits for the person: what each key does to each card.
+//! Needs you: what each key does with each kind of request.
 
 use pretty_assertions::assert_eq;
 
@@ -69,7 +69,7 @@ fn truncated_permission_needs_second_press() {
     assert_eq!(press(&mut state, "a"), [yes]);
 }
 
-/// A permission with a comment that is folded, selected in a window of `width` columns.
+/// A selected permission request with a folded comment, in a window of `width` columns.
 fn folded(width: u16) -> (UiState, Request) {
     let mut asked = permission("r1");
     asked.body = format!("bash\n$ echo hello # {}\nrm -rf gone", "x".repeat(3000));
@@ -91,7 +91,7 @@ fn double_press_keeps_notice_of_folded_text() {
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
-    // The notice asked for that press.
+    // The notice asked for this press.
     let text = picture(&state);
     assert!(!text.contains("of comments are folded"), "{text}");
 }
@@ -153,7 +153,7 @@ fn unselected_permission_is_not_read() {
     assert_eq!(press(&mut state, "a"), []);
     assert!(picture(&state).contains("was not visible"));
     assert_eq!(state.selected.request, written_to);
-    // It is in view now, with all of its text.
+    // It is now fully visible.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
     assert_eq!(press(&mut state, "a"), [yes]);
 }
@@ -234,7 +234,7 @@ fn identical_requests_share_card_and_decision() {
         press(&mut state, "alt+w a"),
         [decision(&one, Verdict::Approve, "")]
     );
-    // The second of them is on its way too: no key decides it again.
+    // The second request is also being answered: no key decides it again.
     tell(&mut state, vec![done(one)]);
     assert_eq!(press(&mut state, "a r A"), []);
     tell(&mut state, vec![done(two)]);
@@ -270,7 +270,7 @@ fn team_permission_uses_chosen_scope() {
         let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
-    // What can only be allowed once, and what is no permission.
+    // A permission that can only be granted once, and requests of other kinds.
     let mut once = asked("r1", "alice", "kill $PID", 0.0);
     if let Some(call) = &mut once.call {
         call.scopes.clear();
@@ -333,7 +333,7 @@ fn lead_requests_are_last_and_not_counted() {
         text.contains("the lead may decide this") && !text.contains("1 needs you"),
         "{text}"
     );
-    // The person may still do it.
+    // The user can still decide it.
     assert_eq!(
         press(&mut state, "esc 6 a"),
         [decision(&leads, Verdict::Approve, "")]
@@ -347,7 +347,7 @@ fn lead_requests_are_last_and_not_counted() {
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));
-    // A rule decides at once: nobody needs to look.
+    // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
     ruled.decider = Decider::Auto;
     let told = vec![EventKind::RequestChanged { request: ruled }];

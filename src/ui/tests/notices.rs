@@ -1,4 +1,4 @@
-//! Short messages about how things are: each is withdrawn when it is no longer so, whatever made it wrong.
+//! Status messages about the current state are removed once they are no longer true.
 
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
@@ -11,7 +11,7 @@ use crate::ui::fixture::{
     board_told, branches_told, busy, merging, name, picture, plan, press, started, tell,
 };
 
-/// A message: how it comes, what it says, and what makes it wrong.
+/// A message: how it is produced, its text, and what makes it outdated.
 type Case = (
     fn() -> UiState,
     &'static str,
@@ -137,7 +137,7 @@ fn status_message_is_removed_when_outdated() {
         let mut state = make();
         press(&mut state, keys);
         assert!(picture(&state).contains(says), "{keys}: {says}");
-        // Something else that happens takes nothing away.
+        // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
         tell(&mut state, vec![EventKind::TextDelta { agent, text }]);
         let flash = state.flash.as_ref().map(|flash| flash.text.as_str());

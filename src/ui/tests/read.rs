@@ -1,4 +1,4 @@
-//! The texts that are read in a popup: the search in them.
+//! Pagers: search and diff navigation.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
@@ -8,7 +8,7 @@ use crate::ui::state::UiState;
 use crate::ui::tests::scenes::cast::diff_of_files;
 use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, update};
 
-/// A long diff is read: "word" is in its lines 9, 19, … 59, where the first one is 0.
+/// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, "esc 3");
@@ -27,7 +27,7 @@ fn diff(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The first line in view.
+/// Returns the first visible line.
 fn scroll(state: &UiState) -> usize {
     match state.popups.last() {
         Some(Popup::Reader(reader)) => reader.scroll,
@@ -46,7 +46,7 @@ fn diff_search_goes_through_matches() {
     press(&mut state, "/ \"word\"");
     shows(&state, "/word 1/6");
     assert_eq!(scroll(&state), 0);
-    // Letters are text while it is written, and keys again behind Enter.
+    // Letters are text while the search is typed, and keys again after Enter.
     press(&mut state, "\"n\"");
     shows(&state, "/wordn no match");
     press(&mut state, "backspace enter n n");
@@ -73,7 +73,7 @@ fn search_starts_at_view_and_returns_on_end() {
     press(&mut state, "esc");
     assert_eq!((scroll(&state), state.popups.len()), (from, 1));
     press(&mut state, "/ \"word\" enter");
-    // The nearest one below the first line in view.
+    // The nearest match below the first visible line.
     shows(&state, "/word 3/6");
     press(&mut state, "esc");
     assert_eq!(state.popups.len(), 1, "the search ends first");
@@ -135,7 +135,7 @@ fn every_pager_is_searchable() {
         press(&mut state, keys);
         state
     };
-    // On the heap: five screens are large.
+    // On the heap, since five screens are large.
     let cases = vec![
         ("letter", letters, "needle"),
         ("task", at("esc 3 enter"), "header"),
@@ -156,7 +156,7 @@ fn every_pager_is_searchable() {
     }
 }
 
-/// The file that the title of the diff names.
+/// Returns the file named in the diff's title.
 fn file(state: &UiState) -> String {
     let screen = picture(state);
     let title = screen.lines().find(|l| l.contains("Changes of task #1"));
@@ -195,12 +195,12 @@ fn diff_is_navigated_by_file() {
     assert_eq!(scroll(&state), from);
     press(&mut state, "[");
     assert_eq!(file(&state), all[3]);
-    // Scrolled, the file at the top counts; at the end the last one, at the beginning the first.
+    // After scrolling, the file at the top is current; at the end the last one, at the start the first.
     press(&mut state, "g");
     assert_eq!(file(&state), "1/6 src/header.rs");
     press(&mut state, "G");
     assert_eq!(file(&state), all[4]);
-    // A match takes the reader to its file.
+    // A match makes its file current.
     press(&mut state, "/ \"fn old\" enter");
     assert_eq!(file(&state), all[3]);
     press(&mut state, "]");

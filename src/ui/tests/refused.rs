@@ -1,4 +1,4 @@
-//! A refusal goes to what it is about: words, answers, the list of models, an interrupt.
+//! Rejected commands restore what they belong to: text, decisions, the model list, an interrupt.
 
 use pretty_assertions::assert_eq;
 
@@ -36,14 +36,14 @@ fn only_rejected_text_returns() {
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
-    // What is being written stays; what comes back is in the history.
+    // The current draft stays; the rejected text goes to the history.
     press(&mut state, "\"fourth\"");
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.composer.text(), "fourth");
     press(&mut state, "up");
     assert_eq!(state.composer.text(), "first");
-    // Words that have arrived are not those that are refused after them.
+    // Delivered text is not mistaken for text rejected later.
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
     let (agent, text) = (name("bob"), "one".to_string());

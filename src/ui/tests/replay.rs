@@ -1,4 +1,4 @@
-//! A recorded session on screen: the same as it was live, at any place, and nothing of it can be changed.
+//! Replay: the screen equals the live one at every position, and nothing can be changed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::ui::{
     Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };
 
-/// An answer that comes in pieces, with a call that writes while it runs.
+/// A streamed answer with a tool call that writes output.
 fn streamed() -> Vec<EventKind> {
     let agent = Name::lead();
     let call = CallId("streamed".into());
@@ -56,7 +56,7 @@ fn streamed() -> Vec<EventKind> {
     ]
 }
 
-/// What the bus carries: numbered, a second apart.
+/// The events on the bus: numbered, one second apart.
 fn told() -> Vec<Event> {
     let kinds = busy_events().into_iter().chain(streamed());
     let event = |(i, kind): (usize, EventKind)| Event {
@@ -67,7 +67,7 @@ fn told() -> Vec<Event> {
     kinds.enumerate().map(event).collect()
 }
 
-/// What the journal holds of it.
+/// The events in the journal.
 fn recorded() -> Vec<Event> {
     let events = told().into_iter();
     events.filter(|e| !e.kind.is_delta()).collect()
@@ -80,7 +80,7 @@ fn replay(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The screen without what only a recording has.
+/// Removes everything that only a replay has.
 fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
     state.replay = None;
     state.focus = focus;
@@ -96,7 +96,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             update(&mut live, Msg::Event(event));
         }
         let end = live.now;
-        // Over every bend of the way: all at once, step by step, and back and forth.
+        // All at once, step by step, and back and forth.
         let mut steps = replay(width, height);
         for _ in 0..recorded().len() {
             press(&mut steps, ".");

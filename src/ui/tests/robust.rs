@@ -1,4 +1,4 @@
-//! Nothing breaks the screen: any size, any keys, any events; what is kept stays bounded.
+//! Robustness: any size, any input and any events are handled, and memory stays bounded.
 
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ fn any_key() -> impl Strategy<Value = KeyEvent> {
     ]
 }
 
-/// Anything that a terminal tells of a mouse, in any order: pulls without a press, cells beside the screen.
+/// Any mouse event in any order, including drags without a press and cells outside the screen.
 fn any_mouse() -> impl Strategy<Value = Msg> {
     let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
     let mut kinds = vec![
@@ -141,7 +141,7 @@ fn any_mouse() -> impl Strategy<Value = Msg> {
     kinds.extend(buttons.map(MouseEventKind::Down));
     kinds.extend(buttons.map(MouseEventKind::Up));
     kinds.extend(buttons.map(MouseEventKind::Drag));
-    // The left button does most.
+    // Mostly the left button.
     kinds.extend([MouseEventKind::Down(MouseButton::Left); 6]);
     kinds.extend([MouseEventKind::Drag(MouseButton::Left); 4]);
     let modifiers = vec![

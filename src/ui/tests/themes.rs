@@ -1,4 +1,4 @@
-//! The themes on whole screens: chosen live, kept or left, that nothing of another one stays.
+//! Themes on whole screens: preview, apply, cancel, and complete redrawing.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn theme_is_previewed_and_restored_by_escape() {
         (dark.clone(), vec![dark.clone()])
     );
     assert!(state.popups.is_empty());
-    // The list opens on the one in use; words choose too, and where none fits, the kept one is shown.
+    // The list opens on the current theme; a search selects too, and without a match the saved theme is shown.
     assert_eq!(seen(&mut state, "T"), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "\"zzz\""), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "enter"), (dark.clone(), none.clone()));
@@ -73,7 +73,7 @@ fn slash_command_and_palette_open_themes() {
     }
 }
 
-/// A screen in the theme that it has, on a terminal with all colours.
+/// Draws the state in its current theme, with all colours.
 fn shown(state: &UiState) -> Buffer {
     cells(state, &Theme::of(&state.theme(), ColorDepth::True))
 }
@@ -134,7 +134,7 @@ fn custom_themes_are_offered_and_previewed() {
         saved(&press(&mut state, "enter")),
         vec![ThemeChoice::Own(own)]
     );
-    // The list opens on it, and the last row is the last of them.
+    // The list opens on the custom theme; the last row is the last custom theme.
     press(&mut state, "T");
     assert_eq!(state.theme().word(), "dusk");
     press(&mut state, "up");

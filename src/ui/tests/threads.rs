@@ -1,5 +1,4 @@
-//! The letters between two, read from the Inbox: in order, and scrolled where there are many. How they look is among the
-//! scenes.
+//! Message threads opened from the inbox: order and scrolling. Their appearance is covered by the scenes.
 
 use pretty_assertions::assert_eq;
 
@@ -19,7 +18,7 @@ const SAID: [&str; 4] = [
     "好的 👍 Tell me when the table of blocks is there.",
 ];
 
-/// Letters to and fro, with another thread in between.
+/// Messages between two agents, with another thread interleaved.
 pub fn writing(width: u16, height: u16, count: usize) -> UiState {
     let mut state = busy(width, height);
     for i in 0..count {
@@ -137,7 +136,7 @@ fn message_to_shut_down_teammate_is_not_pending() {
         let mut rows = text.lines().filter(|l| l.contains(words));
         rows.next().unwrap_or_default().to_string()
     };
-    // Carol is there: hers may yet be read.
+    // Carol is active, so her message is still pending.
     assert!(row("5 Inbox").contains("1 unread"), "{text}");
     assert!(row("word 0").contains("not read"), "{text}");
     assert!(row("word 1").contains("delivered"), "{text}");

@@ -1,4 +1,4 @@
-//! A screen that looks on: what it says of itself, what its keys do, and what stays when the crew changes.
+//! Viewer mode: its labels, its keys, and what survives a change of crew.
 
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;

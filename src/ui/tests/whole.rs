@@ -1,4 +1,4 @@
-//! What a whole screen tells beside its pictures in `scenes`: without colour, and while somebody waits.
+//! Properties of whole screens beside the snapshots in `scenes`: no colour, back-off, status line.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Cell;
@@ -24,7 +24,7 @@ fn no_color_theme_uses_no_colors() {
         .area
         .rows()
         .filter(|row| {
-            // Titles and what waits are reversed in part; the bar from end to end of its row.
+            // Titles and requests are partly reversed; the bar over its full row.
             let mut last = (row.right() - 12..row.right() - 1).map(|x| &cells[(x, row.y)]);
             last.all(|cell| cell.modifier.contains(Modifier::REVERSED))
         })
@@ -92,7 +92,7 @@ fn shorter_status_pieces_fill_room_of_dropped_ones() {
         let line = line(&state);
         let line = line.trim_matches('"').trim_end();
         let room = usize::from(width).saturating_sub(line.chars().count());
-        // Both are at the right, and there is room for a blank around them.
+        // Both are on the right, separated by a blank.
         let longest = if line.contains(" tok") { 0 } else { 10 };
         let is_cut = longest > 0 && room > longest;
         if is_cut {
@@ -113,7 +113,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     let help = shown.area.right() - 2;
     assert_eq!(shown[(help, y)].symbol(), "p");
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
-    // The form has keys that leave it next to no room.
+    // The form's key hints leave almost no room.
     press(&mut state, "a");
     state.say(Level::Warn, "a branch does not merge: ".repeat(5));
     let picture = picture(&state);

@@ -1,5 +1,5 @@
-//! Nothing may be without a scene: each kind of popup, each place where keys count, each pane, each layout at each width.
-//! A new one does not compile here until it has a name, and has no scene until there is one.
+//! Every popup, key context, pane and layout has a scene. A new one does not compile here until it has a name, and
+//! fails until it has a scene.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::ui::layout::{Class, class};
 use crate::ui::popup::{Choice, Picker, Popup, Question, Reader, Text};
 use crate::ui::{Pane, Seat};
 
-/// A function that names what it is given, and the list of all these names: without an arm for everything it does not compile.
+/// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.
 macro_rules! named {
     ($function:ident, $all:ident, $of:ty, $($pattern:pat => $name:literal),* $(,)?) => {
         fn $function(of: &$of) -> &'static str {
@@ -109,7 +109,7 @@ fn every_popup_and_key_context_has_a_scene() {
         let state = (scene.make)(width, height);
         popups.extend(state.popups.last().map(popup));
         contexts.extend(state.contexts().iter().map(context));
-        // What is peeked at lies beside its pane: both are looked at.
+        // The preview and its pane are both visible.
         let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
         let is_popup = scene.shows == Shows::Popup || is_peek;
         assert_eq!(

@@ -72,7 +72,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         text: text.into(),
     };
     let mut out = vec![prompted(
-        "Look at the reader first.\nThen tell me what it can not do.",
+        "Look at the reader first.\nThen tell me what it cannot do.",
     )];
     out.push(EventKind::TurnStarted {
         agent: lead.clone(),

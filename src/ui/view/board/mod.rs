@@ -69,7 +69,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             } else if state.board.is_empty() && state.seat == Seat::Starting {
                 "Loading the board…".into()
             } else if state.board.is_empty() {
-                "No tasks yet. Say what you want done: the lead adds tasks when it plans. `crewdeck task add` adds one too.".into()
+                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
                 frame::none_fits(state, "task")
             };

@@ -67,7 +67,7 @@ fn a_session_is_watched_again_forth_and_back() {
     });
     screen.send("q");
     screen.send("i");
-    screen.wait_for("not change anything");
+    screen.wait_for("nothing can be changed");
     screen.send("   ");
     screen.wait_for("Both are on the board.");
     screen.send("@");

@@ -206,7 +206,7 @@ fn replay_opens_no_forms_or_dialogs() {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");
         let said = state.flash.take().map(|flash| flash.text);
-        let words = "This is a replay: you can look around but not change anything.";
+        let words = "This is a replay: nothing can be changed.";
         assert_eq!(said.as_deref(), Some(words), "{keys}");
     }
 }

@@ -43,7 +43,7 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         let keys = first::keys_line(state);
         state.say_while(
             Level::Info,
-            format!("No model is configured yet, so the message stays here. {keys}"),
+            format!("No crew yet: the message stays here. {keys}"),
             |state| state.first_page().map(|p| p.weight) == Some(Weight::Missing),
         );
         return None;

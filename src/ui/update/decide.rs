@@ -167,7 +167,7 @@ pub fn choose_scope(state: &mut UiState) {
     } else if scopes == 0 {
         let key = state.keymap.key(NEEDS, Action::Approve);
         let why = format!(
-            "The command's text does not show everything it runs, so it can only be allowed once: press {key}."
+            "The text does not show all that runs: it can only be allowed once. Press {key}."
         );
         state.say(Level::Info, why);
     } else if has_settled(state, &id) && was_read(state, &id) && state.popups.len() < POPUPS_MAX {

@@ -15,7 +15,7 @@ use crate::ui::state::UiState;
 use crate::ui::view;
 
 /// Shown when a key would change something.
-pub const UNCHANGED: &str = "This is a replay: you can look around but not change anything.";
+pub const UNCHANGED: &str = "This is a replay: nothing can be changed.";
 
 /// Starts a replay.
 pub fn begin(state: &mut UiState, player: Player) {

@@ -57,7 +57,7 @@ fn a_key_is_not_sent_before_the_project_is_approved() {
             && text.contains(&format!("base_url = \"{address}\""))
             && text.contains("confine = \"off\"")
             && text.contains("approve exactly these settings")
-            && text.contains("no crew")
+            && text.contains("not started")
     });
     assert_eq!(keys(&theirs), Vec::<String>::new());
     decide(&mut screen, "a");

@@ -161,7 +161,7 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         // If no crew can start, the setup page explains why.
         let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
         out.push(if is_missing {
-            piece(1, "no crew".into(), theme.warn)
+            piece(1, "not started".into(), theme.warn)
         } else {
             piece(1, "starting…".into(), theme.dim)
         });

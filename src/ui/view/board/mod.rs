@@ -89,7 +89,7 @@ fn title(state: &UiState, shown: &Shown) -> String {
             let hits = board::rows(state).len();
             format!("{name} · {hits} of {}", state.board.len())
         }
-        Shown::List(Why::Many(count)) => format!("{name} · list ({count} tasks)"),
+        Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
         Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
         Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
     }

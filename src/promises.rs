@@ -228,21 +228,21 @@
 //!
 //! - `tests/it/worktrees.rs::branches::board_worktree_list_and_git_agree_after_every_step`
 //! - `tests/it/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
-//! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
+//! - `src/ui/tests/notices.rs::status_message_is_removed_when_outdated`
 //! - `tests/it/merging.rs::demo_waits_for_plan_approval_and_says_goodbye_once`
 //! - `src/ui/guide/tour_tests.rs::keys_in_the_demo_script_work_from_everywhere`
 //! - `tests/it/needs.rs::text_typed_in_the_composer_answers_the_question`
 //! - `tests/it/needs.rs::focus_returns_after_the_second_of_two_requests`
 //! - `tests/it/needs.rs::permission_needs_its_end_in_view_before_approval`
 //! - `tests/it/needs.rs::filler_in_a_permission_is_folded_and_marked`
-//! - `src/ui/tests/drafts.rs::each_agent_has_a_draft_of_its_own`
-//! - `src/ui/tests/focus.rs::ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit`
+//! - `src/ui/tests/drafts.rs::each_agent_has_its_own_draft`
+//! - `src/ui/tests/focus.rs::ctrl_c_clears_draft_without_arming_quit`
 //! - `tests/it/keys.rs::queued::interrupt_sends_the_queued_message_to_the_lead`
 //! - `tests/it/keys.rs::queued::resumed_crew_answers_a_queued_message`
 //! - `src/ui/transcript/tests/folding.rs::message_unfolds_in_place`
 //! - `src/ui/transcript/tests/folding.rs::users_answer_is_shown_in_full_below_question`
-//! - `src/ui/tests/kept_selection.rs::team_cursor_follows_an_agent_that_sinks`
-//! - `src/ui/tests/beside_popups.rs::popups_leave_no_half_characters_and_no_scraps_beside_them`
+//! - `src/ui/tests/kept_selection.rs::team_selection_follows_agent_that_moves_down`
+//! - `src/ui/tests/beside_popups.rs::popups_leave_no_partial_text_beside_them`
 //! - `tests/it/headless.rs::failing::run_with_open_tasks_lists_them_and_exits_4`
 //!
 //! # Servers and models of every kind are understood

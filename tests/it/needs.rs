@@ -419,11 +419,11 @@ fn permission_needs_its_end_in_view_before_approval() {
         t.contains("it runs: rm -rf gone") && t.contains("echo line 0")
     });
     screen.press(ALT_W, "before approving");
-    screen.press("a", "Not all of it was in view");
+    screen.press("a", "Not all of it was visible");
     assert_eq!(requests(home.path())[0][1], "pending");
     screen.send("A");
     screen.wait("no question about the scope of the permission", |t| {
-        t.contains("Not all of it was in view") && t.contains("a approve")
+        t.contains("Not all of it was visible") && t.contains("a approve")
     });
     screen.press("\x1b[F", "echo line 119");
     screen.press("a", "It is gone.");

@@ -53,7 +53,7 @@ fn theme_chosen_by_key_is_saved_and_used_at_next_start() {
     screen.wait_for("blue-black background");
     assert!(!String::from_utf8_lossy(&screen.raw()).contains(DARK));
     screen.send("\x1b[B\r");
-    screen.wait_for("The theme is dark from now on.");
+    screen.wait_for("Theme: dark.");
     assert!(quit(screen).contains(DARK));
     let saved = fs::read_to_string(&settings).unwrap();
     assert_eq!(saved, "# mine\nwindow = 5000 # small\ntheme = \"dark\"\n");

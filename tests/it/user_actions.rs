@@ -113,7 +113,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     screen.press("\x1b", "i to write");
     screen.press("3gc", "#1 is owned by alice: u releases it.");
     screen.press("u", "Release #1 (Dig the bed), the task of alice?");
-    screen.wait_for(".worktrees/task-1 stays as it is");
+    screen.wait_for(".worktrees/task-1 is kept");
     screen.clear("n", "the task of alice?");
     assert_eq!(task(&project, 1)["owner"], "alice");
     screen.press("u", "the task of alice?");

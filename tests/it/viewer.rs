@@ -118,7 +118,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
             ]
             .iter()
             .all(|part| t.contains(part))
-                && t.contains("When that process ends, this window takes over")
+                && t.contains("Takes over when that process ends")
         },
     );
     answer_request(&mut viewer, "a");
@@ -189,7 +189,7 @@ fn one_of_two_viewers_takes_over_a_killed_crew() {
     let [a, b] = &screens;
     let (a_label, b_label) = (viewer_label(b.pid()), viewer_label(a.pid()));
     let runs_crew = |text: &str| {
-        text.contains("the crew runs in this window now") && !text.contains("viewer · ")
+        text.contains("The crew now runs in this window") && !text.contains("viewer · ")
     };
     let text_a = a.wait("a role", |t| runs_crew(t) || t.contains(&a_label));
     let text_b = b.wait("a role", |t| runs_crew(t) || t.contains(&b_label));

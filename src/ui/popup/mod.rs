@@ -1,4 +1,4 @@
-//! What lies over the panes: texts to read, lists to choose from, a comment to write, a question.
+//! Popups: pagers, pickers, forms and dialogs.
 
 pub(super) mod boxes;
 pub(super) mod help;
@@ -19,191 +19,191 @@ use crate::ui::writing::composer::Composer;
 use crate::ui::writing::line_input::LineInput;
 use crate::ui::writing::task_form::TaskForm;
 
-/// Most popups that lie over one another.
+/// Maximum number of stacked popups.
 pub const POPUPS_MAX: usize = 4;
 
-/// A text that is read.
+/// The content of a pager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Text {
-    /// The keys that count in these contexts, and all others below.
+    /// The key bindings: these contexts first, then all others.
     Help(Vec<Context>),
-    /// An item of the shown todo list, by its place.
+    /// An item of the shown todo list, by index.
     Todo(usize),
-    /// A task with everything that is known of it.
+    /// A task with all its details.
     Task(TaskId),
-    /// What the branch of a task changes.
+    /// The diff of a task's branch.
     Diff(TaskId),
-    /// A letter, by its number in the log.
+    /// A message, by its number in the inbox.
     Letter(u64),
-    /// What is in the way of the work.
+    /// Problems and their fixes.
     Problems,
-    /// What agents can load.
+    /// The skills that agents can load.
     Skills,
 }
 
-/// Whether the search line has the keys.
+/// Whether the search text is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Searching {
-    /// It does.
+    /// It is being typed.
     Typing,
-    /// It does not.
+    /// It is not being typed.
     #[default]
     Rest,
 }
 
-/// A popup of text.
+/// A pager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reader {
-    /// What is read.
+    /// The content.
     pub text: Text,
-    /// Lines that are scrolled away above.
+    /// Lines scrolled off the top.
     pub scroll: usize,
-    /// What is searched for; of the help only the rows with these words are shown.
+    /// The search text. The help shows only matching rows.
     pub search: LineInput,
-    /// Whether the search line has the keys.
+    /// Whether the search text is being typed.
     pub searching: Searching,
-    /// The match that the reader is at, from 0 on; more than there are: the last one.
+    /// The index of the current match, from 0. Values past the end mean the last match.
     pub here: usize,
-    /// What was scrolled away when the search began.
+    /// The scroll position when the search began.
     pub origin: usize,
-    /// The selected entry of the help; the file of a diff that the reader is at; of other texts nothing is selected.
+    /// The selected entry of the help, or the current file of a diff. Unused for other texts.
     pub row: usize,
 }
 
-/// What is chosen from.
+/// The content of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// All actions that mean something where the palette was opened.
+    /// The action palette.
     Palette {
-        /// Where it was opened.
+        /// The contexts in which it was opened.
         contexts: Vec<Context>,
-        /// Who had the keys.
+        /// The focus when it was opened.
         focus: Focus,
     },
-    /// The models of the server.
+    /// The provider's models.
     Models,
-    /// How far the permission reaches that this request asks for.
+    /// The scopes in which the permission of this request can be granted.
     Scopes(RequestId),
-    /// What of the conversation that is shown is copied.
+    /// The parts of the shown conversation that can be copied.
     Copy,
-    /// The rules of the session; taking one takes it back.
+    /// The session permissions; choosing one revokes it.
     Rules,
-    /// The themes; the screen has the selected one meanwhile.
+    /// The themes; the selected one is previewed.
     Themes,
 }
 
-/// A popup with a list.
+/// A picker: a list with a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picker {
-    /// What is chosen from.
+    /// The content.
     pub choice: Choice,
-    /// What is searched for.
+    /// The search text.
     pub search: LineInput,
-    /// The selected row among those that fit the search.
+    /// The selected row among those that match the search.
     pub row: usize,
 }
 
-/// Where the writing of a comment stands.
+/// The stages of a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentStage {
-    /// It is written.
+    /// The text is being typed.
     Writing,
-    /// Yes or no?
+    /// The user approves or rejects.
     Verdict,
 }
 
-/// A popup for a comment to a request.
+/// A comment on a request.
 #[derive(Debug)]
 pub struct CommentBox {
     /// The request.
     pub request: RequestId,
     /// The comment.
     pub text: Composer,
-    /// Where it stands.
+    /// The current stage.
     pub stage: CommentStage,
 }
 
-/// What lies over the panes. Whoever wants something of one kind asks for that kind; a `match` over all of them stands
-/// where each has its answer: here, where it is drawn, pressed and scrolled, and what Enter does in it.
+/// A popup over the panes. Code that needs one kind matches that kind; a `match` over all kinds belongs only where
+/// each needs its own answer: here, in drawing, hit testing, scrolling and accepting.
 #[derive(Debug)]
 pub enum Popup {
-    /// A text.
+    /// A pager.
     Reader(Reader),
-    /// A list.
+    /// A picker.
     Picker(Picker),
-    /// A comment.
+    /// A comment on a request.
     Comment(Box<CommentBox>),
     /// The background jobs.
     Jobs {
-        /// The selected one.
+        /// The selected row.
         row: usize,
     },
-    /// What happened.
+    /// The event log.
     EventLog(LogView),
-    /// What was used.
+    /// The cost panel.
     Costs(CostView),
-    /// What is selected in that pane, beside it: the keys go on selecting there.
+    /// The preview of the pane's selection. The pane keeps the focus.
     Peek(Pane),
-    /// A task that is written or changed.
+    /// The form for a new or changed task.
     Task(Box<TaskForm>),
-    /// A question before something that can not be taken back.
+    /// A confirmation.
     Confirm(Question),
 }
 
-/// What the letters go to while a popup has the keys.
+/// The text field of a popup.
 #[derive(Debug)]
 pub enum Written<'a> {
-    /// What a text is searched for; the text goes to its matches.
+    /// The search of a pager, which scrolls to its matches.
     Search,
-    /// What the event log is filtered by.
+    /// The filter of the event log.
     Filter(&'a mut LineInput),
-    /// What a list is searched for.
+    /// The search of a picker.
     Choice(&'a mut Picker),
-    /// A comment.
+    /// The text of a comment.
     Comment(&'a mut Composer),
     /// A task.
     Task(&'a mut TaskForm),
 }
 
-/// A worktree as it was judged before it is removed.
+/// The result of checking a worktree before its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// Its task.
     pub task: TaskId,
-    /// What would be lost.
+    /// The work that would be lost.
     pub losses: Losses,
-    /// What it takes on disk, in words.
+    /// The formatted size on disk.
     pub size: String,
 }
 
-/// What is asked before it is done.
+/// A question that must be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Whether to leave although agents are at work.
+    /// Quit while agents or jobs are running?
     Quit,
-    /// Whether to end a teammate by force.
+    /// End a teammate by force?
     Force(Name),
-    /// Whether to merge the branch of a task.
+    /// Merge the branch of a task?
     Merge(TaskId),
-    /// Whether to take a task from a teammate at work.
+    /// Release the task of a running teammate?
     Release {
         /// The task.
         task: TaskId,
-        /// Whose it is.
+        /// The owner.
         from: Name,
     },
-    /// Whether to remove the worktree of a task.
+    /// Remove the worktree of a task?
     RemoveTree(Judged),
-    /// Whether to remove it although something is lost.
+    /// Remove the worktree although work would be lost?
     LoseTree(Judged),
-    /// Whether to complete a task that nobody has.
+    /// Complete a task without an owner?
     Complete(TaskId),
-    /// Whether to approve the settings of the project that the first page shows.
+    /// Approve the project settings shown on the setup page?
     ApproveSettings,
 }
 
 impl Popup {
-    /// A text, from its beginning.
+    /// Creates a pager at the start of its content.
     pub fn read(text: Text) -> Popup {
         Popup::Reader(Reader {
             text,
@@ -216,7 +216,7 @@ impl Popup {
         })
     }
 
-    /// A list, with nothing searched for.
+    /// Creates a picker without a search.
     pub fn choose(choice: Choice) -> Popup {
         Popup::Picker(Picker {
             choice,
@@ -225,7 +225,7 @@ impl Popup {
         })
     }
 
-    /// The request that it is about.
+    /// Returns the request that the popup is about.
     pub fn request(&self) -> Option<&RequestId> {
         if let Popup::Comment(comment) = self {
             Some(&comment.request)
@@ -238,7 +238,7 @@ impl Popup {
         }
     }
 
-    /// What letters go to; `None`: they mean nothing.
+    /// Returns the text field that receives typed characters, if there is one.
     pub fn written(&mut self) -> Option<Written<'_>> {
         match self {
             Popup::Reader(reader) => {
@@ -257,7 +257,7 @@ impl Popup {
         }
     }
 
-    /// The context of its keys.
+    /// Returns the key context.
     pub fn context(&self) -> Context {
         match self {
             Popup::Reader(reader) => match (&reader.text, reader.searching) {

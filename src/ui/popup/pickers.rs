@@ -1,4 +1,4 @@
-//! Where the popups with a list lie, and which of their rows are in view.
+//! Layout of the popups with a list, and their visible rows.
 
 use ratatui::layout::{Margin, Rect};
 
@@ -9,25 +9,25 @@ use crate::ui::state::UiState;
 use crate::ui::state::rows::{self, first_row};
 use crate::ui::textual::wrap;
 
-/// Widest list to choose from, in columns.
+/// Maximum width of a picker, in columns.
 const PICKER_WIDTH: u16 = 76;
-/// Widest list of jobs, in columns.
+/// Maximum width of the list of jobs, in columns.
 const JOBS_WIDTH: u16 = 120;
-/// Most rows of the list of jobs; the rest is for the output of the selected one.
+/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
 const JOBS_MAX: usize = 8;
 
-/// Where a popup and its list lie.
+/// The layout of a popup with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The popup with its frame.
+    /// The popup, including its border.
     pub area: Rect,
     /// The rows of its list.
     pub list: Rect,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 
-/// The mark on the frame of a popup that closes it, while crewdeck has the mouse.
+/// Returns the close button on the popup's border, shown while crewdeck captures the mouse.
 pub fn close_mark(area: Rect) -> Rect {
     Rect {
         x: area.right().saturating_sub(4),
@@ -38,33 +38,33 @@ pub fn close_mark(area: Rect) -> Rect {
     .intersection(area)
 }
 
-/// Inside the frame of a popup.
+/// Returns the area inside the border of a popup.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(2, 1))
 }
 
-/// A list of `len` rows with a line to search in it and a blank one above.
+/// Returns the layout of a picker of `len` rows, below a search line and a blank line.
 pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Place {
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
-        // As low as its rows, so that what is copied can be seen beside it.
+        // Only as tall as its rows, so that the text to copy stays visible.
         Choice::Copy => {
             let all = rows::copies(state).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 12) + 4
         }
-        // Low too: what it changes is to be seen.
+        // Low as well, so that the theme is visible.
         Choice::Themes => {
             let all = themes::rows(state).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 10) + 4
         }
-        // So low that the card can be read above it.
+        // Low enough to leave the card above readable.
         Choice::Scopes(_) => 6,
     };
     let height = screen.height.saturating_sub(4).min(most);
     let width = PICKER_WIDTH.min(screen.width.saturating_sub(4));
     let area = match picker.choice {
         Choice::Scopes(_) => low(screen, width, height),
-        // What is below them matters: they leave nothing that is cut off beside them.
+        // The screen below matters, so no truncated remainder is left beside them.
         Choice::Copy | Choice::Themes => centered(screen, whole_or(screen, width), height),
         Choice::Palette { .. } | Choice::Models | Choice::Rules => centered(screen, width, height),
     };
@@ -82,21 +82,22 @@ pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Pla
     }
 }
 
-/// The columns of the list of jobs with its frame.
+/// Returns the width of the list of jobs, including the border.
 pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// What the list of jobs says while it is empty.
-pub const NO_JOBS: &str = "No background jobs. An agent starts one with background_run for what takes long: \
+/// The text of an empty list of jobs.
+pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
                            builds, test suites, servers.";
 
-/// The words of a list without jobs, wrapped to its width.
+/// Returns the text of an empty list of jobs, wrapped.
 pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }
 
-/// The list of `len` jobs, above what the selected one writes; words in a low frame where there are none.
+/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
+/// with text.
 pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
     let height = match len {
         0 => framed(no_jobs(screen).len()),

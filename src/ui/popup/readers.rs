@@ -1,4 +1,4 @@
-//! The texts of the popups that are read: a task, a letter, the problems, the skills; `help` has the keys.
+//! Content and layout of pagers: tasks, messages, problems, skills. `help` has the key bindings.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,21 +17,21 @@ use crate::ui::textual::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::{look, problems};
 
-/// Widest popup of text, in columns.
+/// Maximum width of a pager, in columns.
 const WIDTH_MAX: u16 = 96;
 
-/// Where a popup of text lies on a screen.
+/// Returns the largest area of a pager.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
 
-/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
+/// Minimum rows of a popup with text, inside its border; a lower one is easily overlooked.
 pub const ROWS_MIN: u16 = 5;
 
-/// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
-/// its rows are filtered.
+/// Returns the area of a pager for a text of `lines` lines; a short text gets a lower popup. The help keeps its size
+/// while its rows are filtered.
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
     match &reader.text {
@@ -45,13 +45,13 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     }
 }
 
-/// The height of the frame around so many lines of words.
+/// Returns the height of a popup with border around `lines` lines of text.
 pub fn framed(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
-/// A rectangle in the middle of another, cut to it.
+/// Returns a centered rectangle, clipped to `screen`.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);
@@ -63,11 +63,10 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// Most columns beside a popup in which nothing can be read.
+/// Maximum columns beside a popup that are too few to be readable.
 pub const BESIDE_MAX: u16 = 4;
 
-/// `width`, or the whole width of the screen where only a few columns would be left beside a popup: single letters and
-/// pieces of borders would stand there.
+/// Returns `width`, or the screen's width if only a few unreadable columns would be left beside the popup.
 pub fn whole_or(screen: Rect, width: u16) -> u16 {
     if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
         screen.width
@@ -76,8 +75,8 @@ pub fn whole_or(screen: Rect, width: u16) -> u16 {
     }
 }
 
-/// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
-/// of the screen, can be read meanwhile.
+/// Returns a rectangle centered at the bottom, above the hint lines, so that the content at the top of the screen
+/// stays readable.
 pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered(screen, whole_or(screen, width), height);
     Rect {
@@ -89,7 +88,7 @@ pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// The first line in view of a letter that is opened: its thread begins above it.
+/// Returns the first visible line of an opened message; earlier messages of its thread are above.
 pub fn begin(state: &UiState, letter: u64) -> usize {
     let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
     let traced = state.letters.get(letter);
@@ -97,7 +96,7 @@ pub fn begin(state: &UiState, letter: u64) -> usize {
     thread.map_or(0, |thread| thread.opened)
 }
 
-/// The title of a popup of text.
+/// Returns the title of a pager.
 pub fn title(state: &UiState, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
@@ -116,27 +115,27 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
         Text::Letter(number) => state
             .letters
             .get(*number)
-            .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
+            .map_or_else(|| "Message".into(), |t| thread::title(state, t)),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
 }
 
-/// A line of a popup of text.
+/// A line of a pager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its words.
+    /// The text.
     pub line: Line<'static>,
-    /// How many of its spans, from the left, are no words: numbers, signs, what a line is continued by. They are not searched.
+    /// How many spans from the left are decoration (line numbers, signs, continuation marks), which the search skips.
     pub margin: usize,
-    /// The entry of the help that it is a line of.
+    /// The help entry that the line belongs to.
     pub entry: Option<Entry>,
-    /// What it is for one who goes from file to file in a diff.
+    /// The position of the line in a diff, for moving between files.
     pub spot: Option<Spot>,
 }
 
 impl Row {
-    /// What of the reader's [`Reader::row`] it is: an entry of the help, or the heading of a file.
+    /// Returns the value of [`Reader::row`] that the line stands for: a help entry or a file heading.
     pub fn selects(&self) -> Option<usize> {
         match (self.entry, self.spot) {
             (Some(entry), _) => Some(entry.at),
@@ -145,7 +144,7 @@ impl Row {
         }
     }
 
-    /// A line that is nothing but words.
+    /// Creates a line of plain text.
     pub fn words(line: Line<'static>) -> Row {
         Row {
             line,
@@ -166,7 +165,7 @@ impl From<PageRow> for Row {
     }
 }
 
-/// The lines of a popup of text on the screen.
+/// Returns the lines of a pager as they are on the screen.
 pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
     let width = area(state.size).width.saturating_sub(4);
     match &reader.text {
@@ -182,7 +181,7 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
     }
 }
 
-/// Where the lines of a popup at `place` lie, and which is the first one in view.
+/// Returns the area of the lines in a popup at `place`, and the first visible one.
 pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     let inside = pickers::inside(place);
     let above = match (&reader.text, reader.searching) {
@@ -198,7 +197,7 @@ pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     (list, first)
 }
 
-/// The lines of a popup of text, `width` columns wide.
+/// Returns the lines of a pager, `width` columns wide.
 pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
@@ -217,7 +216,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
         }
         Text::Letter(number) => match state.letters.get(*number) {
             Some(traced) => thread::lay_out(state, traced, width, theme).lines,
-            None => vec![plain("This message is too old to be kept here.", theme.dim)],
+            None => vec![plain("This message is no longer kept.", theme.dim)],
         },
         Text::Problems => problems::lines(state, width, theme),
         Text::Skills => skills::lines(&state.skills, width, theme),
@@ -228,14 +227,14 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-/// An item of the shown todo list, whole.
+/// Returns the full text of a todo item.
 fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let Some(item) = lists::todo(state).get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = look::todo(item.status, theme);
     let words = match item.status {
-        TodoStatus::Pending => "not begun",
+        TodoStatus::Pending => "not started",
         TodoStatus::InProgress => "in progress",
         TodoStatus::Completed => "done",
     };

@@ -1,4 +1,4 @@
-//! The ages on the screen, and when the first of them reads otherwise. Pure.
+//! Pure: the ages on the screen (such as "2m") and when the next one changes.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
 use crate::ui::textual::{age, age_lasts};
 
-/// Most tasks whose ages are seen to: more than a screen has rows.
+/// Maximum number of tasks whose ages are tracked; more than a screen has rows.
 pub(in crate::ui) const AGES_MAX: usize = 256;
 
-/// An age that is on the screen, or will be.
+/// An age that is shown now or later.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::ui) struct Aging {
-    /// Since when it is counted.
+    /// The time from which the age counts.
     pub since: Stamp,
-    /// How old it is when it comes up.
+    /// The minimum age at which it is shown.
     pub from: Duration,
 }
 
 impl Aging {
-    /// One that is there from the beginning.
+    /// Creates an age that is shown at once.
     pub fn at_once(since: Stamp) -> Aging {
         Aging {
             since,
@@ -35,13 +35,13 @@ impl Aging {
         }
     }
 
-    /// What it says.
+    /// Returns the text shown, if any.
     fn reads(&self, now: Stamp) -> Option<String> {
         let passed = now.since(self.since);
         (passed >= self.from).then(|| age(passed))
     }
 
-    /// How long it says so.
+    /// Returns how long the text stays the same.
     fn lasts(&self, now: Stamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {
@@ -52,7 +52,7 @@ impl Aging {
     }
 }
 
-/// The ages that may be on the screen.
+/// Returns the ages that may be on the screen.
 fn shown(state: &UiState) -> Vec<Aging> {
     let mut all: Vec<Aging> = board::under_way(state)
         .iter()
@@ -88,19 +88,19 @@ fn shown(state: &UiState) -> Vec<Aging> {
     all
 }
 
-/// How long all of them still read as they do; `None`: there are none.
+/// Returns the time until the next age changes; `None` if there are no ages.
 pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
     let left = |age: &Aging| age.lasts(state.now);
     shown(state).iter().map(left).min()
 }
 
-/// Whether one of them read otherwise at `before`.
+/// Returns whether any age had a different text at `before`.
 pub(in crate::ui) fn read_otherwise(state: &UiState, before: Stamp) -> bool {
     let is_other = |age: &Aging| age.reads(before) != age.reads(state.now);
     shown(state).iter().any(is_other)
 }
 
-/// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
+/// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
 pub(in crate::ui) fn of_tasks(state: &UiState) -> Vec<Stamp> {
     let tasks = state.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
@@ -124,7 +124,7 @@ mod tests {
 
     const BEGUN: f64 = 1000.0;
 
-    /// A screen at rest with a task that nobody works on any more, `passed` seconds after it was begun.
+    /// An idle screen with a task, `passed` seconds after it was started.
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
         let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_wakes_when_an_age_reads_otherwise_and_not_before() {
+    fn next_tick_is_when_the_next_age_changes() {
         let wait = |status, passed| next_tick(&at_rest(status, passed)).map(|w| w.as_secs_f64());
         let table = [
             (TaskStatus::Pending, 5.0, None),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_drawn_again_once_a_minute_in_an_hour() {
+    fn task_age_redraws_once_a_minute_in_first_hour() {
         let mut state = at_rest(TaskStatus::InProgress, 61.0);
         let end = Stamp(BEGUN + 3600.0);
         let (mut wakes, mut frames) = (0, 0);
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!((wakes, frames), (59, 59));
     }
 
-    /// The same with a letter to the lead that nobody has read since, and what is read of it.
+    /// The same with a message to the lead at the given step, and an open popup.
     fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
         let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_letter_that_nobody_read_moves_while_it_is_shown() {
+    fn age_of_unread_message_updates_while_shown() {
         let wait = |step, passed| {
             let state = letter_read(Text::Letter(0), step, passed);
             next_tick(&state).map(|wait| wait.as_secs_f64())
@@ -208,13 +208,13 @@ mod tests {
         assert!(state.take_dirty());
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
-        // Whoever peeks at it reads it too.
+        // The preview shows the age too.
         state.popups.push(Popup::Peek(Pane::Inbox));
         assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
     }
 
     #[test]
-    fn a_problem_comes_up_when_it_is_time_and_its_age_moves() {
+    fn problem_appears_on_time_and_its_age_updates() {
         let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
         let mut seen = Vec::new();
         for _ in 0..4 {
@@ -228,7 +228,7 @@ mod tests {
         let cause = |m| format!("lead has not read 1 message, the first one for {m}m");
         let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
         assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
-        // Nothing of it is on the screen without the popup.
+        // Without the popup no age is shown.
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
     }

@@ -1,4 +1,4 @@
-//! Everything that the screen shows, as plain data. `update` changes it, the views read it.
+//! The state of the UI as plain data. `update` changes it, the views read it.
 
 pub(super) mod ages;
 pub(super) mod chosen;
@@ -55,80 +55,76 @@ use crate::ui::writing::drafts::Drafts;
 use crate::ui::writing::filters::Filters;
 use crate::ui::writing::task_forms::TaskForms;
 
-/// Most messages that wait to enter a conversation.
+/// Maximum number of sent messages shown as queued.
 pub const QUEUED_MAX: usize = 50;
-/// Most models that are listed.
+/// Maximum number of listed models.
 pub const MODELS_MAX: usize = 1000;
 
-/// The time between two pictures of the spinner: 8 a second.
+/// The frame time of the spinner: 8 frames per second.
 pub const SPIN: Duration = Duration::from_millis(125);
-/// How long a second `Ctrl+c` counts.
+/// The time within which a second `Ctrl+c` quits.
 pub const TWICE: Duration = Duration::from_secs(2);
-/// Whether the spinner turns.
+/// The animation setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Motion {
-    /// It turns.
+    /// The spinner is animated.
     #[default]
     Full,
-    /// It stands still; only seconds are counted.
+    /// No animation; only counted seconds change.
     Reduced,
 }
 
-/// Who has the mouse.
+/// Who receives mouse events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
-    /// The terminal: it selects text.
+    /// The terminal, for selecting text.
     #[default]
     Terminal,
-    /// crewdeck: it scrolls and clicks.
+    /// crewdeck, for scrolling and clicking.
     Crewdeck,
 }
 
-/// The models of the server.
+/// The provider's list of models.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Models {
-    /// Not asked for.
+    /// Not requested.
     #[default]
     Unknown,
-    /// Asked for.
+    /// Requested.
     Asked,
-    /// There they are.
+    /// Received.
     Listed(Vec<String>),
 }
 
-/// What is selected in each pane, by its own id: a list that changes does not move the selection.
+/// The selection of each pane, by identity: a change of a list does not move it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selected {
-    /// On the board.
     pub task: Option<TaskId>,
-    /// In the team.
     pub member: Option<Name>,
-    /// In the inbox, by number; `None`: the newest.
+    /// The message number; `None` selects the newest.
     pub letter: Option<u64>,
-    /// In Needs you.
     pub request: Option<RequestId>,
-    /// Since when that request is the selected one without the person's doing.
+    /// When the selected request changed without a key press.
     pub request_since: Stamp,
-    /// Lines of the selected request that are scrolled away above.
+    /// Lines of the selected request scrolled off the top.
     pub request_scroll: usize,
-    /// The permission whose end was in view.
+    /// The permission request whose end was visible.
     pub request_read: Option<RequestId>,
-    /// The permission of which the user knows that a part is folded.
+    /// The permission request whose folded or truncated parts were reported to the user.
     pub request_cut: Option<RequestId>,
-    /// In the todo list, by place; `None`: the item in progress.
+    /// The index in the todo list; `None` selects the item in progress.
     pub todo: Option<usize>,
 }
 
-/// A message that its agent has not taken up yet.
+/// A message that its agent has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// To whom.
+    /// The recipient.
     pub to: Name,
-    /// The words.
     pub text: String,
 }
 
-/// Everything that the screen shows.
+/// The state of the UI.
 #[derive(Debug)]
 pub struct UiState {
     pub(super) first: First,
@@ -138,74 +134,73 @@ pub struct UiState {
     pub(super) board: Arc<TaskGraph>,
     pub(super) board_kept: board::Kept,
     pub(super) board_shape: board::Shape,
-    /// How the drawing of the tasks is looked at.
+    /// The viewport of the task graph.
     pub(super) camera: board::Camera,
-    /// What became of each task.
+    /// The history of each task.
     pub(super) history: board::history::History,
-    /// What was spent on each task.
+    /// Tokens and cost of each task.
     pub(super) costs: costs::TaskBook,
-    /// What holds the agents up before a call.
+    /// The state of the call queue.
     pub(super) limits: Limits,
-    /// What is merged.
+    /// The merge status of the task branches.
     pub(super) branches: board::Branches,
-    /// What the root has checked out, as far as somebody has told.
+    /// The git HEAD of the project root, if known.
     pub(super) head: Option<CheckedOut>,
     pub(super) team: Arc<Team>,
     pub(super) letters: LetterLog,
     pub(super) requests: RequestBook,
-    /// What the person allowed the whole team until crewdeck ends, the oldest first.
+    /// Permissions granted to the whole team for the session, oldest first.
     pub(super) rules: Vec<SessionRule>,
-    /// What happened, line by line.
     pub(super) event_log: EventLog,
     pub(super) models: Models,
     pub(super) jobs: JobBook,
     pub(super) skills: SkillBook,
-    /// What the branch of a task changes, while it is read.
+    /// The diff that is open.
     pub(super) diff: Changes,
     pub(super) queued: Vec<Queued>,
 
     pub(super) focus: Focus,
-    /// Whether the last key left the composer: the pane that got the keys was not chosen by name.
+    /// Whether the last key left the composer; the focused pane was then not chosen by its key.
     pub(super) left_composer: bool,
-    /// Who had the keys, which pane had the whole screen and which tab was chosen before the todo list was gone to.
+    /// The focus, full-screen pane and tab before the todo list was opened.
     pub(super) before_todo: Option<(Focus, Option<Pane>, Pane)>,
-    /// Who had the keys before they went to Needs you; gets them back when nothing waits any more.
+    /// The focus to restore when no request is open any more.
     pub(super) before_needs: Option<Focus>,
     pub(super) shown: Name,
     pub(super) selected: Selected,
-    /// What the lists of panes are filtered by.
+    /// The filters of the panes.
     pub(super) filters: Filters,
     pub(super) zoom: Option<Pane>,
     pub(super) tab: Pane,
-    /// How the panes lie.
+    /// The layout of the panes.
     pub(super) screen: ScreenChoice,
-    /// What the mouse holds, and where it clicked last.
+    /// What the mouse drags, and its last click.
     pub(super) pointer: Pointer,
     pub(super) popups: Vec<Popup>,
-    /// Tasks whose forms were closed before they were taken, and those that are on their way to the board.
+    /// Drafts of task forms, and forms sent to the board but not confirmed.
     pub(super) task_forms: TaskForms,
-    /// The draft to the agent that is shown.
+    /// The draft to the shown agent.
     pub(super) composer: Composer,
-    /// The drafts to the other agents, and what Enter does with each.
+    /// The drafts to the other agents, and the request that each one answers.
     pub(super) drafts: Drafts,
-    /// What keeps keys from acting on something that the user has not seen yet.
+    /// Keeps keys from acting on something that the user has not seen yet.
     pub(super) key_guard: KeyGuard,
-    /// How far what is peeked at is scrolled.
+    /// The scroll position of the preview.
     pub(super) reading: Reading,
-    /// What the person made of the list that completes a word.
+    /// The state of the completion list.
     pub(super) completion: Completion,
     pub(super) prefix: Option<String>,
-    /// What each key does: the table with the person's changes.
+    /// The key bindings, including the user's changes.
     pub(super) keymap: Arc<KeyMap>,
     pub(super) mouse: MouseOwner,
     pub(super) motion: Motion,
-    /// The theme that the person keeps; what the screen has now: [`UiState::theme`].
+    /// The saved theme. [`UiState::theme`] returns the one in effect.
     pub(super) theme: ThemeChoice,
-    /// The themes that the person wrote.
+    /// The user's custom themes.
     pub(super) own_themes: Vec<Arc<OwnTheme>>,
     pub(super) tour: Tour,
     pub(super) attention: Attention,
-    /// The recording that is played, where this is no running crew.
+    /// The replay, if this is no running crew.
     pub(super) replay: Option<Box<Player>>,
 
     pub(super) now: Stamp,
@@ -218,7 +213,7 @@ pub struct UiState {
 }
 
 impl UiState {
-    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             first: First::default(),
@@ -281,7 +276,7 @@ impl UiState {
         }
     }
 
-    /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
+    /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
     pub fn end_of_session(&mut self, now: Stamp) {
         self.now = now;
         self.agents.end_of_session();
@@ -300,7 +295,7 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// What is written in the composer or the comment, for `$EDITOR`.
+    /// Returns the text of the composer, comment or form field, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         if let Some(Popup::Comment(comment)) = self.popups.last() {
             comment.text.text()
@@ -311,22 +306,22 @@ impl UiState {
         }
     }
 
-    /// Whether something visible has changed since the last call: then it is time to draw.
+    /// Returns whether a redraw is needed, and resets the flag.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Who has the mouse at the start.
+    /// Sets who receives mouse events at the start.
     pub fn set_mouse(&mut self, owner: MouseOwner) {
         self.mouse = owner;
     }
 
-    /// The matters that the person wants to be called for.
+    /// Sets the kinds of events that notify the user.
     pub fn call_for(&mut self, matters: &[Matter]) {
         self.attention.want(matters);
     }
 
-    /// The terminal's title.
+    /// Returns the terminal's title.
     pub fn title(&self) -> String {
         let name = if self.seat.is_crew() {
             "crewdeck"
@@ -343,25 +338,25 @@ impl UiState {
         format!("{name}{waits}{of}{}", one_line(project))
     }
 
-    /// What `name` does.
+    /// Returns the activity of `name`.
     pub(super) fn activity(&self, name: &Name) -> Activity {
         self.agents.activity(name, &self.team)
     }
 
-    /// The lead and everybody on the roster who is not gone.
+    /// Returns the lead and all teammates that have not shut down.
     pub(super) fn present(&self) -> Vec<Name> {
         let members = self.team.present().map(|m| m.name.clone());
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
-    /// Whether `name` has something that can be interrupted.
+    /// Returns whether `name` can be interrupted.
     pub(super) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
         in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
     }
 
-    /// How many agents are at work.
+    /// Returns the number of busy agents.
     pub(super) fn busy(&self) -> usize {
         let busy = |name: &&Name| self.activity(name).is_busy();
         self.present().iter().filter(busy).count()

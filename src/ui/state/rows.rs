@@ -1,4 +1,4 @@
-//! The rows of the panes in the order in which they are shown, and which of them is selected.
+//! The rows of the panes' lists in display order, and the selected one of each.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::ui::textual::fuzzy;
 use crate::ui::transcript::Portion;
 use crate::ui::writing::filters::Words;
 
-/// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
+/// Returns the first visible row of a list so that the selected row is visible, centered where possible.
 pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
     let height = usize::from(height);
     selected
@@ -31,7 +31,7 @@ pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
         .min(len.saturating_sub(height))
 }
 
-/// The teammates: those who are there in the roster's order, then those who are gone.
+/// Returns the teammates in roster order, those that have shut down last.
 pub fn members(state: &UiState) -> Vec<&Member> {
     let mut rows: Vec<&Member> = state.team.members.iter().collect();
     rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
@@ -43,12 +43,12 @@ pub fn members(state: &UiState) -> Vec<&Member> {
 pub enum TeamRow<'a> {
     /// A teammate.
     Member(&'a Member),
-    /// A subagent that is at work, under the one who sent it out.
+    /// A running subagent, below its parent.
     Subagent(Name),
 }
 
 impl TeamRow<'_> {
-    /// Whose row it is.
+    /// Returns the agent of the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,
@@ -57,7 +57,7 @@ impl TeamRow<'_> {
     }
 }
 
-/// The team: the lead's subagents, then the teammates, each with its own; of them those that the filter lets through.
+/// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
 pub fn team(state: &UiState) -> Vec<TeamRow<'_>> {
     let words = state.filters.words(Pane::Team);
     let mut rows = everybody(state);
@@ -68,7 +68,7 @@ pub fn team(state: &UiState) -> Vec<TeamRow<'_>> {
     rows
 }
 
-/// What a row of the team is about, in small letters: the name, the role, what it does, the task.
+/// Returns the lowercase text that the filter searches: name, role, activity and task.
 fn about(state: &UiState, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {
@@ -84,7 +84,7 @@ fn about(state: &UiState, row: &TeamRow) -> String {
     format!("{name} {role} {task}").to_lowercase()
 }
 
-/// The whole team, whatever it is filtered by.
+/// Returns the whole team, ignoring the filter.
 pub fn everybody(state: &UiState) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
         let all = state.agents.subagents(parent);
@@ -98,7 +98,7 @@ pub fn everybody(state: &UiState) -> Vec<TeamRow<'_>> {
     rows
 }
 
-/// The selected teammate or subagent and its row.
+/// Returns the selected teammate or subagent and its row.
 pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
     let rows = team(state);
     let at = state
@@ -107,20 +107,20 @@ pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
         .as_ref()
         .and_then(|name| {
             let row = |name: &Name| rows.iter().position(|r| r.name() == name);
-            // A subagent that is done gives way to the one who sent it out.
+            // A finished subagent is replaced by its parent.
             row(name).or_else(|| row(&name.parent()?))
         })
         .unwrap_or(0);
     rows.get(at).map(|r| (at, r.name().clone()))
 }
 
-/// The numbers of the letters that the inbox shows, the oldest first: those that its filter lets through.
+/// Returns the numbers of the messages that match the inbox filter, oldest first.
 pub fn letters(state: &UiState) -> Arc<Vec<u64>> {
     state.letters.fitting(state.filters.words(Pane::Inbox))
 }
 
-/// The selected letter and its row; the newest when none is selected. One that the filter hides, or that fell off the log,
-/// gives way to the one that came next.
+/// Returns the selected message and its row; the newest if none is selected. A message that is filtered out or no
+/// longer kept is replaced by the next one.
 pub fn selected_letter(state: &UiState) -> Option<(usize, &Traced)> {
     let rows = letters(state);
     let newest = rows.len().checked_sub(1)?;
@@ -131,14 +131,14 @@ pub fn selected_letter(state: &UiState) -> Option<(usize, &Traced)> {
     Some((at, state.letters.get(*rows.get(at)?)?))
 }
 
-/// Selects a row of the inbox; on the newest it follows.
+/// Selects a row of the inbox; the newest row follows new messages.
 pub fn select_letter(state: &mut UiState, at: usize) {
     let rows = letters(state);
     let is_newest = at + 1 >= rows.len();
     state.selected.letter = rows.get(at).copied().filter(|_| !is_newest);
 }
 
-/// The row in which the filter of a pane is written, while there is one, and the rows of its list.
+/// Returns the row of the pane's filter, if there is one, and the area of its list.
 pub fn places(state: &UiState, pane: Pane, inside: Rect) -> (Option<Rect>, Rect) {
     match pane {
         Pane::Team | Pane::Inbox if state.filters.of(pane).is_some() => {
@@ -151,13 +151,13 @@ pub fn places(state: &UiState, pane: Pane, inside: Rect) -> (Option<Rect>, Rect)
     }
 }
 
-/// The shown todo list.
+/// Returns the shown todo list.
 pub fn todo(state: &UiState) -> &[TodoItem] {
     let agent = state.agents.get(&state.shown);
     agent.map_or(&[], |a| a.todo.items())
 }
 
-/// The selected item of the shown todo list; the one in progress when none is selected.
+/// Returns the index of the selected todo item; the one in progress if none is selected.
 pub fn selected_todo(state: &UiState) -> Option<usize> {
     let last = todo(state).len().checked_sub(1)?;
     let selected = state.selected.todo.map(|at| at.min(last));
@@ -171,7 +171,8 @@ fn current_todo(state: &UiState) -> usize {
     current.unwrap_or(0)
 }
 
-/// The first item in view: until one is selected, as many of the first ones as leave the one in progress in view.
+/// Returns the first visible todo item. Without a selection the list is scrolled only as far as the item in progress
+/// needs.
 pub fn first_todo(state: &UiState, height: u16) -> usize {
     let len = todo(state).len();
     if let Some(at) = state.selected.todo {
@@ -182,20 +183,20 @@ pub fn first_todo(state: &UiState, height: u16) -> usize {
     first.min(len.saturating_sub(height))
 }
 
-/// Whether there is a shown todo list, and all of it is done.
+/// Returns whether the shown todo list exists and is complete.
 pub fn todo_is_done(state: &UiState) -> bool {
     let items = todo(state);
     let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;
     !items.is_empty() && items.iter().all(is_done)
 }
 
-/// How much of the shown todo list is done, as `2/4`; `None` when there is no list.
+/// Returns the progress of the shown todo list, such as `2/4`; `None` without a list.
 pub fn todo_progress(state: &UiState) -> Option<String> {
     let list = &state.agents.get(&state.shown)?.todo;
     (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))
 }
 
-/// The selected request and its place; the oldest when none is selected.
+/// Returns the selected request and its index; the oldest if none is selected.
 pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
     let at = state
         .selected
@@ -209,38 +210,38 @@ pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
 /// A row of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {
-    /// What it says.
+    /// The label.
     pub words: String,
-    /// The places of the letters in `words` that are searched for, counted in characters, in order.
+    /// The indices of the characters in `words` that match the search, in order.
     pub marked: Vec<usize>,
-    /// What stands at the right: a key, or a mark.
+    /// The text on the right: a key or a mark.
     pub aside: String,
-    /// What it does.
+    /// The effect of choosing the row.
     pub does: Does,
 }
 
-/// What taking a row does.
+/// The effect of choosing a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
-    /// An action of the key map.
+    /// Runs an action.
     Action(Action),
-    /// An action of the key map, in that pane.
+    /// Focuses the pane and runs an action.
     In(Pane, Action),
-    /// A message to this agent.
+    /// Addresses a message to an agent.
     Address(Name),
-    /// Another model.
+    /// Switches to a model.
     Model(String),
-    /// A permission that reaches so far.
+    /// Grants a permission in this scope.
     Allow(Scope),
-    /// A rule of the session, by its number.
+    /// Revokes the session permission with this number.
     TakeBack(u64),
-    /// Another theme.
+    /// Switches to a theme.
     Theme(ThemeChoice),
-    /// A part of the conversation.
+    /// Copies a part of the conversation.
     Copy(Portion),
 }
 
-/// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
+/// Returns the rows of a picker that match its search, best match first; without a search all rows in their order.
 pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
     let all: Vec<Pick> = match &picker.choice {
         Choice::Palette { contexts, .. } => palette(state, contexts),
@@ -265,7 +266,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-/// All actions: what waits first, then what is nearest to where the palette was opened, then what other panes can do.
+/// Returns all actions: open requests first, then the contexts where the palette was opened, then other panes.
 fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
     let mut rows: Vec<Pick> = Vec::new();
     let mut seen: Vec<Action> = Vec::new();
@@ -301,7 +302,7 @@ fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
     rows
 }
 
-/// What of the conversation can be copied.
+/// Returns the parts of the conversation that can be copied.
 pub fn copies(state: &UiState) -> Vec<Pick> {
     let agent = state.agents.get(&state.shown);
     let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
@@ -321,7 +322,7 @@ fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
     scopes
         .map(|scope| Pick {
             words: match scope {
-                // On a small screen the list lies over the card.
+                // A small screen covers the card with the list, so the command is repeated here.
                 Scope::Exact { command } => format!("this exact command: {}", one_line(command)),
                 Scope::Begins { .. } => one_line(&scope.to_string()),
             },

@@ -1,4 +1,4 @@
-//! When the screen next changes by itself. Pure.
+//! Pure: when the screen next changes without input.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::ui::replay;
 use crate::ui::state::ages;
 use crate::ui::state::{Motion, SPIN, UiState};
 
-/// When the screen next changes by itself; `None`: not before something happens.
+/// Returns the time until the screen next changes without input; `None` if it does not.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
         && player.motion() == replay::Motion::Paused

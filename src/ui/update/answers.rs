@@ -1,4 +1,4 @@
-//! Answering from the composer, and the words that went with a decision: they arrive, or come back as a draft.
+//! Answers from the composer, and the text of decisions: it is delivered or returned as a draft.
 
 use super::{Do, decide};
 use crate::domain::ids::{Name, RequestId};
@@ -12,11 +12,12 @@ use crate::ui::state::key_guard::SETTLE;
 use crate::ui::writing::answering;
 use crate::ui::writing::drafts::{Returned, Sent};
 
-/// Most characters of an answer that a status message quotes.
+/// Maximum characters of an answer that a status message quotes.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Whether there is one, or the user was told what Enter does
-/// now: then nothing was sent.
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
+/// without sending anything if Enter has changed its meaning since the draft was started: a status message then
+/// explains what Enter does now.
 pub fn answer(state: &mut UiState, words: &str, out: &mut Vec<Do>) -> bool {
     if !is_meant(state) {
         return true;
@@ -35,21 +36,22 @@ pub fn answer(state: &mut UiState, words: &str, out: &mut Vec<Do>) -> bool {
     true
 }
 
-/// Whether the draft was begun for what Enter does now. Else says what Enter does, and the next Enter does it.
+/// Returns whether Enter still does what it did when the draft was started. If not, explains it in a status message,
+/// and the next Enter sends.
 fn is_meant(state: &mut UiState) -> bool {
     let question = answering::question(state).map(|q| q.id.clone());
     if state.drafts.meant == question {
-        // The second press of the Enter that was held back.
+        // Ignores a double press: the next Enter counts only after [`SETTLE`].
         let told_at = state.drafts.told_at;
         return told_at.is_none_or(|at| state.now.since(at) >= SETTLE);
     }
     let (to, key) = (state.shown.clone(), enter(state));
     let text = if question.is_some() {
         format!(
-            "Not sent yet: {to} asks a question now. {key} answers it; @{to} before it makes it a message."
+            "Not sent yet: {to} now asks a question. {key} answers it; start with @{to} to send a message."
         )
     } else {
-        format!("Not sent yet: {to}'s question is closed. {key} sends this as a message to {to}.")
+        format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };
     state.say(Level::Warn, text);
     state.drafts.meant = question;
@@ -61,7 +63,7 @@ fn enter(state: &UiState) -> String {
     state.keymap.key(Context::Composer, Action::Send)
 }
 
-/// While nothing is written, what is written next is meant for what the composer's title says.
+/// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
 pub fn follow(state: &mut UiState) {
     if state.composer.is_empty() {
         state.drafts.told_at = None;
@@ -71,7 +73,7 @@ pub fn follow(state: &mut UiState) {
     }
 }
 
-/// What is said where words went to an agent as a message although it waits for an answer.
+/// Returns the status message for a message sent to an agent that waits for an answer; `None` if it does not wait.
 pub fn still_open(state: &UiState, to: &Name) -> Option<String> {
     let mut cards = state.requests.cards();
     let is_open = |r: &Request| {
@@ -83,7 +85,7 @@ pub fn still_open(state: &UiState, to: &Name) -> Option<String> {
         .then(|| format!("Sent to {to} as a message. Its question is still open: {key} shows it."))
 }
 
-/// Decides a request, and remembers the words that go with it until they have arrived.
+/// Decides a request and keeps the text until it has been delivered.
 pub fn send(
     state: &mut UiState,
     id: &RequestId,
@@ -104,7 +106,7 @@ pub fn send(
     decide::answer(state, id, verdict, words, out);
 }
 
-/// A request waits no more. The words that the user gave it have arrived, or come back.
+/// Handles a closed request: the user's text was delivered, or returns as a draft.
 pub fn closed(state: &mut UiState, request: &Request) {
     let Some(sent) = state.drafts.sent(&request.id).cloned() else {
         return tell_writer(state, request);
@@ -112,7 +114,7 @@ pub fn closed(state: &mut UiState, request: &Request) {
     let is_users = request.decided_by == Name::user().as_str();
     let is_same = request.comment == sent.text || request.comment.contains(redact::MARK);
     if is_users && !is_same {
-        // Given in another window: the refusal of this one is on its way.
+        // The decision came from another window. The rejection of this one follows.
         return;
     }
     state.drafts.take_sent(&request.id);
@@ -120,11 +122,14 @@ pub fn closed(state: &mut UiState, request: &Request) {
         come_back(state, &sent, &why_closed(request));
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
         let words = clip(&one_line(&sent.text), QUOTED_MAX);
-        state.say(Level::Info, format!("{} has your answer: {words}", sent.to));
+        state.say(
+            Level::Info,
+            format!("{} received your answer: {words}", sent.to),
+        );
     }
 }
 
-/// The user writes an answer to a question that was closed by someone else: the text stays.
+/// Tells the user that the question of the current draft was closed by someone else. The draft stays.
 fn tell_writer(state: &mut UiState, request: &Request) {
     let is_own = state.drafts.meant.as_ref() == Some(&request.id);
     if is_own && !state.composer.is_empty() {
@@ -134,7 +139,7 @@ fn tell_writer(state: &mut UiState, request: &Request) {
     }
 }
 
-/// The decision of that request was refused: the words that went with it come back.
+/// Returns the text of a rejected decision as a draft.
 pub fn refused(state: &mut UiState, request: &RequestId, why: &str) {
     if let Some(sent) = state.drafts.take_sent(request) {
         come_back(state, &sent, why);
@@ -147,14 +152,14 @@ fn come_back(state: &mut UiState, sent: &Sent, why: &str) {
     state.note(Level::Warn, format!("{why} {place}").trim_end());
 }
 
-/// A comment was being written to a request that waits no more: it becomes a draft to the agent that asked.
+/// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(state: &mut UiState, to: &Name, text: &str, why: &str) {
     let returned = state.return_words(to, text);
     let place = place(state, to, returned, "What you wrote");
     state.say(Level::Warn, format!("{why} {place}"));
 }
 
-/// Why a request waits no more, where the user did not decide it here.
+/// Returns why a request was closed, if it was not decided here.
 pub fn why_closed(request: &Request) -> String {
     let by = one_line(&request.decided_by);
     match request.status {
@@ -163,7 +168,7 @@ pub fn why_closed(request: &Request) -> String {
     }
 }
 
-/// Where returned words are, as a sentence.
+/// Returns a sentence that says where the returned text is.
 pub fn place(state: &UiState, to: &Name, returned: Returned, what: &str) -> String {
     match returned {
         Returned::Composer => format!("{what} is back in the composer."),

@@ -1,4 +1,4 @@
-//! The keys of the board: the selection moves along the drawing or the list.
+//! Board actions: selection and scrolling in the graph or the list.
 
 use super::movement::{self, Way};
 use crate::domain::ids::TaskId;
@@ -11,7 +11,7 @@ use crate::ui::state::UiState;
 use crate::ui::state::pane::Pane;
 use crate::ui::transcript::Scroll;
 
-/// Where things lie on the board now; a list where it is not in view.
+/// Returns the current board layout; a list if the board is not visible.
 fn places(state: &UiState) -> Places {
     let area = layout::layout(state, state.size).pane(Pane::Board);
     let inside = area.map(layout::inside).unwrap_or_default();
@@ -22,15 +22,15 @@ fn shown(state: &UiState) -> Shown {
     places(state).shown
 }
 
-/// That there is no drawing, and the key that makes one.
+/// Returns the message for graph actions in the list view.
 fn listed(state: &UiState) -> String {
     let key = state
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
-    format!("The tasks are listed; {key} draws them.")
+    format!("Tasks are shown as a list. {key} shows the graph.")
 }
 
-/// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
+/// Pans the graph. The selection stays; moving it scrolls back to it.
 pub fn pan(state: &mut UiState, toward: Toward) {
     let places = places(state);
     let Shown::Graph(drawing) = places.shown else {
@@ -43,7 +43,7 @@ pub fn pan(state: &mut UiState, toward: Toward) {
     state.camera = state.camera.panned(toward, &drawing, selected, places.body);
 }
 
-/// Draws more or less of each task.
+/// Sets the zoom of the graph.
 pub fn zoom(state: &mut UiState, zoom: Zoom) {
     state.camera = board::Camera {
         zoom,
@@ -70,7 +70,6 @@ fn walk(state: &mut UiState, drawing: &Drawing, step: Step) {
     select(state, there.and_then(|at| index.id(at)));
 }
 
-/// Moves the selection up or down.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     let page = movement::page_of(state, Pane::Board);
     match shown(state) {
@@ -98,7 +97,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Goes to where a scrollbar is pulled: a list to its row `at`, a drawing so far that `first` rows of it lie above.
+/// Applies a dragged scrollbar: selects row `at` of a list, or scrolls the graph so that `first` rows are above.
 pub fn jump(state: &mut UiState, first: usize, at: usize) {
     let places = places(state);
     match &places.shown {
@@ -116,7 +115,7 @@ pub fn jump(state: &mut UiState, first: usize, at: usize) {
     }
 }
 
-/// Moves the selection along an edge: forward to what waits, back to what is waited for.
+/// Moves the selection along an edge: forward to a blocked task, back to a blocker.
 pub fn along(state: &mut UiState, way: Way) {
     match shown(state) {
         Shown::Graph(drawing) => {
@@ -144,24 +143,24 @@ pub fn along(state: &mut UiState, way: Way) {
     }
 }
 
-/// Draws what is listed, lists what is drawn.
+/// Switches between graph and list.
 pub fn turn(state: &mut UiState) {
     if state.filters.of(Pane::Board).is_some() {
         let key = state.keymap.key(Context::Panes, Action::Back);
-        let words = format!("What is looked for is listed. {key} clears the filter.");
+        let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
         state.say(Level::Info, words);
         return;
     }
     match shown(state) {
         Shown::Graph(_) => state.board_shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
-            let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
+            let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
             state.say(Level::Info, text);
         }
         Shown::List(Why::Tangled) => {
             state.say(
                 Level::Info,
-                "The tasks wait for one another in too many ways to be drawn.",
+                "The tasks have too many dependencies for a graph.",
             );
         }
         Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
@@ -170,13 +169,13 @@ pub fn turn(state: &mut UiState) {
     }
 }
 
-/// A click on a task: the board gets the keys, and the task is selected.
+/// Focuses the board and selects a clicked task.
 pub fn click(state: &mut UiState, task: TaskId) {
     movement::focus(state, Pane::Board);
     select(state, Some(task));
 }
 
-/// The wheel: it moves the view over the drawing; a list moves as others do, up and down.
+/// Applies the mouse wheel: pans the graph, or moves the selection of the list up and down.
 pub fn wheel(state: &mut UiState, toward: Toward, cells: usize) {
     let by = match (shown(state), toward) {
         (Shown::List(_), Toward::Left | Toward::Right) => return,
@@ -189,7 +188,7 @@ pub fn wheel(state: &mut UiState, toward: Toward, cells: usize) {
     }
 }
 
-/// Moves the view over the drawing by columns and rows; a list stays.
+/// Pans the graph by columns and rows; does nothing in a list.
 pub fn shift(state: &mut UiState, by: (isize, isize)) {
     let places = places(state);
     let Shown::Graph(drawing) = places.shown else {

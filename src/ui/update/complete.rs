@@ -1,4 +1,4 @@
-//! Completing the first word of a message: a command is carried out, a name is put in.
+//! Completion of the first word of a message: runs a command or inserts a name.
 
 use crate::ui::keymap::Action;
 use crate::ui::state::UiState;
@@ -6,17 +6,17 @@ use crate::ui::state::rows::Does;
 use crate::ui::transcript::Scroll;
 use crate::ui::writing::complete::{self, Completion};
 
-/// What taking the selected row led to.
+/// The result of accepting the selected completion.
 pub enum Taken {
-    /// A command, to be carried out.
+    /// A command to run.
     Command(Action),
-    /// A name stands in the message now.
+    /// A name was inserted.
     Name,
-    /// Nothing is completed now.
+    /// No completion is open.
     Nothing,
 }
 
-/// Takes the selected row.
+/// Accepts the selected completion.
 pub fn take(state: &mut UiState) -> Taken {
     let Some((_, offer)) = complete::selected(state) else {
         return Taken::Nothing;
@@ -40,7 +40,7 @@ pub fn take(state: &mut UiState) -> Taken {
     }
 }
 
-/// Puts the selected word into the message, with a blank behind it.
+/// Inserts the selected word, followed by a blank.
 pub fn put_in(state: &mut UiState) {
     if let Some((_, offer)) = complete::selected(state) {
         state.composer.set(&format!("{} ", offer.words));
@@ -48,7 +48,7 @@ pub fn put_in(state: &mut UiState) {
     }
 }
 
-/// Selects another row; whether there is a list.
+/// Moves the selection. Returns whether a completion list is open.
 pub fn select(state: &mut UiState, by: Scroll) -> bool {
     let Some((row, _)) = complete::selected(state) else {
         return false;
@@ -63,7 +63,7 @@ pub fn select(state: &mut UiState, by: Scroll) -> bool {
     true
 }
 
-/// Puts the list away until more is written; whether there was one.
+/// Hides the list until more is typed. Returns whether it was open.
 pub fn put_away(state: &mut UiState) -> bool {
     let is_there = complete::selected(state).is_some();
     if is_there {

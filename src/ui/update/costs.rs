@@ -1,4 +1,4 @@
-//! The keys of the cost panel: a line is selected, and leads to its agent or its task.
+//! Actions of the cost panel: select a line and open its agent or task.
 
 use super::{movement, popups};
 use crate::protocol::event::Level;
@@ -8,7 +8,7 @@ use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Scroll;
 
-/// Shows what everybody has used.
+/// Opens the cost panel.
 pub fn open(state: &mut UiState) {
     let is_open = |p: &Popup| matches!(p, Popup::Costs(_));
     if !state.popups.iter().any(is_open) {
@@ -16,7 +16,7 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Moves the selection among the lines that are about something.
+/// Moves the selection among the lines that have a target.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     let Some(Popup::Costs(view)) = state.popups.last() else {
         return;
@@ -38,13 +38,13 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     take(state, targets.into_iter().nth(to));
 }
 
-/// Selects the line at a place, if it is about something.
+/// Selects a line, if it has a target.
 pub fn select(state: &mut UiState, at: usize) {
     let line = lines(state, &Theme::default()).into_iter().nth(at);
     take(state, line.and_then(|line| line.target));
 }
 
-/// Keeps the line that is selected by being the first one: others may come before it.
+/// Pins the implicit selection of the first line, since new lines may come before it.
 pub fn pin(state: &mut UiState) {
     let Some(Popup::Costs(view)) = state.popups.last() else {
         return;
@@ -62,7 +62,7 @@ fn take(state: &mut UiState, target: Option<Target>) {
     }
 }
 
-/// Shows the agent or the task that is selected.
+/// Opens the selected agent or task.
 pub fn show(state: &mut UiState) {
     let Some(Popup::Costs(view)) = state.popups.last() else {
         return;
@@ -80,7 +80,7 @@ pub fn show(state: &mut UiState) {
         Some(Target::Task(id)) => {
             state.say(Level::Info, format!("{id} is no longer on the board."));
         }
-        None => state.say_while(Level::Info, "Nothing has been used yet.", |state| {
+        None => state.say_while(Level::Info, "No tokens used yet.", |state| {
             state.agents.tokens() == 0
         }),
     }

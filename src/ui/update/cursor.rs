@@ -1,4 +1,4 @@
-//! The mouse in what is being written: the cursor goes to where it is, or as near as there is a place.
+//! Mouse clicks in text fields: place the cursor at the nearest position.
 
 use ratatui::layout::{Position, Rect};
 
@@ -10,9 +10,9 @@ use crate::ui::writing::composer::{Composer, Room};
 use crate::ui::writing::task_form::Field;
 use crate::ui::{layout, writing};
 
-/// In the composer, which gets the keys.
+/// Places the cursor in the composer and focuses it.
 pub fn in_composer(state: &mut UiState, here: Position) {
-    // Where it was when it was clicked at.
+    // The area at the time of the click; focusing may move the composer.
     let area = layout::layout(state, state.size).composer;
     movement::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {
@@ -20,7 +20,7 @@ pub fn in_composer(state: &mut UiState, here: Position) {
     }
 }
 
-/// In a comment.
+/// Places the cursor in a comment.
 pub fn in_comment(state: &mut UiState, here: Position) {
     let text = state.popups.last().map(|p| writing::comment(state, p));
     if let (Some(text), Some(Popup::Comment(comment))) = (text, state.popups.last_mut()) {
@@ -28,7 +28,7 @@ pub fn in_comment(state: &mut UiState, here: Position) {
     }
 }
 
-/// In a field of the form of a task, which gets the keys.
+/// Places the cursor in a field of the task form and focuses it.
 pub fn in_field(state: &mut UiState, field: Field, here: Position) {
     let Some(popup @ Popup::Task(form)) = state.popups.last() else {
         return;

@@ -1,4 +1,4 @@
-//! Yes or no to what waits for the person, with a comment or without; asking a teammate to leave.
+//! Decisions on approval requests, with or without a comment, and shutdown requests to teammates.
 
 use super::{Do, answers, compose};
 use crate::domain::ids::{Name, RequestId};
@@ -19,15 +19,15 @@ use crate::ui::state::rows;
 use crate::ui::transcript::Scroll;
 use crate::ui::writing::composer::Composer;
 
-/// Where the keys of what waits count.
+/// The key context of the "Needs you" pane.
 const NEEDS: Context = Context::In(Pane::Needs);
 
-/// Says yes to the selected request.
+/// Approves the selected request.
 pub fn approve(state: &mut UiState, out: &mut Vec<Do>) {
     decide(state, Verdict::Approve, out);
 }
 
-/// Says no to the selected request.
+/// Rejects the selected request.
 pub fn reject(state: &mut UiState, out: &mut Vec<Do>) {
     decide(state, Verdict::Reject, out);
 }
@@ -37,7 +37,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
         if words.is_empty() && state.requests.is_question(&id) {
-            state.say(Level::Info, "Nothing is written yet.");
+            state.say(Level::Info, "The answer is empty.");
             return;
         }
         let may_approve = |state: &mut UiState| has_settled(state, &id) && was_read(state, &id);
@@ -73,8 +73,8 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
     }
 }
 
-/// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
-/// said once: the next yes gives it.
+/// Returns whether a permission request was completely visible before its approval. If not, explains what to do.
+/// Folded or truncated content is reported once; the next approval counts.
 fn was_read(state: &mut UiState, id: &RequestId) -> bool {
     let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
@@ -82,14 +82,14 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         if kind != Some(RequestKind::Permission) {
             return true;
         }
-        // Another card is in view: this one is shown before it can be approved.
+        // Another card is visible: show this one before it can be approved.
         state.selected.request = Some(id.clone());
         state.selected.request_scroll = 0;
         state.selected.request_since = state.now;
         say_of(
             state,
             id,
-            "This request was not in view: read it, then it can be approved.".into(),
+            "This request was not visible. Read it, then approve.".into(),
         );
         return false;
     }
@@ -100,15 +100,14 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         let key = state
             .keymap
             .key(Context::Panes, Action::Move(Scroll::PageDown));
-        let text =
-            format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
+        let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
         say_of(state, id, text);
         return false;
     }
     if reading.folded + reading.cut > 0 && state.selected.request_cut.as_ref() != Some(id) {
         let what = match (reading.cut, reading.folded) {
             (0, folded) => format!("{folded} characters of comments are folded"),
-            (cut, 0) => format!("It is too long to be shown: {cut} bytes in the middle are cut"),
+            (cut, 0) => format!("Too long to show: {cut} bytes in the middle are cut"),
             (cut, folded) => {
                 format!("{cut} bytes are cut and {folded} characters of comments are folded")
             }
@@ -117,14 +116,14 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         let text = format!("{what}: {yes} again approves without reading them.");
         say_of(state, id, text);
         state.selected.request_cut = Some(id.clone());
-        // The second press of a double one must not be the answer.
+        // Prevents a double press from approving.
         state.selected.request_since = state.now;
         return false;
     }
     true
 }
 
-/// Says what is to be done before a request can be approved, until it is answered.
+/// Shows what to do before a request can be approved, until it is answered.
 fn say_of(state: &mut UiState, id: &RequestId, text: String) {
     let about = id.clone();
     state.say_while(Level::Warn, text, move |state| {
@@ -135,8 +134,8 @@ fn say_of(state: &mut UiState, id: &RequestId, text: String) {
     }
 }
 
-/// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
-/// it is shown: that was the answer to the first press of a double one.
+/// Returns whether the request has been visible for at least [`SETTLE`], so that a key is meant for it. If not, shows
+/// a status message, unless one about this request is already shown.
 fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let since = state.selected.request_since;
     let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
@@ -152,7 +151,7 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     !is_new
 }
 
-/// Asks how far a yes to the selected permission reaches.
+/// Opens the choice of scopes for the selected permission.
 pub fn choose_scope(state: &mut UiState) {
     let Some((_, request)) = rows::selected_request(state) else {
         state.say_nothing_waits();
@@ -163,12 +162,12 @@ pub fn choose_scope(state: &mut UiState) {
     if request.kind != RequestKind::Permission {
         state.say(
             Level::Info,
-            "Only a tool permission can be given for more than once.",
+            "Only tool permissions can be given for more than one call.",
         );
     } else if scopes == 0 {
         let key = state.keymap.key(NEEDS, Action::Approve);
         let why = format!(
-            "Its text does not say all that runs, so it can only be allowed once: press {key}."
+            "The text does not show all that runs: it can only be allowed once. Press {key}."
         );
         state.say(Level::Info, why);
     } else if has_settled(state, &id) && was_read(state, &id) && state.popups.len() < POPUPS_MAX {
@@ -176,10 +175,10 @@ pub fn choose_scope(state: &mut UiState) {
     }
 }
 
-/// Says yes to a permission, and to everything in `scope` until crewdeck ends.
+/// Approves a permission request and everything in `scope` until crewdeck exits.
 pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     if state.requests.get(id).is_none() {
-        state.say(Level::Info, "That request waits no more.");
+        state.say(Level::Info, "This request is already closed.");
     } else if !state.requests.is_answered(id) {
         state.selected.request = Some(id.clone());
         state.requests.answer(id);
@@ -188,14 +187,14 @@ pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do
     }
 }
 
-/// Answers the selected question with its choice of that number, counted from 1.
+/// Answers the selected question with choice `number`, counted from 1.
 pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Do>) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;
     };
     let (id, count) = (request.id.clone(), request.choices.len());
     let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-        state.say(Level::Info, format!("There are {count} choices."));
+        state.say(Level::Info, format!("There are only {count} choices."));
         return;
     };
     if has_settled(state, &id) {
@@ -211,7 +210,7 @@ pub(super) fn answer(
     out: &mut Vec<Do>,
 ) {
     let Some(request) = state.requests.get(id) else {
-        state.say(Level::Info, "That request waits no more.");
+        state.say(Level::Info, "This request is already closed.");
         return;
     };
     if state.requests.is_answered(id) {
@@ -223,12 +222,12 @@ pub(super) fn answer(
     out.push(Do::Command(Command::Decide(decision)));
 }
 
-/// Opens a field for a comment to the selected request, or for the answer to a question.
+/// Opens the comment field for the selected request, or the answer field for a question.
 pub fn comment(state: &mut UiState) {
     open_comment(state, |_| String::new());
 }
 
-/// Opens that field and `$EDITOR` over it. A plan is there to be changed: it goes back as the comment.
+/// Opens the comment field and `$EDITOR` with it. A plan is prefilled for editing and goes back as the comment.
 pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
     open_comment(state, |request| match request.kind {
         RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
@@ -262,13 +261,13 @@ fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
 /// Asks the selected teammate to shut down.
 pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(state) {
-        let text = format!("Asked {member} to shut down: it ends its step first.");
+        let text = format!("Asked {member} to shut down; it finishes its step first.");
         state.say(Level::Info, text);
         out.push(Do::Command(Command::AskShutdown { member }));
     }
 }
 
-/// Asks whether the selected teammate is to be ended by force.
+/// Asks for confirmation to kill the selected teammate.
 pub fn force(state: &mut UiState) {
     if let Some(member) = selected_at_work(state)
         && state.popups.len() < POPUPS_MAX
@@ -277,18 +276,18 @@ pub fn force(state: &mut UiState) {
     }
 }
 
-/// Asks the selected teammate where it stands.
+/// Asks the selected teammate for a status report.
 pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(state) {
-        state.say(Level::Info, format!("Asked {member} where it stands."));
+        state.say(Level::Info, format!("Asked {member} for its status."));
         out.push(Do::Command(Command::Nudge { member }));
     }
 }
 
-/// The selected teammate, if it is at work; else says why there is nothing to do.
+/// Returns the selected teammate if it is running; otherwise says why nothing can be done.
 fn selected_at_work(state: &mut UiState) -> Option<Name> {
     let Some((_, member)) = rows::selected_member(state) else {
-        state.say_while(Level::Info, "There is no teammate yet.", |state| {
+        state.say_while(Level::Info, "No teammates yet.", |state| {
             state.team.members.is_empty()
         });
         return None;
@@ -303,7 +302,7 @@ fn selected_at_work(state: &mut UiState) -> Option<Name> {
     }
     let status = state.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
-        state.say(Level::Info, format!("{member} has shut down already."));
+        state.say(Level::Info, format!("{member} has already shut down."));
         return None;
     }
     Some(member)

@@ -1,4 +1,4 @@
-//! The keys of the event log: it is opened, filtered, gone through, and left for what a line is about.
+//! Actions of the event log: open, filter, navigate and open the subject of a line.
 
 use super::{movement, popups};
 use crate::domain::ids::Name;
@@ -11,7 +11,7 @@ use crate::ui::textual::clock_to_the_second;
 use crate::ui::transcript::Scroll;
 use crate::ui::writing::line_input::LineInput;
 
-/// Shows what happened.
+/// Opens the event log.
 pub fn open(state: &mut UiState) {
     let is_log = |p: &Popup| matches!(p, Popup::EventLog(_));
     if !state.popups.iter().any(is_log) {
@@ -19,7 +19,7 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// The view of the log, where that is what has the keys.
+/// Returns the event log if it is the top popup.
 fn view(state: &mut UiState) -> Option<&mut LogView> {
     let Some(Popup::EventLog(view)) = state.popups.last_mut() else {
         return None;
@@ -27,7 +27,7 @@ fn view(state: &mut UiState) -> Option<&mut LogView> {
     Some(view)
 }
 
-/// Moves the selection; on the newest line it follows.
+/// Moves the selection; the newest line follows new events.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     let Some(Popup::EventLog(view)) = state.popups.last() else {
         return;
@@ -43,7 +43,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Selects the row at a place.
+/// Selects a row.
 pub fn select(state: &mut UiState, at: usize) {
     let Some(Popup::EventLog(view)) = state.popups.last() else {
         return;
@@ -55,14 +55,14 @@ pub fn select(state: &mut UiState, at: usize) {
     }
 }
 
-/// Stays with the newest.
+/// Follows the newest line.
 pub fn follow(state: &mut UiState) {
     if let Some(view) = view(state) {
         view.selected = None;
     }
 }
 
-/// Shows trouble alone, or everything again.
+/// Toggles the filter for errors and warnings (`!`).
 pub fn trouble(state: &mut UiState) {
     let Some(view) = view(state) else { return };
     let words: Vec<&str> = view.filter.text().split_whitespace().collect();
@@ -76,13 +76,13 @@ pub fn trouble(state: &mut UiState) {
     view.filter.insert(&text);
 }
 
-/// Shows what the selected line is about, if that is still there.
+/// Opens the subject of the selected line, if it still exists.
 pub fn show(state: &mut UiState) {
     let Some(about) = selected(state).map(|l| l.about.clone()) else {
         return;
     };
     match about {
-        About::Nothing => state.say(Level::Info, "There is nothing more to show of this."),
+        About::Nothing => state.say(Level::Info, "This event has no details."),
         About::Task(id) if state.board.get(id).is_some() => {
             popups::push(state, Popup::read(Text::Task(id)));
         }
@@ -92,7 +92,7 @@ pub fn show(state: &mut UiState) {
             let number = state.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
                 Some(number) => popups::letter_and_thread(state, number),
-                None => state.say(Level::Info, "This message is too old to be kept here."),
+                None => state.say(Level::Info, "This message is no longer kept."),
             }
         }
         About::Request(id, target) => {
@@ -109,7 +109,7 @@ pub fn show(state: &mut UiState) {
             let row = state.jobs.listed().iter().position(|j| j.id == id);
             match row {
                 Some(row) => popups::push(state, Popup::Jobs { row }),
-                None => state.say(Level::Info, "This job ended too long ago to be kept here."),
+                None => state.say(Level::Info, "This job is no longer kept."),
             }
         }
     }
@@ -120,14 +120,11 @@ fn agent(state: &mut UiState, name: &Name) {
         state.popups.clear();
         movement::show(state, name);
     } else {
-        state.say(
-            Level::Info,
-            format!("Of {name} there is nothing here any more."),
-        );
+        state.say(Level::Info, format!("No conversation of {name} is kept."));
     }
 }
 
-/// The selected line, to be copied.
+/// Returns the selected line as text to copy.
 pub fn text(state: &UiState) -> Option<String> {
     let line = selected(state)?;
     let at = clock_to_the_second(line.at, &state.zone);

@@ -1,4 +1,4 @@
-//! What happened in the crew, taken into the state.
+//! Applies crew events to the UI state.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows;
 use crate::ui::state::{MODELS_MAX, Models, UiState};
 
-/// Takes an event in.
+/// Applies an event.
 #[allow(clippy::too_many_lines)] // every event, once
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
     }
-    // Words that nobody sees yet are no reason to draw.
+    // Text in a hidden conversation needs no redraw.
     let draws = if let EventKind::TextDelta { agent, .. }
     | EventKind::ThinkingDelta { agent, .. }
     | EventKind::ToolOutput { agent, .. } = &event.kind
@@ -121,34 +121,34 @@ pub fn event(state: &mut UiState, event: &Event) {
     }
 }
 
-/// The board is another than before: what is asked about a task may be settled.
+/// Applies a board change and closes dialogs about tasks that no longer need them.
 fn board_changed(state: &mut UiState, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut state.board).apply(changed, removed);
     hands::settle(state);
 }
 
-/// The crew is there, or has another model.
+/// The crew has started or changed its model.
 fn ready(state: &mut UiState, setup: &Setup) {
     let before = state.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
-        let text = format!("The model is {} now.", one_line(&setup.model));
+        let text = format!("Model: {}.", one_line(&setup.model));
         state.say(Level::Info, text);
         state.other_model();
     }
     state.setup = Some(setup.clone());
 }
 
-/// What the person may be called for, requests aside.
+/// Notifies the user about an idle, failed or stuck crew. Requests are handled in [`request_changed`].
 pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::CrewAtRest = event {
         if !state.requests.is_empty() {
-            // It rests because something waits, for which the person is called by its card.
+            // The crew is idle because a request is open, which has its own notification.
             return;
         }
         let done = crate::ui::board::index(state).count(Standing::Done);
         let words = match state.board.len() {
             0 => "the lead has answered".into(),
-            all => format!("everybody rests, {done} of {all} tasks are done"),
+            all => format!("all idle, {done}/{all} done"),
         };
         (Matter::Done, words)
     } else if let EventKind::ActivityChanged { agent, activity } = event
@@ -173,7 +173,7 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
 }
 
 fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
-    // The person is no agent: nothing happens to it that a conversation would show.
+    // The user has no conversation.
     if agent.is_user() {
         return;
     }
@@ -191,7 +191,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let known = state.requests.get(&request.id).is_some();
     state.requests.changed(request);
     let waits = state.requests.get(&request.id).is_some();
-    // What joins a card that is there needs no second bell.
+    // A request that joins an existing card was already announced.
     let is_new_card = state.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.decider != Decider::Lead {
         let words = sentence::request(request);
@@ -201,7 +201,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     if before != after {
         state.selected.request.clone_from(&after);
         state.selected.request_scroll = 0;
-        // Where no card was in view, and the keys are elsewhere, no key can be meant for another one.
+        // If no card was visible and another pane had focus, no key can be meant for an earlier card.
         let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
         state.selected.request_since = if is_another {
             state.now
@@ -219,7 +219,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// What is written or chosen about a request that waits no more has nowhere to go.
+/// Closes dialogs about a closed request and returns the comment as a draft.
 fn close_comment(state: &mut UiState, request: &Request) {
     let count = state.popups.len();
     let written = state.popups.iter().find_map(|popup| match popup {

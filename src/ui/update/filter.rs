@@ -1,10 +1,10 @@
-//! The words of a pane's filter: written, they select the first row that they let through.
+//! Editing of pane filters.
 
 use crate::ui::state::UiState;
 use crate::ui::state::pane::Pane;
 use crate::ui::writing::line_input::LineInput;
 
-/// Changes what a pane is filtered by, while that is being written.
+/// Edits the filter of a pane and selects its first match.
 pub fn write(state: &mut UiState, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
     let Some(filter) = state.filters.written(pane) else {
         return;
@@ -13,7 +13,7 @@ pub fn write(state: &mut UiState, pane: Pane, edit: impl FnOnce(&mut LineInput))
     match pane {
         Pane::Board => state.selected.task = None,
         Pane::Team => state.selected.member = None,
-        // The newest one.
+        // `None` selects the newest message.
         Pane::Inbox => state.selected.letter = None,
         Pane::Lead | Pane::Todo | Pane::Needs => {}
     }

@@ -1,4 +1,4 @@
-//! Takes up what the first page offers.
+//! Actions of the setup page.
 
 use super::Do;
 use crate::protocol::EventKind;
@@ -9,10 +9,11 @@ use crate::ui::popup::{Popup, Question};
 use crate::ui::state::UiState;
 use crate::ui::view;
 
-/// Why settings that are not all in view are not approved.
-const TOO_LONG: &str = "Not all of these settings are in view: make the window larger, or run crewdeck trust in a shell.";
+/// Shown when the user approves settings that are not completely visible.
+const TOO_LONG: &str =
+    "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
-/// Takes up the offer `action`; one that the page does not make does nothing.
+/// Runs `action` if the setup page offers it; otherwise does nothing.
 pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     if !offers(state, action) {
         return;
@@ -20,7 +21,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let (words, wish) = if action == Action::StartDemo {
         ("Starting the demo…", Do::StartDemo)
     } else if action == Action::MakeRepository {
-        ("Asking git…", Do::MakeRepository)
+        ("Running git…", Do::MakeRepository)
     } else if action == Action::ApproveSettings {
         if !view::first::fits(state) {
             state.say(Level::Warn, TOO_LONG);
@@ -31,13 +32,13 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     } else if action == Action::WithoutSettings {
         ("Starting without them…", Do::WithoutSettings)
     } else {
-        ("Looking again…", Do::LookAgain)
+        ("Checking again…", Do::LookAgain)
     };
     state.say(Level::Info, words);
     out.push(wish);
 }
 
-/// Approves the settings that the page shows.
+/// Approves the settings shown on the page.
 pub fn approve_now(state: &mut UiState, out: &mut Vec<Do>) {
     if offers(state, Action::ApproveSettings) {
         state.say(Level::Info, "Approved: starting with these settings…");
@@ -45,7 +46,7 @@ pub fn approve_now(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// What the lead is asked, and what comes of it, as far as the beginning needs to know.
+/// Tracks prompts and turn ends of the lead for the setup page.
 pub fn heard(state: &mut UiState, event: &EventKind) {
     if let EventKind::Prompted { agent, text } = event {
         state.asked(agent, text);
@@ -54,9 +55,10 @@ pub fn heard(state: &mut UiState, event: &EventKind) {
     }
 }
 
-/// Why `action` does nothing while there is no crew. `None`: it does.
+/// Returns why `action` is unavailable without a crew; `None` if it is available.
 pub fn refuses(state: &UiState, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = state.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(state)))
+    (page.weight == Weight::Missing)
+        .then(|| format!("No crew is running yet. {}", keys_line(state)))
 }

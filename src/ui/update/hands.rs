@@ -1,4 +1,4 @@
-//! The person's own hand on the board: claim, release and complete a task, and where its worktree is.
+//! The user's own actions on the board: claim, release and complete tasks, and manage their worktrees.
 
 use super::{Do, popups};
 use crate::domain::ids::{Name, TaskId};
@@ -11,7 +11,7 @@ use crate::ui::board::{self, Hand};
 use crate::ui::popup::{Judged, Popup, Question};
 use crate::ui::state::UiState;
 
-/// The selected task, if the person can do that with it; else says why not.
+/// Returns the selected task and its owner if the user may act on it; otherwise says why not.
 fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
     let Some((_, id)) = board::selected(state) else {
         state.say_no_task();
@@ -28,7 +28,7 @@ fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
             None
         }
         None => {
-            // The board may change before it is done: the selection stays with the task.
+            // The board may change before the action is done; this keeps the selection on the task.
             state.selected.task = Some(id);
             Some((id, owner))
         }
@@ -40,7 +40,7 @@ fn wish(state: &mut UiState, words: String, wish: TaskWish, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::Task(Box::new(wish))));
 }
 
-/// Takes the selected task.
+/// Claims the selected task.
 pub fn claim(state: &mut UiState, out: &mut Vec<Do>) {
     if let Some((task, _)) = selected(state, Hand::Claim) {
         wish(
@@ -52,7 +52,7 @@ pub fn claim(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Puts the selected task back on the board; asks first where a teammate at work has it.
+/// Releases the selected task; asks for confirmation if a running teammate owns it.
 pub fn release(state: &mut UiState, out: &mut Vec<Do>) {
     let Some((task, Some(from))) = selected(state, Hand::Release) else {
         return;
@@ -64,13 +64,13 @@ pub fn release(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Puts a task back on the board, which was asked.
+/// Releases a task after confirmation.
 pub fn release_now(state: &mut UiState, task: TaskId, from: Name, out: &mut Vec<Do>) {
     let words = format!("Releasing {task}…");
     wish(state, words, TaskWish::Release { task, from }, out);
 }
 
-/// Completes the selected task; asks first where it is nobody's.
+/// Completes the selected task; asks for confirmation if it has no owner.
 pub fn complete(state: &mut UiState, out: &mut Vec<Do>) {
     match selected(state, Hand::Complete) {
         None => {}
@@ -81,7 +81,7 @@ pub fn complete(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Completes a task, which was asked where that is needed.
+/// Completes a task, after confirmation where needed.
 pub fn complete_now(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
     wish(
         state,
@@ -107,7 +107,7 @@ pub fn copy_place(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Copy(path));
 }
 
-/// Where a task is worked on, as a shell takes it.
+/// Returns the path of the task's worktree.
 fn path(state: &UiState, task: &Task) -> String {
     let root = state
         .setup
@@ -116,7 +116,7 @@ fn path(state: &UiState, task: &Task) -> String {
     harmless(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
-/// Looks what would be lost with the selected task's worktree, to ask about it.
+/// Checks what removing the selected task's worktree would lose, before the confirmation.
 pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
     let Some(task) = popups::with_worktree(state) else {
         return;
@@ -125,14 +125,14 @@ pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
         state.say_why(why, move |state| board::why_no_removal(state, task));
         return;
     }
-    state.say(Level::Info, format!("Looking at the worktree of {task}…"));
+    state.say(Level::Info, format!("Checking the worktree of {task}…"));
     out.push(Do::Command(Command::JudgeWorktree { task }));
 }
 
-/// What would be lost with a worktree is known: asks.
+/// Asks for confirmation once the possible losses are known.
 pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
     if !state.is_in_panes() {
-        // The person does something else by now.
+        // The user is doing something else now.
         return;
     }
     state.flash = None;
@@ -146,7 +146,7 @@ pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
     );
 }
 
-/// Removes a worktree, which was asked; where something is lost, that is asked first.
+/// Removes a worktree after confirmation; asks a second time if work would be lost.
 pub fn removal(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     if judged.losses.is_empty() {
         remove_now(state, judged, out);
@@ -155,7 +155,7 @@ pub fn removal(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     }
 }
 
-/// Removes a worktree, and what would be lost was told.
+/// Removes a worktree whose losses were shown to the user.
 pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     let (task, told) = (judged.task, judged.losses);
     let text = format!("Removing the worktree of {task}…");
@@ -166,7 +166,7 @@ pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::RemoveWorktree { task, told }));
 }
 
-/// Takes a question back whose answer means nothing any more.
+/// Closes a dialog that no longer applies.
 pub fn settle(state: &mut UiState) {
     let asked = state.popups.iter().find_map(|popup| {
         let Popup::Confirm(question) = popup else {
@@ -187,11 +187,11 @@ pub fn settle(state: &mut UiState) {
         return;
     };
     let why = match state.board.get(id) {
-        None => Some(format!("{id} is not on the board any more.")),
+        None => Some(format!("{id} is no longer on the board.")),
         Some(task) => {
             let owner = board::owner(task);
             let is_other = owner.as_ref().map(Name::as_str) != from.as_ref().map(Name::as_str);
-            let other = || format!("{id} has another owner by now.");
+            let other = || format!("{id} now has another owner.");
             board::why_not(state, task, hand).or_else(|| is_other.then(other))
         }
     };

@@ -1,4 +1,4 @@
-//! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
+//! Mouse input on scrollbars: scrolls to the dragged position.
 
 use super::{board, movement, peek, read};
 use crate::ui::hit::Scrolls;
@@ -9,7 +9,7 @@ use crate::ui::state::UiState;
 use crate::ui::state::pane::Pane;
 use crate::ui::state::rows;
 
-/// Goes to where the thumb of `bar` is at a row of the screen. A pane does not get the keys by it.
+/// Scrolls so that the thumb of `bar` is at a screen row. Does not focus the pane.
 pub fn jump(state: &mut UiState, of: Scrolls, bar: Scrollbar, row: u16) {
     match of {
         Scrolls::Pane(pane) => pane_to(state, pane, bar, row),
@@ -22,7 +22,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
     match pane {
         Pane::Lead => {
             let viewport = movement::viewport(state);
-            // How much is in view is another share at the end: its cells are longer or shorter.
+            // Entries differ in height, so the end is set explicitly.
             let is_end = row + 1 >= bar.at.bottom();
             let first = if is_end { bar.scrolled.len } else { first };
             let agent = state.agents.entry(&state.shown);
@@ -34,7 +34,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
     }
 }
 
-/// Selects a row of a pane's list; of letters the newest is followed.
+/// Selects a row of a pane's list; the newest message is followed.
 pub fn select(state: &mut UiState, pane: Pane, at: usize) {
     match pane {
         Pane::Todo => state.selected.todo = Some(at),

@@ -1,4 +1,4 @@
-//! Merging the branches of completed tasks: asked first, one or all.
+//! Merges of completed tasks: one or all, after confirmation.
 
 use super::{Do, popups};
 use crate::domain::ids::TaskId;
@@ -8,7 +8,7 @@ use crate::ui::board;
 use crate::ui::popup::{Popup, Question};
 use crate::ui::state::UiState;
 
-/// Asks whether the branch of the selected task is to be merged, where it can be.
+/// Asks for confirmation to merge the branch of the selected task, if it can be merged.
 pub fn ask(state: &mut UiState) {
     let Some((_, id)) = board::selected(state) else {
         state.say_no_task();
@@ -18,12 +18,12 @@ pub fn ask(state: &mut UiState) {
         state.say_why(why, move |state| refusal(state, id));
         return;
     }
-    // The board may change while the question stands: the selection stays with it.
+    // The board may change while the dialog is open; this keeps the selection on the task.
     state.selected.task = Some(id);
     popups::push(state, Popup::Confirm(Question::Merge(id)));
 }
 
-/// Merges the branch of `task`, which was asked.
+/// Merges the branch of `task` after confirmation.
 pub fn one(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
     match refusal(state, task) {
         Some(why) => state.say_why(why, move |state| refusal(state, task)),
@@ -35,11 +35,11 @@ pub fn one(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
     }
 }
 
-/// Merges the branches of all completed tasks, which was asked.
+/// Merges the branches of all completed tasks after confirmation.
 pub fn all(state: &mut UiState, out: &mut Vec<Do>) {
     let tasks = board::to_merge(state).as_ref().clone();
     if tasks.len() < 2 {
-        // One is what y is for; none is left where somebody else has merged them.
+        // A single branch is merged with `y`. None is left if another window has merged them.
         return;
     }
     state.popups.pop();
@@ -50,7 +50,7 @@ pub fn all(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::MergeAll { tasks }));
 }
 
-/// Takes a question back about what is merged meanwhile.
+/// Closes a merge dialog that no longer applies.
 pub fn settle(state: &mut UiState) {
     let mut why = None;
     for popup in &state.popups {
@@ -73,7 +73,7 @@ fn is_mergeable(state: &UiState, id: TaskId) -> bool {
 fn refusal(state: &UiState, id: TaskId) -> Option<String> {
     let task = state.board.get(id);
     task.map_or_else(
-        || Some(format!("{id} is not on the board any more.")),
+        || Some(format!("{id} is no longer on the board.")),
         |task| board::refusal(state, task),
     )
 }

@@ -1,4 +1,4 @@
-//! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
+//! Pure state update: applies keys, mouse, events and time to the UI state and returns effects.
 
 mod answers;
 mod board;
@@ -52,69 +52,68 @@ use crate::ui::state::ages;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::writing::complete::Completion;
 
-/// What reaches the screen.
+/// An input of [`update`].
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
-    /// A key was pressed, at that time.
+    /// A key press, with its time.
     Key(KeyEvent, Stamp),
-    /// Text was pasted.
+    /// Pasted text.
     Paste(String),
-    /// The mouse did something.
     Mouse(MouseEvent),
-    /// The screen has another size: columns, rows.
+    /// The new terminal size: columns, rows.
     Resize(u16, u16),
-    /// Something happened in the crew.
+    /// An event from the crew.
     Event(Event),
-    /// Time has passed.
     Tick {
-        /// The time.
+        /// The current time.
         now: Stamp,
     },
-    /// The terminal's window got or lost the keyboard.
+    /// The terminal window gained or lost focus.
     Window(Window),
-    /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
+    /// The text returned by `$EDITOR`. Answers [`Do::EditComposer`].
     Edited(String),
 }
 
-/// What is to be done outside the screen.
+/// A side effect requested by [`update`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Do {
-    /// Tell the crew.
+    /// Send a command to the crew.
     Command(Command),
-    /// Leave crewdeck.
+    /// Exit crewdeck.
     Quit,
-    /// Give the terminal back and stop, until the shell wakes the process.
+    /// Restore the terminal and suspend the process until the shell resumes it.
     Suspend,
     /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
     EditComposer,
-    /// Print the text into the terminal's own scroll-back, and come back when the person wants.
+    /// Print the text to the terminal's scroll-back and wait until the user returns.
     Print(String),
-    /// Open the text in `$EDITOR`; what becomes of it there does not matter.
+    /// Open the text in `$EDITOR`; changes are discarded.
     ReadOutside(String),
-    /// Begin the demo.
+    /// Start the demo.
     StartDemo,
-    /// Read the settings and look for a model again.
+    /// Reload the settings and look for a model again.
     LookAgain,
-    /// Make the directory a git repository where it is none, and its first commit.
+    /// Run `git init` if needed and create the first commit.
     MakeRepository,
-    /// Remember that the settings of the project are approved, and begin with them.
+    /// Record the approval of the project settings and start with them.
     ApproveSettings,
-    /// Begin without them.
+    /// Start without the project settings.
     WithoutSettings,
-    /// Put the text into the clipboard.
+    /// Copy the text to the clipboard.
     Copy(String),
-    /// Give the mouse to somebody else.
+    /// Change who receives mouse events.
     Mouse(MouseOwner),
-    /// Call the person, who looks elsewhere: why, in one line.
+    /// Notify the user with this one-line reason; the terminal may not have focus.
     Call(String),
-    /// Remember the theme for the next time.
+    /// Save the theme.
     SaveTheme(ThemeChoice),
-    /// Remember for the project how the panes lie.
+    /// Save the pane layout of the project.
     SaveScreen(ScreenChoice),
 }
 
-/// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
+/// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
+/// the same state.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let mut out = Vec::new();
     let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
@@ -139,7 +138,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             let text = text.trim_end_matches('\n');
             let edited = state.drafts.edited.take();
             if let Some(lost) = edited.filter(|(id, _)| state.requests.get(id).is_none()) {
-                let why = "The request was closed meanwhile.";
+                let why = "The request was closed in the meantime.";
                 answers::return_comment(state, &lost.1, text, why);
             } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
                 comment.text.set(text);
@@ -163,7 +162,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
 }
 
 fn hear(state: &mut UiState, event: &Event) {
-    // Before what follows from the board is out of date: it is looked up here.
+    // Must run first: it reads data derived from the board before the event changes it.
     let selection = keep_selection::before(state, &event.kind);
     state.log(event);
     state.remember(event);
@@ -173,7 +172,7 @@ fn hear(state: &mut UiState, event: &Event) {
     keep_selection::after(state, selection);
 }
 
-/// Time has passed: on the wall, and in the recording where one is played.
+/// Advances the recording if one is played, else the wall clock.
 fn clock(state: &mut UiState, now: Stamp) {
     if state.replay.is_some() {
         replay::go(state, now);
@@ -205,7 +204,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     if guard::ignores(state, key, &name) {
         return;
     }
-    // Where time stands still, a message would stay for ever.
+    // A replay's clock can be paused, so a message there would never expire.
     let is_read = |flash: &Flash| flash.is_read(state.now);
     if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
         state.flash = None;
@@ -216,7 +215,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         None => name,
     };
     let found = state.keymap.lookup(&contexts, &whole);
-    // The first key of a pair may be that of the interrupt: its second one tells.
+    // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
     if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
         compose::disarm(state);
     }
@@ -226,7 +225,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
             state.left_composer &= action == Action::Back;
         }
         Found::Prefix => state.prefix = Some(whole),
-        // The second key of a pair that means nothing is dropped with the first one.
+        // An unbound two-key sequence is dropped as a whole.
         Found::Nothing if whole.contains(' ') => {}
         Found::Nothing => {
             if let Some(action) = unknown::helps(state, &whole) {
@@ -243,7 +242,7 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     }
 }
 
-/// A key without another meaning: text, where there is a text field.
+/// Types an unbound key into the focused text field, if there is one.
 fn text_key(state: &mut UiState, key: KeyEvent) {
     let width = compose::width(state);
     match state.popups.last_mut().map(Popup::written) {
@@ -310,7 +309,7 @@ fn paste(state: &mut UiState, text: &str) {
                 let pasted = state.composer.paste(text);
                 compose::report(state, pasted);
             }
-            // A paste into the panes would be a row of single keys: nobody means that.
+            // Panes take single keys as commands, so pasted text is never applied to them.
             Focus::Pane(_) => {
                 let key = state.keymap.key(Context::Panes, Action::Compose);
                 state.say(Level::Info, format!("Press {key} to write, then paste."));
@@ -319,7 +318,7 @@ fn paste(state: &mut UiState, text: &str) {
     }
 }
 
-/// Carries `action` out.
+/// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
 fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);

@@ -1,4 +1,4 @@
-//! Where the keys go, what is selected, what is scrolled, and the way back.
+//! Focus, selection, scrolling and the way back.
 
 use super::Do;
 use super::{board, complete, costs, peek};
@@ -17,10 +17,10 @@ use crate::ui::textual::text_search;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Scroll, Viewport};
 
-/// Rows of a page in a list over the panes.
+/// Rows that a page key moves in a picker.
 const PAGE: usize = 10;
 
-/// Gives the keys to a pane.
+/// Focuses a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
     if pane == Pane::Needs && state.focus != Focus::Pane(Pane::Needs) {
         state.before_needs = Some(state.focus);
@@ -34,7 +34,7 @@ pub fn focus(state: &mut UiState, pane: Pane) {
     state.focus = Focus::Pane(pane);
 }
 
-/// Gives the keys to a pane; if it has them, the whole screen, or back.
+/// Focuses a pane; if it is focused, toggles full screen.
 pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
     if state.focus != Focus::Pane(pane) || state.left_composer {
         focus(state, pane);
@@ -45,14 +45,14 @@ pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
     }
 }
 
-/// Gives the pane that has the keys the whole screen.
+/// Shows the focused pane full screen.
 pub fn enlarge(state: &mut UiState) {
     if !layout::shows_one(state) {
         state.zoom = Some(state.focus.pane());
     }
 }
 
-/// Gives the keys to the next pane, round and round.
+/// Focuses the next or previous pane; wraps around.
 pub fn cycle(state: &mut UiState, way: Way) {
     let has_todo = state
         .agents
@@ -77,7 +77,7 @@ pub fn cycle(state: &mut UiState, way: Way) {
     }
 }
 
-/// Gives the keys to the composer.
+/// Focuses the composer.
 pub fn compose(state: &mut UiState) {
     if state.replay.is_some() {
         state.say(Level::Info, super::replay::UNCHANGED);
@@ -89,7 +89,7 @@ pub fn compose(state: &mut UiState) {
     state.focus = Focus::Composer;
 }
 
-/// Gives the keys to the oldest request that waits.
+/// Focuses the oldest open request.
 pub fn waiting(state: &mut UiState) {
     let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
         state.say_nothing_waits();
@@ -103,19 +103,19 @@ pub fn waiting(state: &mut UiState) {
         state.selected.request = Some(oldest);
         state.selected.request_scroll = 0;
     }
-    // The user has chosen to look at it.
+    // The user asked for this request, so keys count at once.
     state.selected.request_since = Stamp::default();
     focus(state, Pane::Needs);
 }
 
-/// Shows the conversation of `agent` and gives it the keys.
+/// Shows and focuses the conversation of `agent`.
 pub fn show(state: &mut UiState, agent: &Name) {
     state.agents.entry(agent);
     state.open_conversation(agent);
     focus(state, Pane::Lead);
 }
 
-/// Shows the conversation of the subagent that the selected tool call sent out.
+/// Shows the conversation of the subagent started by the selected tool call.
 pub fn subagent(state: &mut UiState) {
     let agent = state.agents.get(&state.shown);
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
@@ -125,15 +125,15 @@ pub fn subagent(state: &mut UiState) {
             let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
             let (next, before) = (key(Action::Next), key(Action::Prev));
             let shows = key(Action::Subagent);
-            let words = format!(
-                "Select a call of task with {next} and {before}: {shows} shows its subagent."
-            );
+            let words =
+                format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
             state.say(Level::Info, words);
         }
     }
 }
 
-/// One step back: popup, composer, filter, whole screen, teammate.
+/// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
+/// lead.
 pub fn back(state: &mut UiState) {
     if let Some(Popup::Reader(reader)) = state.popups.last_mut()
         && (reader.searching == Searching::Typing || text_search::is_on(reader))
@@ -190,7 +190,7 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
+/// Closes the view. At the top level quits crewdeck, after confirmation if agents or jobs are running.
 pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
     let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
     if is_view && state.focus != Focus::Composer {
@@ -202,7 +202,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Shows the newest of a conversation or of the inbox, and stays with it.
+/// Scrolls a conversation or the inbox to the newest entry and follows it.
 pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
         return super::event_log::follow(state);
@@ -214,7 +214,7 @@ pub fn follow(state: &mut UiState) {
     }
 }
 
-/// The tool call or the card beside the selected one.
+/// Selects the next or previous tool call, card or task.
 pub fn neighbour(state: &mut UiState, way: Way) {
     match state.focus.pane() {
         Pane::Lead => {
@@ -242,7 +242,7 @@ pub fn neighbour(state: &mut UiState, way: Way) {
     }
 }
 
-/// Moves what has the keys.
+/// Scrolls the focused pane or the top popup.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     if complete::select(state, by) {
         return;
@@ -254,7 +254,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Moves a pane, whether it has the keys or not.
+/// Scrolls a pane, focused or not.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
     let seen = page_of(state, pane);
     match pane {
@@ -306,7 +306,7 @@ fn scroll_transcript(state: &mut UiState, by: Scroll) {
         .scroll(by, viewport);
 }
 
-/// The room of the conversation that is shown.
+/// Returns the viewport of the shown conversation.
 pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
@@ -338,7 +338,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// The rows of a pane that are in view.
+/// Returns the number of visible rows of a pane; at least 1.
 pub(super) fn page_of(state: &UiState, pane: Pane) -> usize {
     let layout = layout::layout(state, state.size);
     let inside = layout.pane(pane).map(layout::inside);
@@ -346,7 +346,7 @@ pub(super) fn page_of(state: &UiState, pane: Pane) -> usize {
     usize::from(list.map_or(1, |area| area.height)).max(1)
 }
 
-/// The place in a list of `len` rows that `by` leads to from `at`.
+/// Returns the row that `by` leads to from row `at` in a list of `len` rows.
 pub(super) fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {

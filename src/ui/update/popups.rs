@@ -1,4 +1,4 @@
-//! What lies over the panes: opening it, choosing in it, copying from it.
+//! Popups: opening, choosing and copying.
 
 use super::Do;
 use super::{costs, decide, event_log, keep_selection, movement, themes};
@@ -24,7 +24,7 @@ pub(super) fn push(state: &mut UiState, popup: Popup) {
     }
 }
 
-/// Shows the keys, those that count here first.
+/// Opens the help, with the keys of the current context first.
 pub fn help(state: &mut UiState) {
     let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
     if !state.popups.iter().any(is_help) {
@@ -33,13 +33,13 @@ pub fn help(state: &mut UiState) {
     }
 }
 
-/// Closes the help that is read.
+/// Closes the help if it is the top popup.
 pub fn close_help(state: &mut UiState) {
     let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
     state.popups.pop_if(|popup| is_help(popup));
 }
 
-/// Shows all actions.
+/// Opens the action palette.
 pub fn palette(state: &mut UiState) {
     let is_palette = |p: &Popup| matches!(p, Popup::Picker(picker) if matches!(picker.choice, Choice::Palette { .. }));
     if state.is_commenting() || state.popups.iter().any(is_palette) {
@@ -47,7 +47,7 @@ pub fn palette(state: &mut UiState) {
     }
     state.popups.clear();
     let mut contexts = state.contexts();
-    // From the composer everything that the conversation's pane can do is offered too.
+    // From the composer, the actions of the conversation pane are listed too.
     if state.focus == Focus::Composer {
         contexts.extend([Context::In(Pane::Lead), Context::Panes]);
     }
@@ -55,12 +55,12 @@ pub fn palette(state: &mut UiState) {
     push(state, Popup::choose(Choice::Palette { contexts, focus }));
 }
 
-/// Shows what agents can load.
+/// Opens the list of skills.
 pub fn skills(state: &mut UiState) {
     push(state, Popup::read(Text::Skills));
 }
 
-/// Asks for the models and shows them.
+/// Requests the list of models and opens the model picker.
 pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     if state.models == Models::Unknown {
         state.models = Models::Asked;
@@ -73,26 +73,23 @@ pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::ListModels));
 }
 
-/// Shows the rules of the session.
+/// Opens the list of session permissions.
 pub fn rules(state: &mut UiState) {
     push(state, Popup::choose(Choice::Rules));
 }
 
-/// Shows the background jobs.
+/// Opens the list of background jobs.
 pub fn jobs(state: &mut UiState) {
     if !state.shows_jobs() {
         push(state, Popup::Jobs { row: 0 });
     }
 }
 
-/// Shows what the branch of a task changes.
+/// Opens the diff of a task's branch.
 pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        state.say(
-            Level::Info,
-            format!("The branch of {task} changes nothing."),
-        );
+        state.say(Level::Info, format!("The branch of {task} has no changes."));
         return;
     }
     state.diff = changes;
@@ -101,14 +98,15 @@ pub fn diff(state: &mut UiState, task: TaskId, stat: &str, text: &str, untracked
     push(state, Popup::read(Text::Diff(task)));
 }
 
-/// Asks for what the branch of the selected task changes.
+/// Requests the diff of the selected task's branch.
 pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
     if let Some(task) = with_worktree(state) {
         out.push(Do::Command(Command::ShowDiff { task }));
     }
 }
 
-/// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
+/// Returns the selected task, or the task of an open merge dialog, if it has a worktree. Otherwise says why it has
+/// none.
 pub(super) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
     if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
         return Some(*id);
@@ -125,7 +123,6 @@ pub(super) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
     Some(id)
 }
 
-/// The selected background job.
 fn selected_job(state: &UiState) -> Option<&Job> {
     let Some(Popup::Jobs { row }) = state.popups.last() else {
         return None;
@@ -134,7 +131,7 @@ fn selected_job(state: &UiState) -> Option<&Job> {
     jobs.get(*row).or(jobs.last()).copied()
 }
 
-/// A background job began or ended; the list moves, and the selection with its job.
+/// Updates a background job and keeps the selection on the same job.
 pub fn job_changed(state: &mut UiState, job: &Job) {
     let selected = selected_job(state).map(|j| j.id.clone());
     state.jobs.changed(job);
@@ -145,7 +142,7 @@ pub fn job_changed(state: &mut UiState, job: &Job) {
     }
 }
 
-/// Ends the selected background job.
+/// Kills the selected background job.
 pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
     let Some(job) = selected_job(state).cloned() else {
         return;
@@ -153,7 +150,7 @@ pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
     if !job.is_running() {
         state.say(
             Level::Info,
-            format!("It has ended already: {}.", job.status()),
+            format!("The job has already ended: {}.", job.status()),
         );
         return;
     }
@@ -161,14 +158,14 @@ pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::KillJob { job: job.id }));
 }
 
-/// Shows more of what is selected.
+/// Opens the selected item.
 pub fn open(state: &mut UiState) {
     if let Some(agent) = selected_job(state).map(|j| j.agent.clone()) {
         state.popups.clear();
         movement::show(state, &agent);
         return;
     }
-    // What is peeked at is what is selected.
+    // The preview shows the selected item, which is opened instead.
     let is_peek = |popup: &mut Popup| matches!(popup, Popup::Peek(_));
     state.popups.pop_if(is_peek);
     if let Some(Popup::EventLog(_)) = state.popups.last() {
@@ -178,7 +175,7 @@ pub fn open(state: &mut UiState) {
         return costs::show(state);
     }
     if !state.popups.is_empty() {
-        // A list with nothing in it.
+        // Other popups have nothing to open.
         return;
     }
     match state.focus.pane() {
@@ -218,7 +215,7 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Shows a letter in its thread.
+/// Opens a message in its thread.
 pub fn letter_and_thread(state: &mut UiState, number: u64) {
     let scroll = readers::begin(state, number);
     let mut popup = Popup::read(Text::Letter(number));
@@ -228,21 +225,21 @@ pub fn letter_and_thread(state: &mut UiState, number: u64) {
     push(state, popup);
 }
 
-/// Begins to search a text or the help, or to filter the list that has the keys.
+/// Starts a search in the open text or help, or a filter in the focused list.
 pub fn filter(state: &mut UiState) {
     if let Some(Popup::Reader(reader)) = state.popups.last_mut() {
         super::read::begin(reader);
     } else if let Some(Popup::EventLog(view)) = state.popups.last_mut() {
         view.searching = Searching::Typing;
     } else if state.is_in_panes() {
-        // The words are written in the pane: what is peeked at makes room.
+        // The filter field is in the pane, so the preview closes.
         state.popups.pop();
         let pane = state.focus.pane();
         state.filters.begin(pane);
     }
 }
 
-/// Takes what is selected or written; an action of the palette comes back to be carried out.
+/// Accepts the selection or the input. Returns the action chosen in the palette, to be run by the caller.
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     if state.popups.is_empty() && state.is_searching() {
         super::find::keep(state);
@@ -251,7 +248,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     match state.popups.last_mut() {
         Some(Popup::Reader(_)) => return super::read::accept(state),
         Some(Popup::EventLog(view)) => view.searching = Searching::Rest,
-        // The answer to a question needs no yes or no.
+        // An answer to a question needs no verdict.
         Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {
             return Some(Action::Approve);
         }
@@ -325,7 +322,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             use_model(state, name, out);
             None
         }
-        // A server need not list all that it has: a name may be written out.
+        // A server may not list all its models, so a typed name is accepted.
         (Choice::Models, None) if !written.is_empty() => {
             use_model(state, written, out);
             None
@@ -362,14 +359,17 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
 
 fn use_model(state: &mut UiState, name: String, out: &mut Vec<Do>) {
     state.popups.pop();
-    state.say(Level::Info, format!("From the next call on: {name}."));
+    state.say(
+        Level::Info,
+        format!("{name} is used from the next model call on."),
+    );
     out.push(Do::Command(Command::UseModel { name }));
 }
 
-/// Copies what is selected or read.
+/// Copies the selection or the open text.
 pub fn copy(state: &mut UiState, out: &mut Vec<Do>) {
     let Some((what, text)) = selected_text(state) else {
-        state.say(Level::Info, "There is nothing to copy here yet.");
+        state.say(Level::Info, "Nothing to copy here yet.");
         return;
     };
     state.say(Level::Info, format!("Copied {what}."));
@@ -379,7 +379,7 @@ pub fn copy(state: &mut UiState, out: &mut Vec<Do>) {
 fn selected_text(state: &UiState) -> Option<(String, String)> {
     if let Some(Popup::Reader(reader)) = state.popups.last() {
         if matches!(reader.text, Text::Diff(_)) {
-            // As git wrote it: without the numbers other programs can read it.
+            // The plain git output without line numbers, so that other programs can read it.
             let text = harmless(state.diff.text());
             return (!text.is_empty()).then(|| ("the diff".into(), text));
         }

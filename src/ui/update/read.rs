@@ -1,4 +1,4 @@
-//! The keys of a text that is read: the search in it, and the selected entry of the help.
+//! Actions of pagers: scrolling, search, help selection and diff files.
 
 use super::movement::{self, Way};
 use super::{find, popups, unknown};
@@ -15,10 +15,9 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::{Round, Scroll};
 use crate::ui::writing::line_input::LineInput;
 
-/// What is said when nothing is found.
-const NOTHING: &str = "Nothing in this text has these words.";
+const NOTHING: &str = "No matches in this text.";
 
-/// The text that has the keys.
+/// Returns the pager on top, if any.
 fn reader(state: &mut UiState) -> Option<&mut Reader> {
     let Some(Popup::Reader(reader)) = state.popups.last_mut() else {
         return None;
@@ -26,13 +25,13 @@ fn reader(state: &mut UiState) -> Option<&mut Reader> {
     Some(reader)
 }
 
-/// Begins to write what is searched for; what was searched for before is there to be changed.
+/// Opens the search field with the previous search text.
 pub fn begin(reader: &mut Reader) {
     reader.searching = Searching::Typing;
     reader.origin = reader.scroll;
 }
 
-/// Changes what is searched for, and goes to the nearest match from where the search began.
+/// Edits the search text and goes to the match nearest to where the search began.
 pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
     let Some(reader) = reader(state) else { return };
     edit(&mut reader.search);
@@ -46,7 +45,7 @@ pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
     }
 }
 
-/// What is written stays searched for; else a text is closed, and of the keys the selected one is done: its action comes back.
+/// Ends the search input. Without one, closes the text, or returns the action of the selected help entry.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     let reader = reader(state)?;
     match (&reader.text, reader.searching) {
@@ -59,7 +58,7 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
     }
 }
 
-/// The action of the selected entry of the help, which is closed; what can not be done here says where it can.
+/// Closes the help and returns the action of its selected entry. Entries that do not work here report where they do.
 fn take(state: &mut UiState) -> Option<Action> {
     let at = reader(state)?.row;
     let (rows, ..) = seen(state)?;
@@ -71,16 +70,16 @@ fn take(state: &mut UiState) -> Option<Action> {
             return Some(action);
         }
         Means::There(context, words) => unknown::instead(state, context, words).map_or_else(
-            || format!("Not here. It counts in: {}.", context.heading()),
-            |place| format!("Not here. In {place}"),
+            || format!("Not available here. Works in: {}.", context.heading()),
+            |place| format!("Not available here. Works in {place}"),
         ),
-        Means::Nothing => "That is written, not pressed.".into(),
+        Means::Nothing => "Type this in the composer; it is not a key.".into(),
     };
     state.say(Level::Info, words);
     None
 }
 
-/// Moves the text; of the help its selection.
+/// Scrolls the text; in the help, moves the selection.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         return;
@@ -103,7 +102,6 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Moves the selection of the help.
 fn select(state: &mut UiState, by: Scroll) {
     let Some((rows, first, page)) = seen(state) else {
         return;
@@ -114,7 +112,7 @@ fn select(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Selects the entry of the help at a line, or the next one below.
+/// Selects the help entry at a line, or the next one below.
 pub fn select_near(state: &mut UiState, line: usize) {
     let Some((rows, first, page)) = seen(state) else {
         return;
@@ -127,7 +125,7 @@ pub fn select_near(state: &mut UiState, line: usize) {
     }
 }
 
-/// What is written stays searched for.
+/// Closes the search field and keeps the search.
 fn keep(state: &mut UiState) {
     let Some(reader) = reader(state) else { return };
     reader.searching = Searching::Rest;
@@ -141,7 +139,7 @@ fn keep(state: &mut UiState) {
     }
 }
 
-/// Ends the search. While it was being written the text goes back to where it began.
+/// Ends the search. A search that was still being typed scrolls back to where it began.
 pub fn end(reader: &mut Reader) {
     let is_help = matches!(reader.text, Text::Help(_));
     if reader.searching == Searching::Typing && !is_help {
@@ -154,12 +152,12 @@ pub fn end(reader: &mut Reader) {
     reader.search = LineInput::default();
 }
 
-/// Goes to the next match, or to the one before; behind the last one is the first.
+/// Goes to the next or previous match; wraps around.
 pub fn next(state: &mut UiState, way: Way) {
     let Some(reader) = reader(state) else { return };
     if !text_search::is_on(reader) {
         let key = state.keymap.key(Context::Reader, Action::Filter);
-        state.say(Level::Info, format!("{key} searches."));
+        state.say(Level::Info, format!("Press {key} to search."));
         return;
     }
     let round = go_to(state, |found| {
@@ -174,7 +172,7 @@ pub fn next(state: &mut UiState, way: Way) {
     find::tell(state, round, way, NOTHING);
 }
 
-/// The lines of the text that has the keys, the first one in view, and how many there is room for.
+/// Returns the rows of the open text, the first visible row and the number of visible rows.
 fn seen(state: &UiState) -> Option<(Vec<Row>, usize, usize)> {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         return None;
@@ -185,7 +183,7 @@ fn seen(state: &UiState) -> Option<(Vec<Row>, usize, usize)> {
     Some((rows, first, list.height.into()))
 }
 
-/// Goes to the match that `choose` names among those that are there, and brings it into view.
+/// Scrolls to the match that `choose` picks.
 fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
     let Some((rows, first, height)) = seen(state) else {
         return Round::None;
@@ -202,7 +200,7 @@ fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Roun
     let scroll = if (first..first + height).contains(&line) {
         first
     } else {
-        // Some lines above it say what it belongs to.
+        // Leaves a third of the page above the match as context.
         let most = rows.len().saturating_sub(height);
         line.saturating_sub(height / 3).min(most)
     };
@@ -213,7 +211,7 @@ fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Roun
     round
 }
 
-/// Goes to the next file of a diff, or to the one before.
+/// Goes to the next or previous file of a diff.
 pub fn file(state: &mut UiState, way: Way) {
     let Some(here) = reader(state).map(|reader| reader.row) else {
         return;
@@ -223,7 +221,7 @@ pub fn file(state: &mut UiState, way: Way) {
         Way::Back => here.checked_sub(1),
     };
     let words = match way {
-        Way::Forward | Way::Back if state.diff.files().len() < 2 => "There is no other file.",
+        Way::Forward | Way::Back if state.diff.files().len() < 2 => "No other file.",
         Way::Forward => "This is the last file.",
         Way::Back => "This is the first file.",
     };
@@ -232,7 +230,7 @@ pub fn file(state: &mut UiState, way: Way) {
     }
 }
 
-/// Brings a file of a diff to the top, as far as there is enough below it: whether there is such a file.
+/// Scrolls a file of a diff to the top, as far as the text allows. Returns whether the file exists.
 pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
     let Some((rows, _, height)) = seen(state) else {
         return false;
@@ -246,7 +244,7 @@ pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
     true
 }
 
-/// A text was scrolled: of a diff, the file at the top is the one that the reader is at; at the end, the last one.
+/// Updates the current file of a scrolled diff: the file at the top, or the last one at the end.
 pub fn scrolled(state: &mut UiState) {
     let Some((rows, first, height)) = seen(state) else {
         return;

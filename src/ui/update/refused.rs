@@ -1,4 +1,4 @@
-//! What was on its way to the crew: it has arrived, or was refused and comes back to where it was written.
+//! Answers of the crew to commands: text was delivered, or was rejected and returns as a draft.
 
 use super::{answers, task_form};
 use crate::domain::ids::Name;
@@ -7,7 +7,7 @@ use crate::protocol::Asked;
 use crate::protocol::event::Level;
 use crate::ui::state::{Models, Queued, UiState};
 
-/// Tells of a refusal, and gives what was refused back: each piece of the screen that waits for an answer takes its own.
+/// Reports a rejected command and restores the state that waited for its answer.
 pub fn refused(state: &mut UiState, asked: Option<&Asked>, why: &str) {
     state.note(Level::Warn, why);
     let Some(asked) = asked else { return };
@@ -46,15 +46,16 @@ pub fn refused(state: &mut UiState, asked: Option<&Asked>, why: &str) {
     }
 }
 
-/// An agent has taken a prompt up: it is queued no more. What reaches the screen may hide a secret in them: then they are the oldest.
+/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
+/// the oldest one is removed.
 pub fn arrived(state: &mut UiState, to: &Name, text: &str) {
     if !take_exactly(state, to, text) && text.contains(redact::MARK) {
         oldest(state, to);
     }
 }
 
-/// A message of the user is in an inbox: it need not be one that was written here. In the crew's own window it is shown
-/// as queued until its agent takes it up.
+/// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
+/// queued until its agent reads it.
 pub fn sent(state: &mut UiState, to: &Name, text: &str) {
     if !state.seat.is_crew() && !take_exactly(state, to, text) && text.contains(redact::MARK) {
         oldest(state, to);
@@ -71,13 +72,13 @@ fn exactly(state: &mut UiState, to: &Name, text: &str) -> Option<Queued> {
     Some(state.queued.remove(at))
 }
 
-/// The oldest words on their way to `to`.
+/// Removes and returns the oldest queued message to `to`.
 fn oldest(state: &mut UiState, to: &Name) -> Option<Queued> {
     let at = state.queued.iter().position(|q| q.to.same(to))?;
     Some(state.queued.remove(at))
 }
 
-/// Refused words come back as a draft to the agent that they were meant for.
+/// Returns rejected text as a draft to its recipient.
 fn give_back(state: &mut UiState, to: &Name, text: &str, why: &str) {
     if let Some(words) = exactly(state, to, text).or_else(|| oldest(state, to)) {
         let returned = state.return_words(&words.to, &words.text);

@@ -1,4 +1,4 @@
-//! How the panes lie: the next layout, and the border between the columns under the mouse.
+//! Layout changes: the next layout, mouse capture and the column border.
 
 use super::Do;
 use crate::domain::screen::Arrangement;
@@ -7,16 +7,16 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::layout::{self, Class, TALL};
 use crate::ui::state::{MouseOwner, UiState};
 
-/// Lets the panes lie in the next way and has it remembered.
+/// Switches to the next layout and saves it.
 pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
     let is_low = layout::class(state.size) == Class::Narrow && state.size.height < TALL;
     state.screen.layout = match state.screen.layout.next() {
-        // With room for one pane it would be the wall.
+        // A screen with room for one pane shows this layout like the wall.
         Arrangement::Board if is_low => Arrangement::Focus,
         next => next,
     };
     state.zoom = None;
-    // The pane that has the keys stays in view.
+    // The focused pane stays visible.
     if layout::TABS.contains(&state.focus.pane()) {
         state.tab = state.focus.pane();
     }
@@ -25,12 +25,12 @@ pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
         Arrangement::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };
-    let text = format!("Layout {about}.");
+    let text = format!("Layout: {about}.");
     state.say(Level::Info, text);
     out.push(Do::SaveScreen(state.screen));
 }
 
-/// Gives the mouse to crewdeck, or back to the terminal.
+/// Captures the mouse, or returns it to the terminal.
 pub fn give_mouse(state: &mut UiState, out: &mut Vec<Do>) {
     state.mouse = match state.mouse {
         MouseOwner::Terminal => MouseOwner::Crewdeck,
@@ -39,15 +39,15 @@ pub fn give_mouse(state: &mut UiState, out: &mut Vec<Do>) {
     let words = match state.mouse {
         MouseOwner::Crewdeck => {
             let key = state.keymap.key(Context::Panes, Action::Mouse);
-            format!("The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back.")
+            format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
         }
-        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.".into(),
+        MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
     };
     state.say(Level::Info, words);
     out.push(Do::Mouse(state.mouse));
 }
 
-/// Moves the border between the columns to a column of the screen, within its bounds.
+/// Moves the border between the columns to a screen column, within its bounds.
 pub fn drag(state: &mut UiState, column: u16) {
     let width = state.size.width.max(1);
     let share = u32::from(column) * 100 / u32::from(width);

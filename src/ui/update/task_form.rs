@@ -1,4 +1,4 @@
-//! Writing a task and changing one: the form is opened, taken, or closed with its draft kept.
+//! The task form: opened for a new task or an edit, submitted, or closed with its draft kept.
 
 use super::Do;
 use super::movement::Way;
@@ -13,7 +13,7 @@ use crate::ui::state::UiState;
 use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::writing::task_form::TaskForm;
 
-/// The form that has the keys.
+/// Returns the form if it is the top popup.
 pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
     let Some(Popup::Task(form)) = state.popups.last_mut() else {
         return None;
@@ -21,7 +21,7 @@ pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
     Some(form)
 }
 
-/// Gives the keys to the next field, or to the one before.
+/// Focuses the next or previous field.
 pub fn turn(state: &mut UiState, way: Way) {
     let by = match way {
         Way::Forward => 1,
@@ -32,12 +32,12 @@ pub fn turn(state: &mut UiState, way: Way) {
     }
 }
 
-/// Opens the form for a new task, or the draft of one.
+/// Opens the form for a new task, or its draft.
 pub fn add(state: &mut UiState) {
     open(state, None, TaskForm::new);
 }
 
-/// Opens the form for the selected task, or the draft of its change.
+/// Opens the form for the selected task, or the draft of its edit.
 pub fn edit(state: &mut UiState) {
     let Some((_, id)) = board::selected(state) else {
         state.say_no_task();
@@ -60,7 +60,7 @@ fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm
     popups::push(state, Popup::Task(form));
 }
 
-/// Closes the form; what is written waits for the next time.
+/// Closes the form and keeps its draft.
 pub fn close(state: &mut UiState) {
     let Some(Popup::Task(form)) = state.popups.pop() else {
         return;
@@ -74,7 +74,7 @@ pub fn close(state: &mut UiState) {
     state.task_forms.keep(form);
 }
 
-/// Takes what is written, where the board would; else the form says why not.
+/// Submits the form if it is valid; otherwise the form shows the error.
 pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
     let board = state.board.clone();
     let is_full = state.task_forms.is_full();
@@ -82,11 +82,11 @@ pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
     match form.wish(&board) {
         Err(why) => form.error = why,
         Ok(Some(_)) if is_full => {
-            form.error = "the board has not answered to the tasks before: wait a moment".into();
+            form.error = "the board has not confirmed the previous tasks yet: wait a moment".into();
         }
         Ok(None) => {
             state.popups.pop();
-            state.say(Level::Info, "Nothing was changed.");
+            state.say(Level::Info, "No changes.");
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = state.popups.pop() {
@@ -97,24 +97,24 @@ pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// Lets the task that is selected on the board be waited for, or no more.
+/// Adds or removes the task selected on the board as a blocker.
 pub fn turn_wait(state: &mut UiState) {
     let selected = board::selected(state).map(|(_, id)| id);
     let Some(form) = form(state) else { return };
     match selected {
-        None => form.error = "there is no task to wait for yet".into(),
+        None => form.error = "there are no other tasks yet".into(),
         Some(id) if form.id == Some(id) => {
-            form.error = format!("task {id} cannot wait for itself: name another task");
+            form.error = format!("task {id} cannot wait for itself: choose another task");
         }
         Some(id) => form.turn_wait(id),
     }
 }
 
-/// The board has taken what was written.
+/// Handles an accepted form.
 pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
     let (id, words) = match act {
-        PersonAct::Added => (None, format!("{task} is on the board.")),
-        PersonAct::Edited => (Some(task), format!("{task} is changed.")),
+        PersonAct::Added => (None, format!("{task} added.")),
+        PersonAct::Edited => (Some(task), format!("{task} updated.")),
         PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
     };
     if state.task_forms.answered(id).is_some() {
@@ -123,8 +123,8 @@ pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
     }
 }
 
-/// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
-/// its draft waits where the person writes or reads something else.
+/// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
+/// busy elsewhere.
 pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
     let Some(mut form) = state.task_forms.answered(id) else {
         return;
@@ -139,12 +139,12 @@ pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
     }
 }
 
-/// How a draft is brought back.
+/// Returns the message that names the key for the draft.
 fn kept(state: &UiState, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,
         Some(_) => Action::EditTask,
     };
     let key = state.keymap.key(Context::In(Pane::Board), action);
-    format!("The draft is kept: {key} brings it back.")
+    format!("Draft kept; {key} reopens it.")
 }

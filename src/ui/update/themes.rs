@@ -1,4 +1,4 @@
-//! The choice of a theme; what the screen has meanwhile: [`UiState::theme`].
+//! The theme picker. The preview is computed in [`UiState::theme`].
 
 use super::Do;
 use crate::domain::own_theme::ThemeChoice;
@@ -7,7 +7,7 @@ use crate::ui::popup::{Choice, Picker, Popup};
 use crate::ui::state::UiState;
 use crate::ui::writing::line_input::LineInput;
 
-/// Shows the themes, the one in use selected.
+/// Opens the theme picker with the current theme selected.
 pub fn open(state: &mut UiState) {
     let all = ThemeChoice::all(&state.own_themes);
     let row = all.iter().position(|theme| *theme == state.theme);
@@ -19,13 +19,10 @@ pub fn open(state: &mut UiState) {
     super::popups::push(state, Popup::Picker(picker));
 }
 
-/// Keeps a theme and has it remembered.
+/// Applies a theme and saves it.
 pub fn keep(state: &mut UiState, theme: ThemeChoice, out: &mut Vec<Do>) {
     state.popups.pop();
-    state.say(
-        Level::Info,
-        format!("The theme is {} from now on.", theme.word()),
-    );
+    state.say(Level::Info, format!("Theme: {}.", theme.word()));
     state.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

@@ -1,4 +1,4 @@
-//! A key that means nothing where the keys are: it says so, and where it means something.
+//! Feedback for keys without a binding in the focused context.
 
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
@@ -8,8 +8,8 @@ use crate::ui::popup::{Popup, Text};
 use crate::ui::state::UiState;
 use crate::ui::state::pane::Pane;
 
-/// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
-/// stays.
+/// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
+/// unread warning is shown.
 pub fn tell(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state.flash.as_ref().is_some_and(|f| f.level != Level::Info);
@@ -24,7 +24,7 @@ pub fn tell(state: &mut UiState, name: &str) {
     state.say(Level::Info, words);
 }
 
-/// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
+/// Returns the action of a key that the open problems page recommends. The key also closes the page.
 pub fn helps(state: &UiState, name: &str) -> Option<Action> {
     let reads = |p: &Popup| {
         matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
@@ -40,7 +40,7 @@ pub fn helps(state: &UiState, name: &str) -> Option<Action> {
     }
 }
 
-/// Where an action of another pane can be done, and what it is in the words of the key map.
+/// Returns the pane, its key and the description of an action that works only in another pane.
 pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String> {
     let Context::In(pane) = context else {
         return None;
@@ -49,7 +49,7 @@ pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String>
     Some(format!("{}: {what}.", place(state, pane)))
 }
 
-/// The panes in which the key `name` means something; none while something lies over them.
+/// Returns the panes in which the key `name` is bound; `None` while a popup is open.
 fn elsewhere(state: &UiState, name: &str) -> Option<String> {
     if !state.popups.is_empty() {
         return None;
@@ -70,13 +70,13 @@ fn elsewhere(state: &UiState, name: &str) -> Option<String> {
     }
 }
 
-/// A pane and the key that leads to it.
+/// Returns the pane's title and the key that focuses it.
 fn place(state: &UiState, pane: Pane) -> String {
     let key = state.keymap.key(Context::Panes, Action::Focus(pane));
     format!("{} ({key})", pane.title())
 }
 
-/// The key of the help.
+/// Returns the end of the sentence: the key that opens the help, if there is one.
 fn help(state: &UiState, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         state
@@ -91,7 +91,7 @@ fn help(state: &UiState, contexts: &[Context]) -> String {
     )
 }
 
-/// Whether keys are text there.
+/// Returns whether keys are typed as text in this context.
 pub(super) fn takes_text(context: Context) -> bool {
     match context {
         Context::Composer

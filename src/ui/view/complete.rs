@@ -1,4 +1,4 @@
-//! The list that completes the first word of a message, right above it.
+//! The completion list for the first word of a message, directly above it.
 
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;
@@ -12,7 +12,7 @@ use crate::ui::textual::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::writing::complete;
 
-/// Draws the list where something is completed.
+/// Draws the list if a completion is open.
 pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::offers(state);
     let Some((selected, offer)) = complete::selected(state) else {

@@ -1,4 +1,4 @@
-//! The cost panel over the panes.
+//! Draws the cost panel.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,7 +10,6 @@ use crate::ui::layout::scrollbar::Scrollbar;
 use crate::ui::state::UiState;
 use crate::ui::theme::Theme;
 
-/// Draws it.
 pub fn draw(state: &UiState, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let lines = costs::lines(state, theme);
     let place = costs::place(screen, view, &lines);

@@ -1,4 +1,4 @@
-//! The first page: what is in the way, what it means, the steps and the keys. And the page without room.
+//! Draws the setup page (problem, explanation, steps and keys) and the page for a window that is too small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,11 +14,11 @@ use crate::ui::state::pane::Pane;
 use crate::ui::textual::{width, wrap};
 use crate::ui::theme::Theme;
 
-/// Most columns of a line: longer ones are hard to read.
+/// Maximum columns of a line; longer ones are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// Draws the page. Where there is little room, the blank lines go first, then what it means, then the last steps:
-/// what is the case and the keys stay.
+/// Draws the page. If there is little room, the blank lines go first, then the explanation, then the last steps; the
+/// problem and the keys always stay.
 pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(state, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -32,7 +32,7 @@ pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer
     }
 }
 
-/// Whether every step of the page is in view, where it is drawn.
+/// Returns whether all steps of the page fit on the screen.
 pub fn fits(state: &UiState) -> bool {
     let layout = layout::layout(state, state.size);
     let (Some(area), Some(page)) = (layout.pane(Pane::Lead), first::drawn(state)) else {
@@ -42,10 +42,10 @@ pub fn fits(state: &UiState) -> bool {
     state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
 }
 
-/// The lines of a page that are in view.
+/// The visible lines of a page.
 struct Lines {
     shown: Vec<Line<'static>>,
-    /// Whether all steps are among them.
+    /// Whether all steps are visible.
     is_whole: bool,
 }
 
@@ -84,7 +84,8 @@ fn lines(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect) -> Lines 
     }
 }
 
-/// The four parts with blank lines between, as far as there is room; of the steps, only whole ones.
+/// Returns the four parts with blank lines in between, as far as there is room. Steps are shown completely or not at
+/// all.
 fn fitted(
     what: Vec<Line<'static>>,
     means: Vec<Line<'static>>,
@@ -126,7 +127,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Words behind a mark; further rows stand below the words.
+/// Wraps text behind a mark, with a hanging indent.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));
@@ -144,10 +145,10 @@ fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'
     rows.collect()
 }
 
-/// Says on a screen without room for panes how much is needed.
+/// Draws the message about the required size.
 pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let words = format!(
-        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew goes on meanwhile.",
+        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",
         area.width, area.height
     );
     let lines = wrap(&words, usize::from(area.width));

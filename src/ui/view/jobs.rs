@@ -1,4 +1,4 @@
-//! The background jobs over the panes: the list, and below it what the selected one writes.
+//! Draws the list of background jobs and the output of the selected one.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,10 +17,10 @@ use crate::ui::state::UiState;
 use crate::ui::textual::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Most columns for the names of those who started them.
+/// Maximum columns of the agents' names.
 const NAMES_MAX: usize = 12;
 
-/// Draws them; `row` is the selected one.
+/// Draws the popup; `row` is the selected row.
 pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = state.jobs.listed();
     let title = match state.jobs.running() {
@@ -81,14 +81,14 @@ fn line_of(text: (String, Of), theme: &Theme) -> Line<'static> {
     Line::styled(text.0, style)
 }
 
-/// What a line below the list holds.
+/// The kind of a line below the list.
 #[derive(Clone, Copy)]
 enum Of {
     Command,
     Output,
 }
 
-/// The command, and the end of what it wrote, in `rows` lines.
+/// Returns the command and the end of its output, in `rows` lines.
 fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     let command = wrap(&format!("$ {}", harmless(&job.command)), columns);
     let mut out: Vec<(String, Of)> = command
@@ -101,9 +101,9 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     let mut lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
     if lines.is_empty() {
         lines.push(if job.is_running() {
-            "Nothing written yet.".into()
+            "No output yet.".into()
         } else {
-            "It wrote nothing.".into()
+            "No output.".into()
         });
     }
     let from = lines.len().saturating_sub(left);
@@ -132,7 +132,7 @@ fn line(job: &Job, now: Stamp, names: usize, columns: usize, theme: &Theme) -> V
     ]
 }
 
-/// The shape and the style of a job.
+/// Returns the symbol and style of a job.
 fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     match job.ended.as_ref().map(|(_, end)| end) {
         None => ("●", theme.working),

@@ -1,4 +1,4 @@
-//! The conversation that is shown, and where the person writes to its agent.
+//! Draws the shown conversation and the composer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -60,8 +60,7 @@ pub fn draw(
     search_line(state, theme, area, buffer)
 }
 
-/// Draws what is searched for on the lower edge of the frame; while it is written, where the cursor is to be comes
-/// back.
+/// Draws the search on the lower border. Returns the cursor position while it is typed.
 fn search_line(
     state: &UiState,
     theme: &Theme,
@@ -125,7 +124,7 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
 fn welcome(state: &UiState) -> String {
     if !state.shown.is_lead() {
         return format!(
-            "{} has not said anything since crewdeck started. What it does appears here. {} goes back.",
+            "{} has no output since crewdeck started. Its activity appears here. {} goes back.",
             state.shown,
             state.keymap.key(Context::Panes, Action::Back),
         );
@@ -141,19 +140,19 @@ fn welcome(state: &UiState) -> String {
         text.push_str("\n\n");
         text.push_str(&one_line(&setup.root));
         if setup.scripted {
-            text.push_str("\nThe model is scripted: its answers are written down beforehand. Tools, files and mail are real.");
+            text.push_str("\nThe model is scripted: its answers are prepared. Tools, files and messages are real.");
         }
         if !setup.git {
-            text.push_str("\nThis is no git repository: teammates share the directory.");
+            text.push_str("\nNot a git repository: teammates share the directory.");
         }
         if setup.earlier {
-            text.push_str("\n\nA new session; crewdeck --resume goes on with the one before.");
+            text.push_str("\n\nNew session; crewdeck --resume continues the previous one.");
         }
     }
     text
 }
 
-/// Draws the messages that the agent has not taken up yet at the lower edge; returns what is left above.
+/// Draws the queued messages at the bottom. Returns the area above.
 fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = state
         .queued
@@ -185,7 +184,7 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
     rest
 }
 
-/// Draws a composer that nobody writes in, on a screen with few rows.
+/// Draws an unfocused composer on a screen with few rows.
 fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = state.keymap.key(Context::Panes, Action::Compose);
     let does = if state.seat.is_crew() {
@@ -206,7 +205,7 @@ fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// Draws the composer; where the cursor is to be comes back.
+/// Draws the composer. Returns the cursor position.
 pub fn composer(
     state: &UiState,
     theme: &Theme,

@@ -1,4 +1,4 @@
-//! Pure: the state as cells. Each file draws one part; none changes anything.
+//! Pure: draws the state into terminal cells. Each file draws one part; none changes the state.
 
 mod board;
 mod complete;
@@ -43,16 +43,16 @@ use crate::ui::known::sentence;
 use crate::ui::state::pane::Pane;
 use crate::ui::state::rows;
 
-/// What drawing keeps between two frames; its loss changes no pixel.
+/// Caches between two frames. Dropping them changes no output.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The same of the conversation that is peeked at.
+    /// The cache of the previewed conversation.
     peeked: BTreeMap<Name, TranscriptCache>,
 }
 
 impl ViewCache {
-    /// How many rows of the shown conversation were laid out so far.
+    /// Returns how many rows of the shown conversation were laid out so far.
     pub fn rows_laid(&self) -> usize {
         self.transcripts
             .values()
@@ -60,13 +60,13 @@ impl ViewCache {
             .sum()
     }
 
-    /// The cache of the conversation that is peeked at.
+    /// Returns the cache of the previewed conversation.
     fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.peeked.retain(|name, _| name == agent);
         self.peeked.entry(agent.clone()).or_default()
     }
 
-    /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
+    /// Returns the cache of a conversation and drops all others, which are not drawn.
     fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.transcripts.retain(|name, _| name == agent);
         self.transcripts.entry(agent.clone()).or_default()
@@ -82,7 +82,7 @@ pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut F
     }
 }
 
-/// Draws the whole screen into `buffer`; where the cursor is to be comes back.
+/// Draws the whole screen into `buffer`. Returns the cursor position.
 fn draw_on(
     state: &UiState,
     cache: &mut ViewCache,
@@ -149,7 +149,7 @@ fn draw_on(
     cursor
 }
 
-/// The line of the panes that share one place.
+/// Draws the tabs of the panes that share one area.
 fn tabs(
     state: &UiState,
     theme: &Theme,
@@ -171,10 +171,10 @@ fn tabs(
     }
 }
 
-/// Fewest columns in which it is said what a request is about.
+/// Minimum columns for the subject of a request.
 const ABOUT_LEAST: usize = 12;
 
-/// The line that says that something waits and, where there is room, what; while its pane is not in view.
+/// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
 fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;

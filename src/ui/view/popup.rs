@@ -1,4 +1,4 @@
-//! What lies over the panes, in a frame in the middle.
+//! Draws the popups.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -26,7 +26,7 @@ use crate::ui::writing::composer::Room;
 use crate::ui::writing::line_input::LineInput;
 use crate::ui::{hit, writing};
 
-/// Draws a popup; where the cursor is to be comes back.
+/// Draws a popup. Returns the cursor position.
 pub fn draw(
     state: &UiState,
     popup: &Popup,
@@ -45,7 +45,7 @@ pub fn draw(
             super::costs::draw(state, view, theme, screen, buffer);
             None
         }
-        // It has its place in the layout.
+        // Drawn as part of the layout.
         Popup::Peek(_) => None,
         Popup::EventLog(view) => super::event_log::draw(state, view, theme, screen, buffer),
         Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
@@ -57,7 +57,7 @@ pub fn draw(
     }
 }
 
-/// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
+/// Returns whether the panes are dimmed below a popup. Popups about something visible beside them do not dim.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
         Popup::Reader(_)
@@ -74,7 +74,7 @@ pub fn covers(popup: &Popup) -> bool {
     }
 }
 
-/// Draws the frame; the place inside comes back.
+/// Draws the border and the close button. Returns the area inside.
 pub fn open(
     state: &UiState,
     title: &str,
@@ -93,7 +93,7 @@ pub fn open(
     inner
 }
 
-/// Clears the columns beside a popup that leaves next to none: single letters of what lies below would stand there.
+/// Clears the columns beside a popup that are too few to be readable.
 fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let screen = buffer.area;
     let sides = [
@@ -117,8 +117,7 @@ fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Blanks the wide characters that reach from the left below `area`: half of one cannot be drawn, and a terminal would
-/// draw it whole, over the frame.
+/// Blanks wide characters that extend under the left edge of `area`; terminals cannot draw half of one.
 fn clear_halves(area: Rect, buffer: &mut Buffer) {
     let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
         return;
@@ -131,7 +130,7 @@ fn clear_halves(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the frame of what lies over the panes and goes by itself; the place inside comes back.
+/// Draws the border of a popup without a close button. Returns the area inside.
 pub fn lay(
     title: &str,
     below: Vec<Span<'static>>,
@@ -142,7 +141,7 @@ pub fn lay(
     clear_halves(area, buffer);
     Clear.render(area, buffer);
     buffer.set_style(area, theme.panel);
-    // The mark that closes it may stand behind the title.
+    // Leaves room for the close button after the title.
     let room = usize::from(area.width).saturating_sub(7);
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
@@ -207,7 +206,7 @@ fn read(
     (reader.searching == Searching::Typing).then_some(at)
 }
 
-/// Draws a search line on the first row; the cursor's place and the place below come back.
+/// Draws a search line on the first row. Returns the cursor position and the area below.
 pub fn search(
     input: &LineInput,
     theme: &Theme,
@@ -219,7 +218,7 @@ pub fn search(
         ..area
     };
     let room = usize::from(row.width).saturating_sub(3);
-    // The end is what is being written: a long text loses its beginning.
+    // The end is being typed, so long text is cut at the start.
     let mut text = input.text();
     while width(text) > room {
         let mut chars = text.chars();
@@ -259,10 +258,7 @@ fn pick(
         Choice::Themes => "Theme".into(),
         Choice::Copy => "Copy".into(),
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
-        Choice::Rules => format!(
-            "Allowed until crewdeck ends: {} takes it back",
-            takes(state)
-        ),
+        Choice::Rules => format!("Allowed until crewdeck ends: {} revokes", takes(state)),
     };
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);
@@ -297,7 +293,7 @@ fn pick(
     cursor
 }
 
-/// The first of `spans` with the letters at the places `marked` emphasised.
+/// Emphasises the characters at the indices `marked` in the first span.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],
@@ -310,7 +306,7 @@ pub fn emphasised(
     let words = spans.remove(0);
     for (at, letter) in words.content.chars().enumerate() {
         let style = if marked.binary_search(&at).is_ok() {
-            // Underlined in every theme, so that it is seen without colour too.
+            // Underlined in every theme, so that it does not depend on colour.
             theme.link
         } else {
             words.style
@@ -324,7 +320,7 @@ pub fn emphasised(
     spans
 }
 
-/// The key that takes the selected line of a list.
+/// Returns the key that accepts the selected row.
 fn takes(state: &UiState) -> String {
     state.keymap.key(Context::Picker, Action::Accept)
 }
@@ -332,27 +328,27 @@ fn takes(state: &UiState) -> String {
 fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
-        (Choice::Palette { .. }, _) => "No action has these words.".into(),
-        (Choice::Copy, _) => "Nothing to copy has these words.".into(),
-        (Choice::Themes, _) => "No theme has these words.".into(),
+        (Choice::Palette { .. }, _) => "No matches.".into(),
+        (Choice::Copy, _) => "No matches.".into(),
+        (Choice::Themes, _) => "No matches.".into(),
         (Choice::Scopes(_), _) => {
             let key = state.keymap.key(Context::Picker, Action::Back);
-            format!("None has these words. {key} allows nothing.")
+            format!("No matches. {key} cancels.")
         }
         (Choice::Rules, _) if state.rules.is_empty() => {
             let context = Context::In(Pane::Needs);
             let key = state.keymap.key(context, Action::ApproveForTeam);
-            format!("No rules yet. {key} on a permission's card makes one.")
+            format!("No permissions yet. {key} on a permission request adds one.")
         }
-        (Choice::Rules, _) => "No rule has these words.".into(),
+        (Choice::Rules, _) => "No matches.".into(),
         (Choice::Models, _) if !written.is_empty() => {
             let key = takes(state);
-            format!("No listed model fits. {key} takes the name as it is written: {written}")
+            format!("No listed model matches. {key} uses the name as typed: {written}")
         }
-        (Choice::Models, Models::Unknown | Models::Asked) => "Asking the server…".into(),
+        (Choice::Models, Models::Unknown | Models::Asked) => "Loading models…".into(),
         (Choice::Models, Models::Listed(_)) => {
             let key = takes(state);
-            format!("The server lists no models. Write a name and press {key}.")
+            format!("The server lists no models. Type a name and press {key}.")
         }
     }
 }
@@ -388,7 +384,7 @@ fn write(
     (comment.stage == CommentStage::Writing).then_some(at)
 }
 
-/// Draws what can be answered.
+/// Draws the buttons.
 pub(super) fn buttons(
     state: &UiState,
     popup: &Popup,

@@ -1,4 +1,4 @@
-//! The line at the top: who works, who waits, what it costs, which model, what holds everybody up.
+//! The status line at the top: agents, requests, cost, model and back-off.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,12 +19,12 @@ use crate::ui::state::seat::Seat;
 use crate::ui::textual::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
 
-/// A piece of the line; those of the first ranks take their room first.
+/// A part of the line. Lower ranks get room first.
 struct Piece {
     rank: u8,
     text: String,
     style: Style,
-    /// What a click on it does.
+    /// The click target.
     hit: Hit,
 }
 
@@ -38,21 +38,21 @@ impl Piece {
         }
     }
 
-    /// The same piece; a click on it does that.
+    /// Sets the click target.
     fn leads(self, hit: Hit) -> Piece {
         Piece { hit, ..self }
     }
 }
 
-/// Pieces up to this rank matter more than the whole words of the others among them.
+/// Pieces up to this rank are more important than the long forms of the others.
 const ESSENTIAL: u8 = 4;
 
-/// Columns of a branch, of whose longer name there are more only where all of it has a place and nothing else gives way.
+/// Columns of a branch name. A longer one is shown in full only if everything else fits.
 const BRANCH: usize = 27;
-/// Most columns of a branch.
+/// Maximum columns of a branch name.
 const BRANCH_MAX: usize = 72;
 
-/// Draws it.
+/// Draws the line.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(state, theme, row) {
         let piece = placed.what;
@@ -60,7 +60,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What can be pressed in it, and where.
+/// Returns the click targets.
 pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
     let pieces = pieces(state, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
@@ -69,12 +69,12 @@ pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
         .collect()
 }
 
-/// The pieces that fit, each at its place.
+/// Returns the pieces that fit, with their areas.
 fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(state, theme, Words::Whole, BRANCH);
     let mut right = right(state, theme);
-    // What matters more than names is said in fewer words before any of it goes.
+    // Short forms are used before an essential piece is dropped.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
     if left
         .iter()
@@ -113,8 +113,8 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     out
 }
 
-/// The places of the pieces that have no room. What matters most takes its room first; a long one that finds none leaves
-/// it to shorter ones behind it.
+/// Returns the indices of the pieces that do not fit. Lower ranks get room first; a shorter piece may still fit after
+/// a long one did not.
 fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
     let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);
@@ -135,7 +135,7 @@ fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// How many words there is room for.
+/// The length of the texts.
 #[derive(Clone, Copy)]
 enum Words {
     Whole,
@@ -154,14 +154,14 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         out.push(piece(0, text, theme.accent));
     }
     if let Some(address) = state.key_address() {
-        // It has its place before the first request is sent.
+        // Shown before the first request is sent.
         out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
     }
     let Some(setup) = &state.setup else {
-        // Where no crew can start, the page says why.
+        // If no crew can start, the setup page explains why.
         let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
         out.push(if is_missing {
-            piece(1, "no crew".into(), theme.warn)
+            piece(1, "not started".into(), theme.warn)
         } else {
             piece(1, "starting…".into(), theme.dim)
         });
@@ -169,10 +169,10 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        // Which of several screens this is matters more than the model, which has the same rank and comes later.
+        // The project precedes the model: same rank, but it tells several windows apart.
         out.push(piece(7, fit(&project, 24), theme.text));
     }
-    // Nobody looks any more where no crew runs.
+    // Without a crew HEAD is no longer updated.
     if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {
         out.push(piece(
             10,
@@ -211,7 +211,7 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
     if working > 0 {
-        // What only waits for a call does not turn.
+        // No spinner if all agents only wait in the call queue.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
             _ => look::spinner(state.now, state.motion),

@@ -1,4 +1,4 @@
-//! The todo list of the agent whose conversation is shown.
+//! Draws the todo list of the shown agent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,7 +15,6 @@ use crate::ui::textual::fit;
 use crate::ui::theme::Theme;
 use crate::ui::{layout, look};
 
-/// Draws it.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let items = rows::todo(state);
     let selected = rows::selected_todo(state);

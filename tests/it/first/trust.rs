@@ -57,7 +57,7 @@ fn a_key_is_not_sent_before_the_project_is_approved() {
             && text.contains(&format!("base_url = \"{address}\""))
             && text.contains("confine = \"off\"")
             && text.contains("approve exactly these settings")
-            && text.contains("no crew")
+            && text.contains("not started")
     });
     assert_eq!(keys(&theirs), Vec::<String>::new());
     decide(&mut screen, "a");
@@ -120,7 +120,7 @@ fn settings_that_do_not_fit_the_page_are_not_approved_on_it() {
     let mut screen = Screen::start_program(program, project.path(), 70, 20, &[], &all);
     screen.wait_for("has 4 settings");
     decide(&mut screen, "a");
-    screen.wait_for("Not all of these settings are in view");
+    screen.wait_for("Not all settings are visible");
     assert_eq!(keys(&theirs), Vec::<String>::new());
     leave(screen);
 }

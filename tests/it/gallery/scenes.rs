@@ -215,7 +215,7 @@ pub fn the_whole_demo() {
     close_popup(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
     press(&mut screen, "T", "dark on white");
-    press(&mut screen, "light\r", "The theme is light from now on.");
+    press(&mut screen, "light\r", "Theme: light.");
     press(&mut screen, "T", "dark on white");
     take_picture(&screen, "themes", has_all(&["dark on white"]));
     close_popup(&mut screen, "dark on white");

@@ -11,15 +11,15 @@ fn interrupt_stops_an_agent_and_quit_asks_while_working() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press("wait\r", "Ctrl+c stop lead");
     dashboard.press(ESC, "? help");
-    dashboard.press("q", "still at work");
-    dashboard.clear("n", "still at work");
+    dashboard.press("q", "still working");
+    dashboard.clear("n", "still working");
     dashboard.press(CTRL_C, "· interrupted");
     dashboard
         .screen
         .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
     dashboard.press("iwait\r", "Ctrl+c stop lead");
     dashboard.press(ESC, "? help");
-    dashboard.press("q", "still at work");
+    dashboard.press("q", "still working");
     dashboard.send("y");
     let (status, is_clean) = dashboard.screen.end();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");

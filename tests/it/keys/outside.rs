@@ -76,7 +76,7 @@ fn the_conversation_is_read_in_the_editor_from_a_file_that_nobody_else_can_read(
 fn the_todo_list_is_hidden_for_the_project() {
     let mut desk = Desk::full();
     desk.sees("2 Todo");
-    desk.press("\x14", "The todo list is hidden");
+    desk.press("\x14", "Todo list hidden");
     desk.loses("╭ 2 Todo");
     let file = desk.home.path().join(".crewdeck/screen.toml");
     let kept = std::fs::read_to_string(file).unwrap_or_default();

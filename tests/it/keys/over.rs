@@ -52,7 +52,7 @@ fn each_list_and_text_has_its_key() {
     desk.press("b", "1 running");
     desk.press("x", "killed by");
     desk.clear("q", "╭ Background jobs");
-    desk.press("T\x1b[B\r", "The theme is");
+    desk.press("T\x1b[B\r", "Theme:");
     desk.leave();
 }
 

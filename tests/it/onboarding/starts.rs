@@ -157,7 +157,7 @@ fn released_mouse_stays_released_after_a_restart() {
         &environment,
     );
     screen.wait_for("r  ask the server again");
-    screen.press("M", "The mouse is the terminal's again");
+    screen.press("M", "Mouse off");
     screen.press("r", "Checked again: nothing has changed.");
     let raw = screen.raw();
     let count = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();

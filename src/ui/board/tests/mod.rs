@@ -131,7 +131,7 @@ fn boards_match_their_snapshots() {
 fn v_draws_a_graph_that_does_not_fit_and_counts_the_rest() {
     let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
     let mut state = state((160, 45), board(30, &chain, 3));
-    assert!(pane(&state).contains("Board · list: too long to draw"));
+    assert!(pane(&state).contains("Board · list (graph too wide)"));
     press(&mut state, "v");
     assert!(pane(&state).contains("25 more →"), "{}", pane(&state));
     insta::assert_snapshot!("drawn_by_hand", pane(&state));
@@ -146,7 +146,7 @@ fn title_says_why_a_list_is_shown() {
         ((160, 45), board(5, &[(1, 2)], 0), "", "3 Board ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v", "Board · list ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v v", "3 Board ─"),
-        ((100, 30), board(9, &chain, 0), "", "list: too long to draw"),
+        ((100, 30), board(9, &chain, 0), "", "list (graph too wide)"),
         (
             (160, 45),
             board(200, &random(200), 0),
@@ -172,7 +172,7 @@ fn title_says_why_a_list_is_shown() {
             (160, 45),
             board(9, &chain, 0),
             "/ \"status:done\" esc",
-            "list: too long to draw",
+            "list (graph too wide)",
         ),
     ];
     for (size, board, keys, expected) in cases {
@@ -214,7 +214,7 @@ fn cycles_and_missing_blockers_do_not_hide_tasks() {
         pane(&state);
     }
     let shown = state((160, 45), TaskGraph::new(tasks));
-    assert!(pane(&shown).contains("1 line of a circle left out"));
+    assert!(pane(&shown).contains("1 edge of a cycle hidden"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The tasks as a list: below each the tasks that it will free.
+//! Draws the tasks as a list: each task is followed by the tasks it unblocks.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use crate::ui::textual::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::view::frame;
 
-/// Below this width a row is short of columns.
+/// Below this width, in columns, rows use short forms.
 const NARROW: usize = 48;
 
 fn window(state: &UiState, area: Rect) -> (usize, usize) {
@@ -21,16 +21,16 @@ fn window(state: &UiState, area: Rect) -> (usize, usize) {
     (selected, first)
 }
 
-/// Which row is selected, where not all are in view.
+/// Returns the selected row and the row count, if not all rows are visible.
 pub fn position(state: &UiState, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
     let (selected, _) = window(state, area);
     frame::position(Some(selected), board::rows(state).len(), area.height, theme)
 }
 
-/// Draws the rows that are in view.
+/// Draws the visible rows.
 pub fn draw(state: &UiState, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (selected, first) = window(state, area);
-    // Numbers only grow, so the last is the longest.
+    // Task numbers only grow, so the last one is the longest.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
     let rows = board::rows(state);
@@ -54,7 +54,7 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = board::look(state, task, theme);
-    // On a narrow row the mark alone says what is done, and what of it is not merged.
+    // A narrow row shows completed and unmerged tasks only by their symbol.
     let is_done = index.standing(row.task) == Standing::Done;
     let words = match words {
         _ if is_done && columns < NARROW => String::new(),
@@ -66,7 +66,7 @@ fn spans(
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
-    // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
+    // In a narrow list the symbol replaces "in progress" and "blocked", whatever the depth of the row.
     let words = match (
         words.strip_prefix("in progress "),
         words.strip_prefix("blocked by "),
@@ -110,7 +110,7 @@ fn spans(
     out
 }
 
-/// For which tasks one waits, in so many columns: those that have no place are counted, as in `after #4 #5 +3`.
+/// Returns the blockers in at most `columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {
@@ -120,7 +120,7 @@ fn waits(word: &str, others: &str, columns: usize) -> String {
             more => format!("{word} {named} +{more}"),
         }
     };
-    // Each takes three columns at least: no more of them can fit.
+    // Each takes at least three columns, so no more of them fit.
     let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
     let fitting = forms.find(|words| width(words) <= columns);
     fitting.unwrap_or_else(|| form(1))
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_without_a_place_are_counted() {
+    fn blockers_that_do_not_fit_are_counted() {
         for (others, columns, expected) in [
             ("#4", 20, "after #4"),
             ("#4 #5 #6", 14, "after #4 #5 #6"),

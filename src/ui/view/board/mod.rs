@@ -1,4 +1,4 @@
-//! The tasks: what is worked on, what is ready, what waits for what, what is done. Drawn, or listed.
+//! Draws the board: the task graph or list, the counts, the filter and the selected task.
 
 mod graph;
 mod list;
@@ -22,10 +22,10 @@ use crate::ui::textual::{fit, longest, width};
 use crate::ui::theme::Theme;
 use crate::ui::writing::filters::Filter;
 
-/// Most tasks that are named after the selected one.
+/// Maximum number of unblocked tasks named for the selected one.
 const NEXT_MAX: usize = 4;
 
-/// Draws them.
+/// Draws the board.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = board::index(state);
     let places = board::places(state, layout::inside(area));
@@ -67,7 +67,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             let words = if state.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
             } else if state.board.is_empty() && state.seat == Seat::Starting {
-                "The board is being read…".into()
+                "Loading the board…".into()
             } else if state.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
@@ -90,17 +90,18 @@ fn title(state: &UiState, shown: &Shown) -> String {
             format!("{name} · {hits} of {}", state.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(Why::Deep(_)) => format!("{name} · list: too long to draw"),
-        Shown::List(Why::Tangled) => format!("{name} · list: too many lines"),
+        Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
+        Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
     }
 }
 
-/// How many tasks stand where, and how many are not merged, in at most `room` columns: with words they are the legend of the shapes.
+/// Returns the number of tasks per status and of unmerged tasks, in at most `room` columns. With words they are the
+/// legend of the symbols.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(Standing::Done);
     let mut long = Vec::new();
-    // What is in nobody's hands keeps its word longest.
+    // The words of tasks without an owner are dropped last.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
@@ -143,7 +144,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     found.filter(|_| total > 0).unwrap_or_default()
 }
 
-/// Draws the filter; below it, what in it means nothing.
+/// Draws the filter and, below it, an error in it.
 fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
@@ -156,7 +157,7 @@ fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-/// One line about the selected task: nodes are short of room.
+/// Draws one line about the selected task, since nodes have little room.
 fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
         return;
@@ -166,7 +167,7 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     let label = board::label(task);
     let took = board::standing_for(state, task);
     let is_done = index.standing(place) == Standing::Done;
-    // Nothing waits for what is done.
+    // A completed task blocks nothing.
     let next = if is_done {
         String::new()
     } else {
@@ -194,7 +195,7 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    // What comes next counts more than the end of the subject: the node tells that too.
+    // The tasks it unblocks take precedence over the end of the subject, which the node shows too.
     let most = columns.saturating_sub(columns / 4);
     let aside = fit(longest(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
@@ -203,7 +204,7 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
     Line::from(spans).render(row, buffer);
 }
 
-/// What becomes ready when the task at a place is done, and how many more wait for it.
+/// Returns the tasks that become ready when a task is completed, and how many more depend on it.
 fn next(state: &UiState, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| board::unlocks(state, id));
     let unlocks = unlocks.unwrap_or_default();
@@ -228,7 +229,7 @@ fn next(state: &UiState, index: &Index, place: usize) -> String {
     }
 }
 
-/// The style of a task's words.
+/// Returns the style of a task's text.
 fn words(standing: Standing, theme: &Theme) -> Style {
     match standing {
         Standing::Done => theme.dim,

@@ -138,8 +138,8 @@
 //! - `src/agent/turn/property_tests.rs::conversation_is_always_valid`
 //! - `src/domain/conversation.rs::rebuilt_conversation_is_always_valid`
 //! - `tests/it/wire.rs::messages_requests_are_valid_and_cache_the_prefix`
-//! - `tests/it/chaos/main.rs::work_completes_despite_faults_of_the_messages_api`: a server that fails at three calls of ten checks all of them
-//! - `tests/it/chaos/main.rs::work_completes_despite_faults_of_chat_completions`
+//! - `tests/it/chaos.rs::work_completes_despite_faults_of_the_messages_api`: a server that fails at three calls of ten checks all of them
+//! - `tests/it/chaos.rs::work_completes_despite_faults_of_chat_completions`
 //! - `src/model/governor/property_tests.rs::no_call_starts_early_and_one_probe_goes_first`
 //!
 //! # 9. Nothing unbounded

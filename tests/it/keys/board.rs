@@ -55,19 +55,19 @@ fn task_form_creates_and_edits_a_task() {
     dashboard.press("\x15\x14", "Waits for   1");
     // The draft survives closing the form.
     dashboard.clear(ESC, "╭ New task");
-    dashboard.wait_for("The draft is kept");
+    dashboard.wait_for("Draft kept");
     dashboard.press("a", "Epsilon");
     dashboard.clear(ENTER, "╭ New task");
-    dashboard.wait_for("#5 is on the board.");
+    dashboard.wait_for("#5 added.");
     dashboard.wait_for("#5 Epsilon");
     dashboard.press("e", "╭ Edit #5");
     dashboard.press("\x1b[Z", "› Tags");
     dashboard.press("nobody", "nobody");
     dashboard.clear(ENTER, "╭ Edit #5");
-    dashboard.wait_for("#5 is changed.");
+    dashboard.wait_for("#5 updated.");
     dashboard.press("e", "╭ Edit #5");
     dashboard.clear(ENTER, "╭ Edit #5");
-    dashboard.wait_for("Nothing was changed.");
+    dashboard.wait_for("No changes.");
     let file = std::fs::read_to_string(dashboard.home.path().join(".tasks/task_5.json")).unwrap();
     let task: serde_json::Value = serde_json::from_str(&file).unwrap();
     let expected = serde_json::json!(["Epsilon", "one\ntwo", [1], ["nobody"], ""]);
@@ -87,8 +87,8 @@ fn user_claims_releases_and_completes_a_task() {
     dashboard.press("c", "#1 is yours: work on it in the project directory.");
     dashboard.press("c", "#1 is already yours.");
     dashboard.press("u", "○ #1 Alpha");
-    dashboard.press("d", "Complete #1 (Alpha), which nobody has claimed?");
-    dashboard.clear("n", "which nobody has claimed?");
+    dashboard.press("d", "Complete #1 (Alpha), which has no owner?");
+    dashboard.clear("n", "which has no owner?");
     dashboard.press("c", "● #1 Alpha");
     dashboard.press("Y", "#1 has no worktree");
     dashboard.press("d", "1/4 done");

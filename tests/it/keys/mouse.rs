@@ -27,9 +27,9 @@ impl Dashboard {
 fn mouse_capture_toggles() {
     let mut dashboard = dashboard_with_mouse();
     assert!(!dashboard.raw().contains("\x1b[?1006l"));
-    dashboard.press("M", "the terminal's again");
+    dashboard.press("M", "Mouse off");
     dashboard.wait_for_output("\x1b[?1006l");
-    dashboard.press("M", "The mouse scrolls and clicks");
+    dashboard.press("M", "Mouse on");
     dashboard.quit();
 }
 
@@ -44,8 +44,8 @@ fn click_focuses_selects_and_opens() {
     let mark = position(&dashboard.screen.text(), "✕");
     dashboard.clear(&click(mark), "Task #1");
     dashboard.click("Join it", "›○ Join it");
-    dashboard.click("Join it", "not begun");
-    dashboard.clear(&click((2, 20)), "not begun");
+    dashboard.click("Join it", "not started");
+    dashboard.clear(&click((2, 20)), "not started");
     dashboard.click("1 job", "╭ Background jobs");
     dashboard.clear(ESC, "╭ Background jobs");
     dashboard.click("? help", "╭ Keys");

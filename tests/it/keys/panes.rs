@@ -82,8 +82,8 @@ fn lists_are_filtered() {
     dashboard.press(ENTER, "Message from");
     dashboard.clear(ESC, "Message from");
     dashboard.clear(ESC, "Inbox · 1 of ");
-    dashboard.press("/from:zoe", "No message fits the filter.");
-    dashboard.clear(ESC, "No message fits the filter.");
+    dashboard.press("/from:zoe", "No message matches.");
+    dashboard.clear(ESC, "No message matches.");
     dashboard.quit();
 }
 
@@ -108,8 +108,8 @@ fn list_keys_move_by_rows() {
     dashboard.screen.wait("alice is selected", at("alice"));
     // The todo list opens an item.
     dashboard.press("2j", "›○ Join it");
-    dashboard.press("\r", "not begun");
-    dashboard.clear("q", "not begun");
+    dashboard.press("\r", "not started");
+    dashboard.clear("q", "not started");
     // The inbox opens a message.
     dashboard.press("5g\r", "Message from");
     dashboard.clear(ESC, "Message from");

@@ -16,7 +16,7 @@ fn conversation_search_and_copy() {
     dashboard.press("N", "3/11");
     dashboard.clear(ESC, "3/11");
     dashboard.press("[", "› go");
-    dashboard.press("]", "There is no prompt below");
+    dashboard.press("]", "No prompt below");
     dashboard.press("G", "That was the needle in it.");
     dashboard.press("y", "Copied the last answer of lead.");
     dashboard.wait_for_output("\x1b]52;c;");

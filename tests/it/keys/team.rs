@@ -9,7 +9,7 @@ fn teammate_is_viewed_nudged_and_shut_down() {
     dashboard.press("4g", "n nudge");
     dashboard.press("\r", " to alice ");
     dashboard.press(ESC, "n nudge");
-    dashboard.press("n", "Asked alice where it stands.");
+    dashboard.press("n", "Asked alice for its status.");
     dashboard.send("x");
     dashboard
         .screen

@@ -54,7 +54,7 @@ const PURE: &[&str] = &[
     "agent/prompt.rs",
     "agent/mail.rs",
     "model/retry.rs",
-    "model/governor/line.rs",
+    "model/governor/call_queue.rs",
     "tools/policy",
     "tools/replace/",
     "process/confine/plan.rs",
@@ -82,7 +82,7 @@ const PURE: &[&str] = &[
     "config/provider.rs",
     "doctor/finding.rs",
     "doctor/print.rs",
-    "doctor/words.rs",
+    "doctor/units.rs",
 ];
 
 const IMPURE: &[&str] = &[

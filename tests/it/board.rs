@@ -78,12 +78,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "edit", "1", "--block-on", "3"],
             update(json!({"task_id": 1, "addBlockedBy": [3]})),
-            "task #1 can not wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): take one of these edges away first",
+            "task #1 cannot wait for #3: #3 already waits for #1 (#3 waits for #2 waits for #1): remove one of these dependencies first",
         ),
         (
             &["task", "edit", "10", "--block-on", "10"],
             update(json!({"task_id": 10, "addBlockedBy": [10]})),
-            "task #10 can not wait for itself: name another task",
+            "task #10 cannot wait for itself: name another task",
         ),
         (
             &["task", "edit", "10", "--block-on", "77"],
@@ -133,7 +133,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "1", "--as", "bob"],
             claim(json!(1)),
-            "task #1 has already been claimed by alice: take another",
+            "task #1 has already been claimed by alice: claim another",
         ),
         (
             &["task", "claim", "2", "--as", "bob"],
@@ -143,12 +143,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "4", "--as", "bob"],
             claim(json!("4")),
-            "task #4 is completed: it can not be changed any more, write a new task for what is left",
+            "task #4 is completed and cannot be changed: add a new task for what is left",
         ),
         (
             &["task", "claim", "9", "--as", "bob"],
             claim(json!(9)),
-            "task #9 is for agents tagged rust: take another",
+            "task #9 is for agents tagged rust: claim another",
         ),
         (
             &["task", "claim", "--as", "carol"],
@@ -158,7 +158,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice: only its owner can do that, send alice a message or take another task",
+            "task #1 belongs to alice: only its owner can do that, send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],
@@ -184,17 +184,17 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "5", "--as", "bob"],
             done(5),
-            "task #5 can not be used: .tasks/task_5.json is damaged (it is not whole JSON",
+            "task #5 cannot be used: .tasks/task_5.json is damaged (it is not complete JSON",
         ),
         (
             &["task", "edit", "10", "--block-on", "5"],
             update(json!({"task_id": 10, "addBlockedBy": [5]})),
-            "mend it, or list the tasks to set it aside",
+            "fix it, or list the tasks to set it aside",
         ),
         (
             &["task", "claim", "6", "--as", "bob"],
             claim(json!(6)),
-            "task #6 can not be used: .tasks/task_6.json is left out: it is larger than 4 MiB: mend it or move it away",
+            "task #6 cannot be used: .tasks/task_6.json is left out: it is larger than 4 MiB: fix it or move it away",
         ),
         (
             &["task", "claim", "7", "--as", "bob"],
@@ -245,12 +245,12 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
         (
             "task_update",
             json!({"task_id": [1]}),
-            "a task's number is wanted here, not [1]",
+            "expected the number of a task, not [1]",
         ),
         (
             "task_update",
             json!({"task_id": 10}),
-            "nothing to change: give a status, a text or blockers",
+            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         ),
         (
             "task_update",
@@ -261,7 +261,7 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
         (
             "task_create",
             json!({"subject": "x".repeat(201)}),
-            "the subject is too long (200 at most)",
+            "the subject is too long (200 characters at most)",
         ),
         (
             "task_create",
@@ -324,8 +324,8 @@ fn task_list_pages_a_large_board() {
     assert_eq!(
         lines[300..],
         [
-            "... (6367 more of these: call task_list with \"after\": 3633)",
-            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; \"show\": \"ready\" or \"completed\" lists those)"
+            "... (6367 more: call task_list with \"after\": 3633)",
+            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; list some of them with \"show\": \"ready\" or \"completed\")"
         ]
     );
     let (mut after, mut seen) = (9_000, 0);

@@ -47,8 +47,8 @@ fn reached_budget_ends_an_unattended_run() {
     let ran = run(&project, ROUNDS, &["go", "--tool", "auto"]);
     let err = ran.err();
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{err}");
-    let end = "crewdeck: lead has used 300 tokens, its ceiling is 250 tokens \
-               (setting ceilings.agent_tokens): nobody was here to raise it";
+    let end = "crewdeck: lead has used 300 tokens, the budget is 250 tokens \
+               (setting ceilings.agent_tokens): no user was present to raise it";
     assert_eq!(err.trim_end().lines().last(), Some(end), "{err}");
     let requests = requests(&project);
     assert_eq!(requests.len(), 1, "{requests:?}");
@@ -84,7 +84,7 @@ fn subagent_usage_counts_towards_the_cost_budget() {
 ";
     let ran = run(&project, rules, &["go"]);
     assert_eq!((ran.code(), ran.out().as_str()), (1, ""), "{}", ran.err());
-    let why = "the team has used $0.50, its ceiling is $0.50 (setting ceilings.team_cost)";
+    let why = "the team has used $0.50, the budget is $0.50 (setting ceilings.team_cost)";
     assert!(ran.err().contains(why), "{}", ran.err());
 }
 
@@ -124,7 +124,7 @@ fn team_over_budget_asks_once_per_agent() {
     assert!(
         ran.err()
             .trim_end()
-            .ends_with("nobody was here to raise it"),
+            .ends_with("no user was present to raise it"),
         "{}",
         ran.err()
     );

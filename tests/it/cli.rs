@@ -123,7 +123,7 @@ fn refusals_name_the_remedy_and_change_nothing() {
         ),
         (
             &["task", "edit", "1", "--block-on", "1"],
-            "can not wait for itself",
+            "cannot wait for itself",
         ),
         (
             &["task", "edit", "1", "--block-on", "3"],
@@ -397,7 +397,7 @@ fn project_settings_need_approval_from_any_source() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
     let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
-    assert!(line.contains("gone.yaml can not be read"), "{line}");
+    assert!(line.contains("gone.yaml cannot be read"), "{line}");
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn approval_covers_exactly_one_content_and_directory() {
         "base_url = \"http://127.0.0.1:9/v1\"",
         "provider = \"script:gone.yaml\"",
         "tool = \"auto\"",
-        "your key and all that agents read go to this address",
+        "your API key and all that agents read go to this address",
     ] {
         assert!(shown.out().contains(line), "{line}: {}", shown.out());
     }
@@ -421,7 +421,7 @@ fn approval_covers_exactly_one_content_and_directory() {
 
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let line = project.refused(&["run", "hello"]);
-    assert!(line.contains("gone.yaml can not be read"), "{line}");
+    assert!(line.contains("gone.yaml cannot be read"), "{line}");
     let file = project.file(".local/state/crewdeck/approved.json");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -456,7 +456,7 @@ fn project_settings_cannot_set_pass_env() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "pass_env = ['A_TOKEN']\n");
     let line = project.refused(&["run", "hello"]);
-    assert!(line.contains("pass_env belongs into"), "{line}");
+    assert!(line.contains("move pass_env to"), "{line}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn repeated_mail_list_changes_nothing() {
         assert!(!set_aside.exists());
     }
     let read = project.run(&["mail", "read", "amy"]);
-    assert!(read.err().contains("were set aside"), "{}", read.err());
+    assert!(read.err().contains("were copied to"), "{}", read.err());
     assert_eq!(std::fs::read_to_string(set_aside).unwrap(), "{\"torn\":\n");
 }
 
@@ -191,8 +191,8 @@ fn unattended_demo_denies_requests_set_to_ask() {
     // The plan was denied, so tasks that depend on it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
-        ran.err().contains("approved (--shutdown, --tool ")
-            && ran.err().contains("denied (--plan "),
+        ran.err().contains("approved (change it with --shutdown, --tool ")
+            && ran.err().contains("denied (change it with --plan "),
         "{}",
         ran.err()
     );

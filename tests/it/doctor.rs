@@ -102,7 +102,7 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let fixed = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        fixed.err().contains("nothing is mended meanwhile"),
+        fixed.err().contains("nothing is fixed while a crew runs here"),
         "{}",
         fixed.err()
     );
@@ -151,9 +151,9 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     let found = problem_lines(&findings_as_json(&project, &[]));
     let has = |found: &[String], words: &str| found.iter().any(|t| t.contains(words));
     for words in [
-        "team: alice counts as working",
-        "team: bob counts as working",
-        "tasks: task #1 (Write it) is alice's, who is gone",
+        "team: alice is listed as working",
+        "team: bob is listed as working",
+        "tasks: task #1 (Write it) is owned by alice, who is gone",
         "requests: bob asked",
     ] {
         assert!(has(&found, words), "{words} in {found:#?}");
@@ -164,7 +164,7 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
     // Without a terminal and --yes, nothing changes.
     let fixed = doctor(&project, &["--mend"], &[]);
     assert!(
-        fixed.err().contains("nobody is here to ask"),
+        fixed.err().contains("without a terminal to ask on"),
         "{}",
         fixed.err()
     );
@@ -179,8 +179,8 @@ fn state_of_a_killed_crew_is_repaired_and_work_kept() {
         .filter(|f| f["check"] == "mend")
         .map(|f| f["text"].as_str().unwrap())
         .collect();
-    assert!(done.contains(&"task #1 is offered again"), "{done:?}");
-    assert!(done.contains(&"alice is noted as shut down"), "{done:?}");
+    assert!(done.contains(&"task #1 was released"), "{done:?}");
+    assert!(done.contains(&"alice is marked as shut down"), "{done:?}");
     let remaining = problem_lines(&findings_as_json(&project, &[]));
     for check in ["team:", "tasks:", "requests:", "worktrees:"] {
         assert!(
@@ -277,8 +277,8 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
     assert_eq!(remaining.len(), 4, "{remaining:#?}");
     for (at, words) in [
         "mail: 1 message for ghost",
-        "worktrees: work, which is for no task, takes",
-        "worktrees: .worktrees/notes takes",
+        "worktrees: work, which has no task, uses",
+        "worktrees: .worktrees/notes uses",
         "files: .tasks/task_9.json.damaged-1",
     ]
     .iter()
@@ -290,7 +290,7 @@ fn unneeded_files_are_cleared_and_content_is_kept() {
         );
     }
     assert!(
-        remaining[1].contains("holds work: 1 uncommitted file (new.txt)"),
+        remaining[1].contains("contains unmerged work: 1 uncommitted file (new.txt)"),
         "{remaining:#?}"
     );
     for (name, stays) in [
@@ -314,14 +314,14 @@ fn failures_end_with_one_line_and_a_remedy() {
     let project = Project::git();
     let ran = project.run(&["doctor"]);
     assert_eq!(ran.code(), 1);
-    assert_eq!(ran.err(), "crewdeck: model failed: do what its line says\n");
+    assert_eq!(ran.err(), "crewdeck: model check failed (see above)\n");
     let out = ran.out();
     assert!(
-        out.contains("✗ fail model     No model is set up yet"),
+        out.contains("✗ fail model     No model is configured"),
         "{out}"
     );
     assert!(
-        out.contains("→ Set a key and start crewdeck again: export ANTHROPIC_API_KEY"),
+        out.contains("→ Set a key and restart crewdeck: export ANTHROPIC_API_KEY"),
         "{out}"
     );
     assert!(out.contains("the repository has no commit yet"), "{out}");
@@ -338,7 +338,7 @@ fn failures_end_with_one_line_and_a_remedy() {
     let ran = project.run(&["doctor"]);
     assert_eq!(
         ran.err(),
-        "crewdeck: settings, model failed: do what its line says\n"
+        "crewdeck: settings, model checks failed (see above)\n"
     );
     assert!(
         ran.out()
@@ -350,7 +350,7 @@ fn failures_end_with_one_line_and_a_remedy() {
     let clean = repository();
     let ran = doctor(&clean, &[], &[]);
     assert_eq!((ran.code(), ran.err().as_str()), (0, ""), "{}", ran.out());
-    assert!(ran.out().ends_with("All is well.\n"), "{}", ran.out());
+    assert!(ran.out().ends_with("No problems.\n"), "{}", ran.out());
 }
 
 #[test]
@@ -408,11 +408,11 @@ fn each_fix_is_confirmed_at_a_terminal() {
     std::fs::create_dir(project.file(".worktrees/one")).unwrap();
     std::fs::create_dir(project.file(".worktrees/two")).unwrap();
     let mut screen = Screen::start(project.path(), 160, 45, &["doctor", "--mend"]);
-    screen.wait_for("Clear .worktrees/one away? [y/N]");
+    screen.wait_for("Clean up .worktrees/one? [y/N]");
     screen.send("y\r");
-    screen.wait_for("Clear .worktrees/two away? [y/N]");
+    screen.wait_for("Clean up .worktrees/two? [y/N]");
     screen.send("\r");
-    screen.wait_for("mended: .worktrees/one is cleared away");
+    screen.wait_for("fixed: .worktrees/one was cleaned up");
     screen.end();
     assert!(!project.file(".worktrees/one").exists());
     assert!(project.file(".worktrees/two").exists());

@@ -11,7 +11,7 @@ fn report(home: &Path, columns: u16, environment: &[(&str, &str)]) -> (String, S
     let args = ["doctor", "--provider", "demo"];
     let screen = Screen::start_program(program, home, columns, 60, &args, environment);
     let has_summary = |text: &str| {
-        ["All is well.", "Nothing fails;", " failed"]
+        ["No problems.", "No failures,", " failed"]
             .iter()
             .any(|end| text.contains(end))
     };
@@ -39,7 +39,7 @@ fn levels_are_coloured_and_long_lines_are_indented() {
     assert!(raw.contains("\x1b[33m! warn\x1b[0m settings"), "{raw:?}");
     let mut lines = text.lines();
     lines
-        .find(|line| line.contains("Theme dusk: ok could not be told"))
+        .find(|line| line.contains("Theme dusk: too little contrast for ok"))
         .unwrap();
     let next = lines.next().unwrap();
     assert!(next.starts_with(&" ".repeat(17)), "{text}");

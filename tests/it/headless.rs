@@ -121,13 +121,13 @@ fn unattended_run_denies_requests_and_reports_it() {
     let out = run(dir.path(), rules, &[]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(
-        text(&out.stderr).contains("nobody is here to ask, so requests are denied"),
+        text(&out.stderr).contains("no terminal to ask on, so requests are denied"),
         "{out:?}"
     );
     let results = results(&conversation(dir.path()));
     eprintln!("{results:?}");
     assert!(
-        results.len() == 1 && results[0].contains("not allowed by policy"),
+        results.len() == 1 && results[0].contains("rejected by policy"),
         "{results:?}"
     );
     assert!(!dir.path().parent().unwrap().join("outside").exists());
@@ -240,7 +240,7 @@ fn unattended_question_is_answered_at_once() {
         };
         assert_eq!(
             result,
-            "The user does not answer (nobody is here to answer); decide yourself."
+            "The user does not answer (no user is present); decide yourself."
         );
         std::fs::remove_dir_all(dir.path().join(".transcripts")).unwrap();
     }

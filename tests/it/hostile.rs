@@ -135,7 +135,7 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
         "task" => vec![format!(
             "{{\"id\":1,\"subject\":{json},\"description\":{json},\"owner\":{json},\"worktree\":{json},\"tags\":[{json}],{json}:{json}}}"
         )],
-        "letters" => vec![format!(
+        "messages" => vec![format!(
             "{{\"type\":{json},\"from\":{json},\"to\":{json},\"content\":{json},{json}:1}}\n{payload}\n{{\"from\":\"a\"}}\n"
         )],
         "roster" => vec![format!(
@@ -230,7 +230,7 @@ fn every_popup_escapes_hostile_text() {
 #[test]
 fn deep_nesting_overflows_no_stack() {
     const DEPTH: usize = 100_000;
-    const JSON: &[&str] = &["task", "letters", "roster", "worktrees", "journal", "tool"];
+    const JSON: &[&str] = &["task", "messages", "roster", "worktrees", "journal", "tool"];
     const MARKDOWN: &[&str] = &["markdown"];
     const YAML: &[&str] = &["skill", "script"];
     const TOML: &[&str] = &["settings"];

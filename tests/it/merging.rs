@@ -109,7 +109,7 @@ fn the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back() {
     // A yes merges, and the way back is a command that works.
     screen.send("my");
     let commit: String = start.chars().take(10).collect();
-    screen.wait_for(&format!("git reset --keep {commit} takes it back."));
+    screen.wait_for(&format!("Undo: git reset --keep {commit}"));
     screen.wait_for("⇡ 3 to merge");
     assert!(project.file("one").exists());
     screen.send("\r");
@@ -274,7 +274,7 @@ fn the_demo_waits_for_the_plan_and_says_farewell_once() {
     args.push("--resume");
     let mut screen = Screen::start(dir.path(), 160, 45, &args);
     screen.wait_for("○ 3 idle");
-    screen.send("\x1b1iAll 10 tasks of the board are completed and the team rests\r");
+    screen.send("\x1b1iAll 10 tasks on the board are completed and the team is idle\r");
     screen.wait_for("Nothing is left to do here.");
     assert!(has_said(root, "That was the demo"));
     let asked = std::fs::read_dir(root.join(".team/requests"))

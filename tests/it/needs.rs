@@ -106,7 +106,7 @@ const CLEAN: &str = r"
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo lead has cleaned' } }]
   - agent: alice
     say: Alice is done.
-  - when: '(?s)lead has cleaned.*who says: mind the gap'
+  - when: '(?s)lead has cleaned.*with the comment: mind the gap'
     say: I mind it.
   - when: ^again
     times: 0
@@ -114,7 +114,7 @@ const CLEAN: &str = r"
   - when: cleaned again
     times: 0
     say: Nobody was asked any more.
-  - when: not allowed by the user
+  - when: rejected by the user
     times: 0
     say: So it stays.
 ";
@@ -161,7 +161,7 @@ fn what_is_allowed_for_the_team_is_not_asked_again_until_it_is_taken_back() {
         "one question"
     );
     screen.press("/rules\r", "Allowed until crewdeck ends");
-    screen.press("\r", "user took back");
+    screen.press("\r", "user revoked");
     screen.press("again, once more\r", "lead asks for permission");
     screen.press(ALT_W, "r reject");
     screen.press("cNot today.", "Not today.");
@@ -224,7 +224,7 @@ fn what_waits_when_crewdeck_dies_is_named_at_the_next_start() {
     screen.press("\u{1b}", "? help");
     // A message may be followed by the next one at once; the log keeps both.
     screen.send("@");
-    let text = screen.wait_for("it is withdrawn: lead asked you: Which colour?");
+    let text = screen.wait_for("before a decision: lead asked you: Which colour?");
     assert!(!text.contains("needs you"), "{text}");
     assert_eq!(
         requests(home.path()),
@@ -248,7 +248,7 @@ fn what_the_lead_decides_is_its_answer_and_its_words() {
     when: clean up
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned' } }]
   - agent: alice
-    when: 'cleaned\n\[Allowed by lead, who says: be quick\]'
+    when: 'cleaned\n\[Approved by lead with the comment: be quick\]'
     say: Quick as I can.
     calls: [{ tool: send_message, input: { to: user, content: The lead said it. } }]
   - agent: alice

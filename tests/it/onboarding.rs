@@ -137,7 +137,7 @@ fn missing_model_page_explains_setup_and_starts_demo() {
     let project = repository();
     let home = home(&project);
     let mut screen = start_dashboard(&project, home.path(), &[], &[]);
-    screen.wait_for("No model is set up yet: there is no key and no local server.");
+    screen.wait_for("No model is configured: there is no API key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
     // While the composer has the focus, letters are text and not keys of the page.
     screen.press("idemo", "│ demo");
@@ -171,7 +171,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
     screen.press("ibuild it\r", "it stays here");
     press_page_key(&mut screen, "r");
-    screen.wait_for("Looked again: it is as it was.");
+    screen.wait_for("Checked again: nothing has changed.");
     screen.wait_for("│ build it");
     screen.send("\x03");
     quit(screen);
@@ -190,7 +190,7 @@ fn refused_key_is_reported_before_the_first_prompt() {
         // The key is named as the first cause, the header as the second.
         let (key, header) = (
             why.find("Check ANTHROPIC_API_KEY"),
-            why.find("If it is right"),
+            why.find("If the key is right"),
         );
         assert!(
             why.contains("invalid x-api-key") && key.is_some() && key < header,
@@ -209,7 +209,7 @@ fn setup_page_closes_when_the_server_comes_up() {
     ];
     let why = failure_line(&run(&project, &[], &environment));
     assert!(
-        why.contains(&url) && why.contains("Is the server running?"),
+        why.contains(&url) && why.contains("Start the server"),
         "{why}"
     );
 
@@ -244,7 +244,7 @@ fn unknown_model_is_reported_and_can_be_replaced() {
     let environment = borrow_values(&environment);
     let mut screen = start_dashboard(&project, home.path(), &["--model", "big-9"], &environment);
     screen.wait_for("The model 'big-9' is not among the 2");
-    screen.wait_for("it has big-1, small-2");
+    screen.wait_for("The server has big-1, small-2");
     press_page_key(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");
@@ -267,12 +267,12 @@ fn key_turns_a_directory_into_a_repository() {
     let home = home(&project);
     let args = ["--provider", "script:rules.yaml"];
     let mut screen = start_dashboard(&project, home.path(), &args, &[]);
-    screen.wait_for("This directory is no git repository.");
-    screen.wait_for("Esc g  make it one: git init and a first commit of the 2 files");
+    screen.wait_for("This directory is not a git repository.");
+    screen.wait_for("Esc g  git init + first commit of the 2 files");
     press_page_key(&mut screen, "g");
     screen.wait("the page has gone", |text| {
-        text.contains("This directory is a git repository with a commit now")
-            && !text.contains("is no git repository")
+        text.contains("This directory is now a git repository with a commit")
+            && !text.contains("is not a git repository")
     });
     let files = git(&project, &["ls-files"]);
     assert_eq!(files, "rules.yaml\nsrc/a.txt\n");
@@ -304,9 +304,9 @@ fn empty_repository_gets_a_commit_by_key_or_by_hand() {
     let args = ["--provider", &provider];
     let mut screen = start_dashboard(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
-    screen.wait_for("make one, empty as the directory is");
+    screen.wait_for("create empty first commit");
     press_page_key(&mut screen, "g");
-    screen.wait_for("a git repository with a commit now");
+    screen.wait_for("now a git repository with a commit");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     quit(screen);
     // With a commit in another terminal.
@@ -348,7 +348,7 @@ fn new_check_applies_a_changed_mouse_setting() {
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
-    screen.press("r", "Looked again: it is as it was.");
+    screen.press("r", "Checked again: nothing has changed.");
     let released = b"\x1b[?1000l";
     screen.wait_raw("the mouse to be released", |raw| {
         raw.windows(released.len()).any(|w| w == released)

@@ -37,7 +37,7 @@ fn a_skill_is_loaded_as_it_stands_on_disk() {
     place.write("skills/pdf/forms.md", "Forms");
     assert_eq!(
         place.ok("load_skill", json!({"name": "PDF"})),
-        "<skill name=\"PDF\">\nUse mutool.\n</skill>\nThe skill's other files are in skills/pdf: read them with read_file when it names them."
+        "<skill name=\"PDF\">\nUse mutool.\n</skill>\nThe skill's other files are in skills/pdf: read them with read_file when the skill refers to them."
     );
     let built_in = place.ok("load_skill", json!({"name": "test-first"}));
     assert!(
@@ -64,7 +64,7 @@ fn a_skill_that_is_not_there_is_answered_with_those_that_are() {
     skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
     let text = place.no("load_skill", json!({"name": "agent-builder"}));
     assert!(
-        text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: write a line --- below it"),
+        text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: add a line --- below it"),
         "{text}"
     );
     place.no("load_skill", json!({}));

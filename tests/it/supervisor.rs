@@ -191,7 +191,7 @@ fn guard_command_is_hidden_and_rejects_direct_use() {
     let ran = project.run(&["guard"]);
     assert_eq!((ran.code(), ran.out().as_str()), (2, ""));
     assert!(
-        ran.err().contains("crewdeck starts this by itself"),
+        ran.err().contains("is an internal command"),
         "{}",
         ran.err()
     );

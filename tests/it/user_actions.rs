@@ -134,7 +134,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     // The user continues her work in the same worktree.
     screen.send("gc");
     screen.wait_for(
-        "#1 is yours: its worktree is .worktrees/task-1, with what was done there before.",
+        "#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.",
     );
     wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.press("Y", "Copied the path of #1's worktree");
@@ -167,7 +167,7 @@ fn release_with_force_takes_a_task_from_its_owner() {
     let with = |more: &[&'static str]| [&release[..], more].concat();
     let why = project.refused(&with(&["user"]));
     assert!(
-        why.contains("belongs to alice") && why.contains("--force takes it"),
+        why.contains("belongs to alice") && why.contains("--force releases it"),
         "{why}"
     );
     let why = project.refused(&with(&["bob"]));

@@ -248,7 +248,7 @@ fn an_overdue_shutdown_is_told_until_it_leaves_or_says_no() {
 fn what_can_not_be_read_or_merged_is_told_until_it_can() {
     let mut state = started(100, 30);
     let notice = |text: &str| EventKind::notice(Level::Warn, text);
-    let unreadable = "The roster can not be read: config.json: permission denied";
+    let unreadable = "The roster cannot be read: config.json: permission denied";
     tell(&mut state, vec![notice(unreadable)]);
     assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
     tell(&mut state, vec![notice("The roster can be read again.")]);
@@ -266,7 +266,8 @@ fn what_can_not_be_read_or_merged_is_told_until_it_can() {
         .complete(TaskId(1), &name("alice"), Stamp(NOON))
         .unwrap();
     let here = team(&[("alice", MemberStatus::Working, &[])]);
-    let conflict = "wt/task-1 does not merge into main: conflict in a.rs. Task #2 is on the board to solve it.";
+    let conflict =
+        "wt/task-1 does not merge into main: conflict in a.rs. Task #2 was added to resolve it.";
     tell(&mut state, vec![here, board_told(&board), notice(conflict)]);
     assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
     let mut next = board.clone();

@@ -7,7 +7,7 @@ use crate::ui::event_log::{About, LogLine, Topic};
 use crate::ui::state::UiState;
 
 /// What says that a kind of files can not be read, and that it can be again.
-const UNREADABLE: (&str, &str) = (" can not be read", " can be read again");
+const UNREADABLE: (&str, &str) = (" cannot be read", " can be read again");
 /// What says that a file was not as it should be.
 const DAMAGED: &str = "damaged";
 /// What says that a branch could not be merged.

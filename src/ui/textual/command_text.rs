@@ -1,41 +1,41 @@
-//! A command as it is shown to one who decides on it: nothing in it is invisible, and what only fills the screen is
-//! folded with a mark. Pure.
+//! Renders a command for approval: invisible characters are escaped, padding and long comments are folded and marked.
+//! No I/O.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::domain::text::{bytes_cut, is_hidden};
 
-/// Fewest blank lines that are folded.
+/// Minimum number of consecutive blank lines that are folded.
 const LINES_MIN: usize = 3;
-/// Fewest blanks in a row that are folded.
+/// Minimum number of consecutive spaces that are folded.
 const BLANKS_MIN: usize = 24;
-/// Longest comment that is shown whole, in characters, and how much of a longer one is shown.
+/// A comment of up to `COMMENT_MAX` characters is shown whole; of a longer one, the first `COMMENT_SHOWN`.
 const COMMENT_MAX: usize = 160;
 const COMMENT_SHOWN: usize = 80;
 
-/// What begins something in which a `#` behind a blank may be no comment: here documents, substitutions, expansions,
-/// arithmetic, conditions and patterns.
+/// Shell constructs after which a `#` that follows a blank may not start a comment: here-documents, substitutions,
+/// expansions, arithmetic, conditions and patterns.
 const OPENINGS: &[&str] = &[
     "<<", "$(", "${", "$[", "((", "[[", "?(", "*(", "+(", "@(", "!(",
 ];
 
-/// A command as it is shown.
+/// A command as it is rendered for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Shown {
-    /// The text: characters that are not seen as they are stand as escapes.
+pub struct RenderedCommand {
+    /// The text, with invisible and misleading characters escaped.
     pub text: String,
-    /// Characters of comments that are folded: text that is not in view wherever one scrolls.
+    /// Number of characters of folded comments; scrolling cannot reveal them.
     pub folded: usize,
-    /// Bytes that were cut before it came here, since it was too long.
+    /// Number of bytes that were already cut from the input because it was too long.
     pub cut: usize,
 }
 
-/// Shows `text`. Comments are folded in the lines from the first one on that begins with `$ `, as long as no quote before
-/// them could make them something else.
-pub fn shown(text: &str) -> Shown {
-    let mut out = Shown {
+/// Renders `text`. Comments are folded from the first line that starts with `$ ` on, up to the first quote or opening
+/// construct: after that, a `#` may be part of the command.
+pub fn shown(text: &str) -> RenderedCommand {
+    let mut out = RenderedCommand {
         cut: bytes_cut(text),
-        ..Shown::default()
+        ..RenderedCommand::default()
     };
     let mut blank = 0;
     let mut may_fold = false;
@@ -44,32 +44,32 @@ pub fn shown(text: &str) -> Shown {
             blank += 1;
             continue;
         }
-        blank_lines(&mut out.text, &mut blank);
+        flush_blank_lines(&mut out.text, &mut blank);
         if line.starts_with("$ ") {
             may_fold = true;
         }
         let comment = comment(line).filter(|at| may_fold && !has_quotes(&line[..*at]));
         let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
         may_fold = may_fold && !has_quotes(code);
-        escaped(&mut out.text, code);
+        push_escaped(&mut out.text, code);
         let length = comment.chars().count();
         if length > COMMENT_MAX {
             let begin: String = comment.chars().take(COMMENT_SHOWN).collect();
-            escaped(&mut out.text, &begin);
+            push_escaped(&mut out.text, &begin);
             let more = length - COMMENT_SHOWN;
             out.folded += more;
             out.text
                 .push_str(&format!(" … {more} more characters of a comment"));
         } else {
-            escaped(&mut out.text, comment);
+            push_escaped(&mut out.text, comment);
         }
         out.text.push('\n');
     }
-    blank_lines(&mut out.text, &mut blank);
+    flush_blank_lines(&mut out.text, &mut blank);
     out
 }
 
-fn blank_lines(out: &mut String, blank: &mut usize) {
+fn flush_blank_lines(out: &mut String, blank: &mut usize) {
     if *blank >= LINES_MIN {
         out.push_str(&format!("… {blank} blank lines\n"));
     } else {
@@ -78,23 +78,23 @@ fn blank_lines(out: &mut String, blank: &mut usize) {
     *blank = 0;
 }
 
-/// Where a comment begins in a line that no quote goes into.
+/// Returns the byte offset where a comment begins in a line that does not start inside a quote.
 fn comment(line: &str) -> Option<usize> {
     let mut before = ' ';
     line.char_indices().find_map(|(at, c)| {
-        // To a shell no other blank parts words.
+        // A shell separates words only with spaces and tabs.
         let begins = c == '#' && matches!(before, ' ' | '\t');
         before = c;
         begins.then_some(at)
     })
 }
 
-/// Whether something in the text could make a `#` behind it be no comment.
+/// Returns whether `text` contains a quote or construct after which a `#` may not start a comment.
 fn has_quotes(text: &str) -> bool {
     text.contains(['"', '\'', '`', '\\']) || OPENINGS.iter().any(|open| text.contains(open))
 }
 
-fn escaped(out: &mut String, text: &str) {
+fn push_escaped(out: &mut String, text: &str) {
     let mut blanks = 0;
     for c in text.chars().chain(['\u{0}']) {
         if c == ' ' {
@@ -102,25 +102,25 @@ fn escaped(out: &mut String, text: &str) {
             continue;
         }
         if blanks >= BLANKS_MIN {
-            out.push_str(&format!(" … {blanks} blanks … "));
+            out.push_str(&format!(" … {blanks} spaces … "));
         } else {
             out.extend(std::iter::repeat_n(' ', blanks));
         }
         blanks = 0;
         match c {
-            // The end of the text; one within it would be an escape.
+            // Marks the end of the text. A NUL inside the text was escaped before.
             '\u{0}' => {}
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             '\u{1b}' => out.push_str("\\e"),
-            c if is_unseen(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c if is_invisible(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
             c => out.push(c),
         }
     }
 }
 
-/// Whether a character is not seen, joins the one before it, or looks like an ASCII one that it is not.
-fn is_unseen(c: char) -> bool {
+/// Returns whether a character is invisible, combines with the previous one, or imitates an ASCII character.
+fn is_invisible(c: char) -> bool {
     if c.is_ascii_graphic() {
         return false;
     }
@@ -136,7 +136,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_hides_something_is_shown_or_marked() {
+    fn hidden_content_is_escaped_or_marked() {
         let long = "x".repeat(3000);
         for (text, expected, folded) in [
             ("$ rm -rf x".to_string(), "$ rm -rf x\n".to_string(), 0),
@@ -154,7 +154,7 @@ mod tests {
                 ),
                 2922,
             ),
-            // A `#` within quotes may be a part of the command.
+            // A `#` inside quotes may be part of the command.
             (
                 format!("$ sh -c \"\n# {long}\nrm -rf x\""),
                 format!("$ sh -c \"\n# {long}\nrm -rf x\"\n"),
@@ -165,7 +165,7 @@ mod tests {
                 format!("$ sh <<E\n# {long}\nE\n"),
                 0,
             ),
-            // To the shell these are code, and no comments.
+            // The shell reads these as code, not as comments.
             (
                 format!("$ : ${{x= #{long}}}"),
                 format!("$ : ${{x= #{long}}}\n"),
@@ -193,7 +193,7 @@ mod tests {
             ),
             (
                 format!("$ a{}rm -rf x", " ".repeat(2000)),
-                "$ a … 2000 blanks … rm -rf x\n".into(),
+                "$ a … 2000 spaces … rm -rf x\n".into(),
                 0,
             ),
             ("$ a\tb".into(), "$ a\\tb\n".into(), 0),
@@ -214,7 +214,7 @@ mod tests {
                 0,
             ),
             ("$ a\u{a0}b".into(), "$ a\\u{a0}b\n".into(), 0),
-            // Words in other scripts are words.
+            // Words in other scripts stay as they are.
             ("$ echo 漢字 ä".into(), "$ echo 漢字 ä\n".into(), 0),
         ] {
             let shown = shown(&text);

@@ -1,32 +1,34 @@
-//! Pure: how well a few written letters fit a text, and where. `gtl` finds `Graph or lisT`.
+//! Fuzzy matching of a typed pattern against a text, with a score and the matched positions: `gol` matches
+//! `Graph Or List`. No I/O.
 //!
-//! Each word of the pattern must be in the text: in one piece anywhere, or its letters in order from the start of some
-//! word on. Letters at the start of a word and letters in a row count more, gaps cost, as fzf does it.
+//! Each word of the pattern must occur in the text, either as a substring or as a subsequence that begins at the start
+//! of a word. As in fzf, matches at word starts and consecutive matches score higher, and gaps cost points.
 
-/// What one letter that fits is worth.
-const LETTER: i32 = 16;
-/// What a letter at the start of a word is worth besides.
-const START: i32 = 14;
-/// What a letter right behind the one before is worth besides.
-const ROW: i32 = 14;
-/// What each letter between two that fit costs, up to [`GAP_MAX`].
-const GAP: i32 = 1;
-/// Most that one gap costs.
-const GAP_MAX: i32 = 12;
-/// So many letters of a text are looked at: what lies behind them is not found.
+/// Points for each matched character.
+const MATCH_SCORE: i32 = 16;
+/// Bonus for a match at the start of a word.
+const WORD_START_BONUS: i32 = 14;
+/// Bonus for a match directly after the previous one.
+const CONSECUTIVE_BONUS: i32 = 14;
+/// Cost of each skipped character between two matches, up to [`GAP_COST_MAX`] per gap.
+const GAP_COST: i32 = 1;
+/// Maximum cost of one gap.
+const GAP_COST_MAX: i32 = 12;
+/// Maximum number of characters of a text that are searched; the rest is ignored.
 const TEXT_MAX: usize = 200;
 
-/// How a pattern fits.
+/// Score and positions of a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fit {
-    /// The more the better.
+pub struct FuzzyMatch {
+    /// Higher is better.
     pub score: i32,
-    /// The places of the letters that fit, counted in characters, in order.
+    /// Character positions of the matches in the text, ascending.
     pub places: Vec<usize>,
 }
 
-/// How `pattern` fits `text`, without regard to case; `None` when it does not. An empty one fits everything with 0.
-pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
+/// Matches `pattern` against `text`, ignoring case. Returns `None` if a word of the pattern does not match. An empty
+/// pattern matches everything with score 0.
+pub fn fit(pattern: &str, text: &str) -> Option<FuzzyMatch> {
     let lower = |c: char| c.to_lowercase().next().unwrap_or(c);
     let text: Vec<char> = text.chars().take(TEXT_MAX).collect();
     let starts: Vec<bool> = text
@@ -39,10 +41,10 @@ pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
         })
         .collect();
     let text: Vec<char> = text.into_iter().map(lower).collect();
-    let mut out = Fit::default();
+    let mut out = FuzzyMatch::default();
     for word in pattern.split_whitespace() {
         let word: Vec<char> = word.chars().map(lower).collect();
-        let found = best(&word, &text, &starts)?;
+        let found = best_match(&word, &text, &starts)?;
         out.score += found.score;
         out.places.extend(found.places);
     }
@@ -51,20 +53,20 @@ pub fn fit(pattern: &str, text: &str) -> Option<Fit> {
     Some(out)
 }
 
-/// The best way to find the letters of `word` in `text`: for each letter and each place the best score with that letter
-/// there, and the place of the letter before.
-fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
+/// Finds the highest-scoring match of `word` in `text`. Dynamic programming: for each character of the word and each
+/// position in the text, it keeps the best score and the position of the previous match.
+fn best_match(word: &[char], text: &[char], starts: &[bool]) -> Option<FuzzyMatch> {
     let mut rows: Vec<Vec<Option<(i32, usize)>>> = Vec::new();
-    for (nth, letter) in word.iter().enumerate() {
+    for (nth, character) in word.iter().enumerate() {
         let mut row = vec![None; text.len()];
-        for at in (nth..text.len()).filter(|at| text[*at] == *letter) {
-            let own = LETTER + if starts[at] { START } else { 0 };
+        for at in (nth..text.len()).filter(|at| text[*at] == *character) {
+            let own = MATCH_SCORE + if starts[at] { WORD_START_BONUS } else { 0 };
             row[at] = match rows.last() {
                 None if starts[at] || text[at..].starts_with(word) => Some((own, at)),
                 None => None,
                 Some(before) => (0..at)
                     .filter_map(|prev| before[prev].map(|(score, _)| (score, prev)))
-                    .map(|(score, prev)| (score + own + joint(at - prev), prev))
+                    .map(|(score, prev)| (score + own + gap_score(at - prev), prev))
                     .max_by_key(|(score, prev)| (*score, *prev)),
             };
         }
@@ -73,10 +75,10 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
     let last = rows.last()?;
     let ends = last.iter().enumerate();
     let ends = ends.filter_map(|(at, cell)| cell.map(|(score, _)| (score, at)));
-    // Of equal ones the first.
+    // On a tie, the first position wins.
     let (score, mut at) = ends.max_by_key(|(score, at)| (*score, std::cmp::Reverse(*at)))?;
-    // Letters that are only strewn over the text are there by chance.
-    if score < LETTER * i32::try_from(word.len()).unwrap_or(i32::MAX / LETTER) {
+    // Rejects matches that are scattered over the text.
+    if score < MATCH_SCORE * i32::try_from(word.len()).unwrap_or(i32::MAX / MATCH_SCORE) {
         return None;
     }
     let mut places = Vec::with_capacity(word.len());
@@ -85,14 +87,14 @@ fn best(word: &[char], text: &[char], starts: &[bool]) -> Option<Fit> {
         at = row[at].map_or(at, |(_, prev)| prev);
     }
     places.reverse();
-    Some(Fit { score, places })
+    Some(FuzzyMatch { score, places })
 }
 
-/// What the distance between two letters that fit is worth.
-fn joint(distance: usize) -> i32 {
+/// Returns the bonus or penalty for the distance between two matched characters.
+fn gap_score(distance: usize) -> i32 {
     match i32::try_from(distance).unwrap_or(i32::MAX) {
-        1 => ROW,
-        n => -(GAP * n.saturating_sub(1)).min(GAP_MAX),
+        1 => CONSECUTIVE_BONUS,
+        n => -(GAP_COST * n.saturating_sub(1)).min(GAP_COST_MAX),
     }
 }
 
@@ -102,7 +104,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn letters_fit_in_order_and_words_in_any() {
+    fn characters_match_in_order_and_words_in_any_order() {
         let cases: [(&str, &str, Option<&[usize]>); 12] = [
             ("", "next pane", Some(&[])),
             ("np", "next pane", Some(&[0, 5])),
@@ -124,8 +126,8 @@ mod tests {
     }
 
     #[test]
-    fn starts_of_words_and_letters_in_a_row_win() {
-        // The first text of each line is better.
+    fn word_starts_and_consecutive_matches_score_higher() {
+        // In each row, the first text must score higher than the second.
         let cases = [
             ("mer", "merge the branch", "move to the right"),
             ("bj", "background jobs", "abject"),
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_place_is_marked_and_not_the_first() {
+    fn best_match_is_marked_not_the_first() {
         assert_eq!(
             fit("jobs", "just old: jobs").unwrap().places,
             [10, 11, 12, 13]

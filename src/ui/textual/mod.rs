@@ -1,4 +1,4 @@
-//! Text for cells: cut and padded by the columns that it takes, wrapped at words, numbers made short.
+//! Text helpers for terminal cells: width-aware cutting, padding and wrapping, and short forms of numbers and times.
 
 pub(super) mod command_text;
 pub(super) mod fuzzy;
@@ -18,13 +18,14 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::harmless;
 pub use crate::ui::textual::wrap::{fit, width};
 
-/// The first of `forms`, the longest first, that fits into `columns`; the last one where none does.
+/// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
+/// does.
 pub fn longest<'a>(forms: &[&'a str], columns: usize) -> &'a str {
     let found = forms.iter().find(|form| width(form) <= columns);
     found.or(forms.last()).copied().unwrap_or_default()
 }
 
-/// `text` in exactly `columns` columns: cut or filled with blanks.
+/// Cuts or pads `text` to exactly `columns` columns.
 pub fn pad(text: &str, columns: usize) -> String {
     let mut out = fit(text, columns);
     let missing = columns.saturating_sub(width(&out));
@@ -32,13 +33,13 @@ pub fn pad(text: &str, columns: usize) -> String {
     out
 }
 
-/// `text`, harmless, in lines of at most `columns` columns, broken at blanks where there are any.
-/// A continued line begins where the words of its first one do: behind blanks, and behind the `- ` or `3. ` of a list.
+/// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible.
+/// Continuation lines are indented like the text of their first line, after a list marker such as `- ` or `3. `.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_some(text, columns, usize::MAX)
 }
 
-/// The first lines of [`wrap()`]: at least `enough` of them, if there are so many.
+/// Like [`wrap()`], but may stop once it has produced `enough` lines.
 pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
@@ -51,8 +52,8 @@ pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
     out
 }
 
-/// The columns before the words of a line: blanks, and the mark of a list.
-fn words_begin(line: &str) -> usize {
+/// Returns the number of columns before the first word of a line: indentation and list marker.
+fn text_indent(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let mark = match digits {
@@ -64,7 +65,7 @@ fn words_begin(line: &str) -> usize {
 }
 
 fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
-    let indent = match words_begin(line) {
+    let indent = match text_indent(line) {
         begin if begin * 2 > columns => String::new(),
         begin => " ".repeat(begin),
     };
@@ -78,7 +79,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
             continue;
         }
         if word.trim().is_empty() {
-            // The blank at which the row breaks is not drawn.
+            // The blank at the break is not drawn.
             out.push(
                 std::mem::replace(&mut row, indent.clone())
                     .trim_end()
@@ -87,7 +88,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
             used = indent.len();
             continue;
         }
-        // A break goes after the last blank, so that punctuation stays with its word.
+        // Breaks after the last blank, so that punctuation stays with its word.
         let at = row.trim_end().rfind(' ').map_or(0, |at| at + 1);
         let tail = if row.ends_with(' ') || at <= indent.len() {
             String::new()
@@ -117,7 +118,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
     }
 }
 
-/// A time that has passed, in its largest unit: `42s`, `7m`, `3h`.
+/// Formats a duration in its largest unit: `42s`, `7m`, `3h`.
 pub fn age(passed: Duration) -> String {
     match passed.as_secs() {
         s @ 0..60 => format!("{s}s"),
@@ -126,7 +127,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// How long the [`age`] of what has passed stays as it is.
+/// Returns how long the text that [`age`] returns for `passed` stays correct.
 pub fn age_lasts(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,
@@ -136,7 +137,7 @@ pub fn age_lasts(passed: Duration) -> Duration {
     Duration::from_secs((passed.as_secs() / unit + 1) * unit).saturating_sub(passed)
 }
 
-/// Bytes in few characters: `812 B`, `256 KiB`, `1.0 MiB`.
+/// Formats a number of bytes: `812 B`, `256 KiB`, `1.0 MiB`.
 pub fn bytes(n: usize) -> String {
     const MIB: usize = 1024 * 1024;
     match n {
@@ -146,12 +147,12 @@ pub fn bytes(n: usize) -> String {
     }
 }
 
-/// The time of day, as `12:03`; blank for a time that is not known.
+/// Formats the time of day as `12:03`; blanks if the time is unknown.
 pub fn clock(at: Stamp, zone: &TimeZone) -> String {
     clock_to_the_second(at, zone).chars().take(5).collect()
 }
 
-/// The time of day, as `12:03:59`; blank for a time that is not known.
+/// Formats the time of day as `12:03:59`; blanks if the time is unknown.
 pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Stamp(0.0)).as_secs()).ok();
     let time = seconds
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_counted_and_not_characters() {
+    fn widths_count_cells_not_characters() {
         assert_eq!(width("ab中文👍"), 8);
         assert_eq!(fit("中文字", 5), "中文…");
         assert_eq!(fit("中文字", 4), "中…");
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_at_blanks_and_never_too_wide() {
+    fn lines_break_at_blanks_and_fit_the_width() {
         assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
         assert_eq!(
             wrap("  - one two three", 9),
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_reads_the_same_as_long_as_it_is_said_to_and_no_longer() {
+    fn age_text_is_valid_exactly_for_the_returned_time() {
         for millis in [
             0, 1, 999, 1000, 59_999, 60_000, 61_500, 3_599_999, 3_600_000, 9_999_999,
         ] {
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_day_is_the_zones() {
+    fn time_of_day_uses_the_time_zone() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         assert_eq!(clock(Stamp(43_380.0), &zone), "14:03");
         for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {

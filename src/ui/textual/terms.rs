@@ -1,26 +1,25 @@
-//! The words of a filter: `word`, `key:value`, and `!` before what is not wanted. Pure.
+//! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
-/// Whether a term has to be there or must not be.
+/// Whether a term must match or must not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It has to be there.
+    /// The term must match.
     Wanted,
-    /// It must not be there.
+    /// The term must not match.
     Unwanted,
 }
 
-/// One term, in small letters.
+/// One filter term, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// Whether it is wanted.
     pub sign: Sign,
-    /// What stands before the colon; `None`: a word as others are.
+    /// The key before the colon; `None` for a plain word.
     pub key: Option<String>,
-    /// The word, or what stands behind the colon; may be empty.
+    /// The word, or the value after the colon; may be empty.
     pub value: String,
 }
 
-/// The terms of `text`.
+/// Splits `text` into terms.
 pub fn terms(text: &str) -> Vec<Term> {
     let text = text.to_lowercase();
     text.split_whitespace().map(term).collect()
@@ -32,7 +31,7 @@ fn term(word: &str) -> Term {
         None => (Sign::Wanted, word),
     };
     let (key, value) = match word.split_once(':') {
-        // `std::fs` and `http://` are words as others are.
+        // `std::fs` and `http://` are plain words.
         Some((key, value))
             if !key.is_empty()
                 && key.chars().all(char::is_alphabetic)
@@ -55,7 +54,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_each_word_is() {
+    fn terms_are_parsed() {
         let cases = [
             ("Word", Sign::Wanted, None, "word"),
             ("!word", Sign::Unwanted, None, "word"),

@@ -1,4 +1,4 @@
-//! Pure: the search in a text that is read in a popup: where the words stand, and which of the matches the reader is at.
+//! Search within a text popup: finds the matches and tracks the current one. No I/O.
 
 use ratatui::text::Span;
 
@@ -9,36 +9,37 @@ use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Hit, Needle, hits};
 
-/// What a search in a text has found.
+/// The matches of a search in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The matches, the upper ones first.
+    /// The matches, from top to bottom.
     pub hits: Vec<Hit>,
-    /// The one that the reader is at; 0 where there is none.
+    /// Index of the current match; 0 if there is none.
     pub here: usize,
 }
 
 impl Found {
-    /// Which match the reader is at, from 1 on, and how many there are; 0 of 0 where there is none.
+    /// Returns the 1-based number of the current match and the number of matches; (0, 0) if there is none.
     pub fn count(&self) -> (usize, usize) {
         let all = self.hits.len();
         ((self.here + 1).min(all), all)
     }
 
-    /// The line that match `nth` begins in.
+    /// Returns the line in which match `nth` begins.
     pub fn line(&self, nth: usize) -> usize {
         let part = self.hits.get(nth).and_then(|hit| hit.parts.first());
         part.map_or(0, |(line, _, _)| *line)
     }
 
-    /// The first match in line `from` or below; else the last one above.
+    /// Returns the index of the first match at or below line `from`, or of the last match above it.
     pub fn nearest(&self, from: usize) -> usize {
         let at = (0..self.hits.len()).position(|nth| self.line(nth) >= from);
         at.unwrap_or(self.hits.len().saturating_sub(1))
     }
 }
 
-/// Whether a text is searched, or words to search it for are being written. The keys are not: they are filtered.
+/// Returns whether a search is active or its text is being typed. The keyboard help is filtered instead, never
+/// searched.
 pub fn is_on(reader: &Reader) -> bool {
     let is_searched = match reader.text {
         Text::Help(_) => false,
@@ -52,18 +53,18 @@ pub fn is_on(reader: &Reader) -> bool {
     is_searched && (reader.searching == Searching::Typing || !reader.search.text().is_empty())
 }
 
-/// What is found in the `lines` of a text; nothing where nothing is searched for.
+/// Returns the matches in `lines`; none while no search is active.
 pub fn found(reader: &Reader, lines: &[readers::Row]) -> Found {
     let needle = Needle::new(reader.search.text()).filter(|_| is_on(reader));
     let hits = needle.map_or_else(Vec::new, |needle| {
-        let rows: Vec<Row> = lines.iter().map(searched).collect();
+        let rows: Vec<Row> = lines.iter().map(plain_row).collect();
         hits(&needle, rows.iter())
     });
     let here = reader.here.min(hits.len().saturating_sub(1));
     Found { hits, here }
 }
 
-/// What is found in a text on the screen of `state`.
+/// Returns the matches in the text that `reader` shows on the current screen.
 pub fn in_text(state: &UiState, reader: &Reader) -> Found {
     if !is_on(reader) {
         return found(reader, &[]);
@@ -72,7 +73,7 @@ pub fn in_text(state: &UiState, reader: &Reader) -> Found {
     found(reader, &rows)
 }
 
-fn searched(row: &readers::Row) -> Row {
+fn plain_row(row: &readers::Row) -> Row {
     let plain = |span: &Span<'static>| Span::raw(span.content.clone());
     Row {
         spans: row.line.spans.iter().map(plain).collect(),

@@ -1,6 +1,6 @@
-//! Styled text in rows of a width: broken where a reader expects it, by the columns that the terminal uses.
+//! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them.
 //!
-//! Work and memory are linear in the text: the word that is being read never grows beyond one row.
+//! Time and memory are linear in the text: a pending word never grows beyond one row.
 
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
@@ -9,20 +9,19 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text::CLUSTER_MAX;
 
-/// One row of the screen.
+/// One row on the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
-    /// What stands in it.
     pub spans: Vec<Span<'static>>,
-    /// How many visible characters of the text stand before this row, whatever the width is: a place in
-    /// the text that outlives another wrapping of it. Margins and ornaments do not count.
+    /// Number of visible characters of the text before this row. It does not depend on the width, so it identifies a
+    /// position in the text across different wrappings. Margins and decoration do not count.
     pub ink: usize,
-    /// How many of the spans, from the left, are the margin and not the text.
+    /// Number of leading spans that are margin, not text.
     pub margin: usize,
 }
 
 impl Row {
-    /// A row that is no part of a text: an ornament, or blank. `ink` is that of the text before it.
+    /// Creates a decorative or blank row. `ink` is the value of the text before it.
     pub fn ornament(spans: Vec<Span<'static>>, ink: usize) -> Row {
         Row {
             spans,
@@ -31,25 +30,25 @@ impl Row {
         }
     }
 
-    /// The columns that it takes.
+    /// Returns the width in columns.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 }
 
-/// What stands in front of the rows of a block.
+/// What is drawn before the rows of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Margin {
-    /// In front of the first row.
+    /// Before the first row.
     pub first: Vec<Span<'static>>,
-    /// In front of the first row of each further line of the text.
+    /// Before the first row of each further line of the text.
     pub line: Vec<Span<'static>>,
-    /// In front of the rows in which a line is continued.
+    /// Before continuation rows of a wrapped line.
     pub rest: Vec<Span<'static>>,
 }
 
 impl Margin {
-    /// `first` in front of the first row, `rest` in front of all others.
+    /// Creates a margin with `first` before the first row and `rest` before all others.
     pub fn hanging(first: Vec<Span<'static>>, rest: Vec<Span<'static>>) -> Margin {
         Margin {
             first,
@@ -58,7 +57,7 @@ impl Margin {
         }
     }
 
-    /// The columns of the widest of the three.
+    /// Returns the width of the widest of the three, in columns.
     pub fn columns(&self) -> usize {
         let count = |spans: &[Span]| spans.iter().map(|s| width(&s.content)).sum::<usize>();
         count(&self.first)
@@ -67,16 +66,16 @@ impl Margin {
     }
 }
 
-/// How a line that is too long is broken.
+/// Where a line that is too long may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// At blanks, which are not drawn there, and beside wide characters.
+    /// At blanks, which are dropped at the break, and next to wide characters.
     Words,
-    /// Anywhere: every blank counts, as in code.
+    /// Anywhere. Every blank is kept, as in code.
     Anywhere,
 }
 
-/// The columns that `text` takes, as the terminal buffer counts them.
+/// Returns the width of `text` in columns, as the terminal buffer counts them.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -84,7 +83,7 @@ pub fn width(text: &str) -> usize {
     clusters(text).map(|(_, columns)| columns).sum()
 }
 
-/// `text` within `columns`: a cut ends in `…`. Only as much of it is looked at as fits.
+/// Cuts `text` to at most `columns` columns; a cut text ends in `…`. Reads only as much of the text as fits.
 pub fn fit(text: &str, columns: usize) -> String {
     let mut used = 0;
     let mut cut = 0;
@@ -102,11 +101,11 @@ pub fn fit(text: &str, columns: usize) -> String {
     text.into()
 }
 
-/// `spans` in rows of at most `columns`. A newline always breaks. No visible character is lost; blanks are
-/// lost only where [`Break::Words`] breaks a line, and at its end. `ink` counts the visible characters
-/// ([`Row::ink`]) and is moved on.
+/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
+/// are dropped only at a [`Break::Words`] break and at the end of a line. `ink` is the number of visible characters
+/// before the text ([`Row::ink`]) and is advanced past it.
 ///
-/// A margin that leaves less than two columns is not drawn.
+/// A margin that leaves fewer than two columns for text is omitted.
 pub fn wrap(
     spans: &[Span<'_>],
     columns: usize,
@@ -114,14 +113,14 @@ pub fn wrap(
     how: Break,
     ink: &mut usize,
 ) -> Vec<Row> {
-    let mut writer = Writer::new(columns, margin, how, *ink);
+    let mut writer = RowWriter::new(columns, margin, how, *ink);
     for span in spans {
         for (at, part) in span.content.split('\n').enumerate() {
             if at > 0 {
                 writer.end_of_line();
             }
             for (cluster, wide) in clusters(part) {
-                writer.take(cluster, wide, span.style);
+                writer.push_cluster(cluster, wide, span.style);
             }
         }
     }
@@ -130,7 +129,7 @@ pub fn wrap(
     rows
 }
 
-/// How many visible characters `text` has, as [`Row::ink`] counts them.
+/// Returns the number of visible characters in `text`, as [`Row::ink`] counts them.
 pub fn visible(text: &str) -> usize {
     let count = |(cluster, wide): (&str, usize)| match (cluster, wide) {
         (" " | "\n", _) | (_, 0) => 0,
@@ -140,7 +139,8 @@ pub fn visible(text: &str) -> usize {
     clusters(text).map(count).sum()
 }
 
-/// The grapheme clusters of `text` with their columns. What takes no column is no cell of a terminal.
+/// Iterates over the grapheme clusters of `text` with their widths in columns. A cluster of width 0 takes no terminal
+/// cell.
 pub(in crate::ui) fn clusters(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).map(|c| (c, cluster_width(c)))
 }
@@ -149,28 +149,28 @@ fn cluster_width(cluster: &str) -> usize {
     if cluster.len() == 1 {
         1
     } else if cluster.len() > CLUSTER_MAX {
-        usize::from(base(cluster).cell_width()) + 1
+        usize::from(base_char(cluster).cell_width()) + 1
     } else {
         usize::from(cluster.cell_width())
     }
 }
 
-/// The sign below the marks of a cluster.
-pub(in crate::ui) fn base(cluster: &str) -> &str {
+/// Returns the first character of a cluster, without its combining characters.
+pub(in crate::ui) fn base_char(cluster: &str) -> &str {
     cluster
         .char_indices()
         .nth(1)
         .map_or(cluster, |(at, _)| &cluster[..at])
 }
 
-/// Text with its columns, in runs of one style.
+/// Text and its width, in spans of one style each.
 #[derive(Default)]
-struct Piece {
+struct StyledRun {
     spans: Vec<Span<'static>>,
     columns: usize,
 }
 
-impl Piece {
+impl StyledRun {
     fn put(&mut self, text: &str, columns: usize, style: Style) {
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.content.to_mut().push_str(text),
@@ -179,7 +179,7 @@ impl Piece {
         self.columns += columns;
     }
 
-    fn append(&mut self, other: &mut Piece) {
+    fn append(&mut self, other: &mut StyledRun) {
         for span in other.spans.drain(..) {
             self.put(&span.content, 0, span.style);
         }
@@ -192,97 +192,97 @@ impl Piece {
     }
 }
 
-/// Which row of its line, and of the text, is being written.
+/// Selects the part of the margin for the row that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum RowKind {
     First,
     Line,
     Rest,
 }
 
-struct Writer<'a> {
+struct RowWriter<'a> {
     margin: Option<&'a Margin>,
     room: usize,
     how: Break,
     rows: Vec<Row>,
-    turn: Turn,
-    row: Piece,
-    /// Blanks between the row and the word.
-    blank: Piece,
-    word: Piece,
-    /// The visible characters taken so far, and those before the row and before the word.
+    row_kind: RowKind,
+    row: StyledRun,
+    /// Blanks between the row so far and the pending word.
+    blank: StyledRun,
+    word: StyledRun,
+    /// Visible characters consumed so far, before the current row, and before the pending word.
     ink: usize,
     row_ink: usize,
     word_ink: usize,
-    /// What the last cluster was, to know whether a line may break behind it.
-    last: Glue,
+    /// Class of the last cluster; decides whether a line may break after it.
+    last: BreakClass,
 }
 
-/// How a cluster holds on to its neighbours.
+/// Line-breaking class of a grapheme cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::ui) enum Glue {
+pub(in crate::ui) enum BreakClass {
     /// Part of a word.
     Word,
-    /// Punctuation that ends a word: never begins a row, and a word may go on behind it.
+    /// Punctuation that ends a word. Never begins a row; a word may continue after it.
     Tail,
-    /// A wide character: a line may break on both sides.
+    /// Wide character: a line may break on both sides.
     Wide,
-    /// Closing punctuation of wide scripts: never begins a row.
+    /// Closing punctuation of a wide script: never begins a row.
     Closing,
-    /// Opening punctuation of wide scripts: never ends a row.
+    /// Opening punctuation of a wide script: never ends a row.
     Opening,
 }
 
-impl<'a> Writer<'a> {
-    fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> Writer<'a> {
+impl<'a> RowWriter<'a> {
+    fn new(columns: usize, margin: &'a Margin, how: Break, ink: usize) -> RowWriter<'a> {
         let columns = columns.max(1);
-        let taken = margin.columns();
-        let margin = (taken + 2 <= columns).then_some(margin);
-        Writer {
-            room: margin.map_or(columns, |_| columns - taken),
+        let margin_width = margin.columns();
+        let margin = (margin_width + 2 <= columns).then_some(margin);
+        RowWriter {
+            room: margin.map_or(columns, |_| columns - margin_width),
             margin,
             how,
             rows: Vec::new(),
-            turn: Turn::First,
-            row: Piece::default(),
-            blank: Piece::default(),
-            word: Piece::default(),
+            row_kind: RowKind::First,
+            row: StyledRun::default(),
+            blank: StyledRun::default(),
+            word: StyledRun::default(),
             ink,
             row_ink: ink,
             word_ink: ink,
-            last: Glue::Word,
+            last: BreakClass::Word,
         }
     }
 
-    fn take(&mut self, cluster: &str, wide: usize, style: Style) {
+    fn push_cluster(&mut self, cluster: &str, wide: usize, style: Style) {
         if wide == 0 {
             return;
         }
         if cluster.len() > CLUSTER_MAX {
-            self.take(base(cluster), wide - 1, style);
-            self.take("\u{fffd}", 1, style);
+            self.push_cluster(base_char(cluster), wide - 1, style);
+            self.push_cluster("\u{fffd}", 1, style);
             return;
         }
-        // Wider than a whole row: something must stand for it.
+        // A cluster wider than a whole row is replaced.
         let (cluster, wide) = if wide > self.room {
             ("…", 1)
         } else {
             (cluster, wide)
         };
         if self.how == Break::Anywhere {
-            self.letter(cluster, wide, style);
+            self.push_anywhere(cluster, wide, style);
         } else if cluster == " " {
             self.commit();
             if self.row.columns + self.blank.columns < self.room {
                 self.blank.put(cluster, wide, style);
             }
-            self.last = Glue::Word;
+            self.last = BreakClass::Word;
         } else {
-            let glue = glue(cluster, wide);
-            if breaks_between(self.last, glue) {
+            let class = break_class(cluster, wide);
+            if can_break_between(self.last, class) {
                 self.commit();
             }
-            self.last = glue;
+            self.last = class;
             if self.word.columns + wide > self.room {
                 self.split_word();
             }
@@ -294,15 +294,15 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn letter(&mut self, cluster: &str, wide: usize, style: Style) {
+    fn push_anywhere(&mut self, cluster: &str, wide: usize, style: Style) {
         if self.row.columns + wide > self.room && self.row.columns > 0 {
-            self.end_row(Turn::Rest);
+            self.end_row(RowKind::Rest);
         }
         self.row.put(cluster, wide, style);
         self.ink += usize::from(cluster != " ");
     }
 
-    /// Puts the word into the row, or into the next one where it does not fit.
+    /// Appends the pending word to the row, or starts a new row if it does not fit.
     fn commit(&mut self) {
         if self.word.columns == 0 {
             return;
@@ -311,7 +311,7 @@ impl<'a> Writer<'a> {
             self.blank.clear();
             if self.row.columns > 0 {
                 let next = self.word_ink;
-                self.end_row(Turn::Rest);
+                self.end_row(RowKind::Rest);
                 self.row_ink = next;
             }
         }
@@ -319,26 +319,26 @@ impl<'a> Writer<'a> {
         self.row.append(&mut self.word);
     }
 
-    /// The word fills a whole row: it goes there, and goes on in the next.
+    /// Writes a pending word that fills a whole row, so that it continues on the next row.
     fn split_word(&mut self) {
         self.commit();
-        self.end_row(Turn::Rest);
+        self.end_row(RowKind::Rest);
     }
 
     fn end_of_line(&mut self) {
         self.commit();
         self.blank.clear();
-        self.last = Glue::Word;
-        self.end_row(Turn::Line);
+        self.last = BreakClass::Word;
+        self.end_row(RowKind::Line);
     }
 
-    fn end_row(&mut self, next: Turn) {
+    fn end_row(&mut self, next: RowKind) {
         let mut spans = Vec::new();
         if let Some(margin) = self.margin {
-            spans.extend_from_slice(match self.turn {
-                Turn::First => &margin.first,
-                Turn::Line => &margin.line,
-                Turn::Rest => &margin.rest,
+            spans.extend_from_slice(match self.row_kind {
+                RowKind::First => &margin.first,
+                RowKind::Line => &margin.line,
+                RowKind::Rest => &margin.rest,
             });
         }
         let margin = spans.len();
@@ -350,42 +350,41 @@ impl<'a> Writer<'a> {
             margin,
         });
         self.row_ink = self.ink;
-        self.turn = next;
+        self.row_kind = next;
     }
 
     fn finish(&mut self) -> Vec<Row> {
         self.commit();
-        if self.row.columns > 0 || self.turn != Turn::Rest {
-            self.end_row(Turn::Rest);
+        if self.row.columns > 0 || self.row_kind != RowKind::Rest {
+            self.end_row(RowKind::Rest);
         }
         std::mem::take(&mut self.rows)
     }
 }
 
-/// Whether a line may break between two clusters without a blank.
-pub(in crate::ui) fn breaks_between(last: Glue, next: Glue) -> bool {
+/// Returns whether a line may break between two clusters without a blank.
+pub(in crate::ui) fn can_break_between(last: BreakClass, next: BreakClass) -> bool {
     match (last, next) {
-        (Glue::Opening, _)
-        | (_, Glue::Closing | Glue::Tail)
-        | (Glue::Word | Glue::Tail, Glue::Word) => false,
-        (Glue::Wide | Glue::Closing, _) | (Glue::Word | Glue::Tail, Glue::Wide | Glue::Opening) => {
-            true
-        }
+        (BreakClass::Opening, _)
+        | (_, BreakClass::Closing | BreakClass::Tail)
+        | (BreakClass::Word | BreakClass::Tail, BreakClass::Word) => false,
+        (BreakClass::Wide | BreakClass::Closing, _)
+        | (BreakClass::Word | BreakClass::Tail, BreakClass::Wide | BreakClass::Opening) => true,
     }
 }
 
-/// How a cluster, so many columns wide, holds on to its neighbours.
-pub(in crate::ui) fn glue(cluster: &str, wide: usize) -> Glue {
+/// Returns the class of a cluster that is `wide` columns wide.
+pub(in crate::ui) fn break_class(cluster: &str, wide: usize) -> BreakClass {
     const CLOSING: &str =
         "、。，．：；？！）］｝〉》」』】〕〗ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ";
     const OPENING: &str = "（［｛〈《「『【〔〖";
     const TAIL: &str = ",.;:!?)]}%\"'’”…";
     match cluster.chars().next() {
-        Some(c) if wide == 2 && CLOSING.contains(c) => Glue::Closing,
-        Some(c) if wide == 2 && OPENING.contains(c) => Glue::Opening,
-        Some(_) if wide == 2 => Glue::Wide,
-        Some(c) if TAIL.contains(c) => Glue::Tail,
-        Some(_) | None => Glue::Word,
+        Some(c) if wide == 2 && CLOSING.contains(c) => BreakClass::Closing,
+        Some(c) if wide == 2 && OPENING.contains(c) => BreakClass::Opening,
+        Some(_) if wide == 2 => BreakClass::Wide,
+        Some(c) if TAIL.contains(c) => BreakClass::Tail,
+        Some(_) | None => BreakClass::Word,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What rows a text makes, and that none is too wide and nothing gets lost.
+//! Tests of wrapping: break positions, maximum width, no lost text.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn texts(rows: &[Row]) -> Vec<String> {
 }
 
 #[test]
-fn lines_break_where_a_reader_expects_it() {
+fn lines_break_at_expected_positions() {
     let cases: [(&str, usize, &[&str]); 20] = [
         ("", 5, &[""]),
         ("one", 5, &["one"]),
@@ -62,15 +62,15 @@ fn code_breaks_anywhere_and_keeps_its_blanks() {
 }
 
 #[test]
-fn a_margin_hangs_and_gives_way_when_there_is_no_room() {
+fn margin_hangs_and_is_omitted_without_room() {
     let margin = Margin::hanging(vec!["10. ".into()], vec!["    ".into()]);
-    let hung = rows("one two", 7, &margin, Break::Words);
-    assert_eq!(texts(&hung), ["10. one", "    two"]);
+    let wrapped = rows("one two", 7, &margin, Break::Words);
+    assert_eq!(texts(&wrapped), ["10. one", "    two"]);
     assert_eq!(texts(&rows("one", 5, &margin, Break::Words)), ["one"]);
 }
 
 #[test]
-fn words_of_two_styles_stay_together() {
+fn word_with_two_styles_stays_whole() {
     let spans = ["see ".into(), "this".bold(), ", now".into()];
     let rows = wrap(&spans, 8, &Margin::default(), Break::Words, &mut 0);
     assert_eq!(texts(&rows), ["see", "this,", "now"]);
@@ -80,7 +80,7 @@ fn words_of_two_styles_stay_together() {
 }
 
 #[test]
-fn ink_counts_what_can_be_seen() {
+fn text_offset_counts_visible_characters() {
     let mut ink = 100;
     let spans = [Span::raw("ab cd\n\n中文 efghijk")];
     let rows = wrap(&spans, 5, &Margin::default(), Break::Words, &mut ink);
@@ -94,7 +94,7 @@ fn ink_counts_what_can_be_seen() {
 }
 
 #[test]
-fn heaps_of_combining_marks_are_cut() {
+fn long_runs_of_combining_marks_are_cut() {
     let zalgo = format!("a{}b", "\u{301}".repeat(50_000));
     assert_eq!(words(&zalgo, 10), ["a\u{fffd}b"]);
     assert_eq!(width(&zalgo), 3);
@@ -103,16 +103,16 @@ fn heaps_of_combining_marks_are_cut() {
 }
 
 #[test]
-fn one_column_is_enough_for_anything() {
+fn any_text_fits_one_column() {
     assert_eq!(words("a中 👍", 1), ["a", "…", "…"]);
-    // Three columns wide: found by chance, kept by name.
+    // Three columns wide. Found by the property test below.
     assert_eq!(words("𱍐ி", 2), ["…"]);
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     assert_eq!(texts(&rows("0োি", 4, &margin, Break::Words)), ["…"]);
 }
 
 #[test]
-fn a_cut_ends_in_an_ellipsis() {
+fn cut_text_ends_in_ellipsis() {
     let cases = [
         ("abc", 3, "abc"),
         ("abcd", 3, "ab…"),
@@ -129,7 +129,7 @@ fn a_cut_ends_in_an_ellipsis() {
 }
 
 #[test]
-fn a_long_line_is_wrapped_in_one_go() {
+fn long_line_is_wrapped_in_linear_time() {
     for word in ["x", "中", "ab ", "é"] {
         let text = word.repeat(200 * 1024 / word.len());
         let rows = rows(&text, 80, &Margin::default(), Break::Words);
@@ -164,11 +164,11 @@ proptest! {
     }
 
     #[test]
-    fn nothing_visible_is_lost(text in anything(), columns in 2usize..40) {
+    fn no_visible_character_is_lost(text in anything(), columns in 2usize..40) {
         let visible = |text: &str| {
             clusters(text).filter(|(c, w)| *w > 0 && *c != " " && *c != "\n").map(|(c, w)| (c.to_string(), w)).collect::<Vec<_>>()
         };
-        // What is wider than the screen has no place on it; `…` stands for it.
+        // A cluster wider than the row is replaced with `…`.
         let fitting = |(cluster, wide): (String, usize)| if wide > columns { "…".to_string() } else { cluster };
         let expected: Vec<String> = text.split('\n').flat_map(visible).map(fitting).collect();
         for how in [Break::Words, Break::Anywhere] {
@@ -178,9 +178,9 @@ proptest! {
         }
     }
 
-    /// The terminal buffer counts columns as we do: what was fitted is drawn whole.
+    /// The terminal buffer counts columns the same way: a text of `width` columns is drawn whole.
     #[test]
-    fn the_buffer_agrees(text in "\\PC{1,40}") {
+    fn widths_match_the_terminal_buffer(text in "\\PC{1,40}") {
         let wide = width(&text);
         prop_assume!(wide > 0);
         let columns = u16::try_from(wide).unwrap();

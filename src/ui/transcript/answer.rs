@@ -1,69 +1,67 @@
-//! What a model said: whole, or as far as it has come.
+//! The answer of a model: complete, or streamed so far.
 
 use serde_json::Value;
 
 use super::cell::Fold;
-use super::kept::Kept;
+use super::head_tail_text::HeadTailText;
 use super::markdown::{Piece, Pieces};
 
-/// Most places at which an answer is looked through for a tool call.
+/// Maximum number of positions at which a text is parsed as a possible tool call.
 const LOOKS_MAX: usize = 16;
 
-/// An answer.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Its words.
-    pub text: Kept,
-    /// What was thought before.
-    pub thinking: Kept,
-    /// How long that took, in milliseconds; 0 where it is not known.
+    pub text: HeadTailText,
+    /// The model's thinking before the answer.
+    pub thinking: HeadTailText,
+    /// How long the model was thinking, in milliseconds; 0 if unknown.
     pub thought_ms: u64,
-    /// Whether the thoughts are shown.
+    /// Whether the thinking is shown.
     pub fold: Fold,
-    /// How far it has come.
-    pub progress: Stream,
-    /// Tells its words from those of every other answer of the transcript: what is drawn of them is known
-    /// by it. Answers of the same words may have the same.
+    /// Whether the answer is still being streamed.
+    pub progress: StreamState,
+    /// Identifies the text of this answer within the transcript, as part of the key of cached layouts. Answers with the
+    /// same text may share it.
     pub origin: u64,
     pieces: Pieces,
 }
 
-/// How far an answer has come.
+/// State of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stream {
-    /// More may come.
+pub enum StreamState {
+    /// More text may arrive.
     #[default]
     Open,
-    /// It is whole, or nothing more comes.
+    /// The answer is complete or was cut off.
     Closed,
-    /// It is whole, and a tool call stands in it as text.
+    /// The answer is complete and contains a tool call written as text.
     ClosedWithCall,
 }
 
 impl Answer {
-    /// An answer whose first words come now.
-    pub fn begun(origin: u64) -> Answer {
+    /// Creates an empty answer that will be streamed.
+    pub fn streaming(origin: u64) -> Answer {
         Answer {
             origin,
             ..Answer::default()
         }
     }
 
-    /// An answer that is whole. Its origin is still to be given.
-    pub fn whole(text: &str, thinking: &str) -> Answer {
+    /// Creates a complete answer. The caller sets its origin.
+    pub fn complete(text: &str, thinking: &str) -> Answer {
         let mut out = Answer::default();
-        out.think(thinking);
-        out.say(text);
+        out.push_thinking(thinking);
+        out.push_text(text);
         out.progress = if holds_call(text) {
-            Stream::ClosedWithCall
+            StreamState::ClosedWithCall
         } else {
-            Stream::Closed
+            StreamState::Closed
         };
         out
     }
 
-    /// More words.
-    pub fn say(&mut self, more: &str) {
+    /// Appends text.
+    pub fn push_text(&mut self, more: &str) {
         let before = self.text.epoch();
         self.text.push(more);
         if self.text.epoch() != before {
@@ -72,31 +70,31 @@ impl Answer {
         self.pieces.read(self.text.as_str());
     }
 
-    /// More thoughts.
-    pub fn think(&mut self, more: &str) {
+    /// Appends thinking.
+    pub fn push_thinking(&mut self, more: &str) {
         self.thinking.push(more);
     }
 
-    /// Nothing more comes.
+    /// Marks the answer as ended.
     pub fn close(&mut self) {
-        if self.progress == Stream::Open {
-            self.progress = Stream::Closed;
+        if self.progress == StreamState::Open {
+            self.progress = StreamState::Closed;
         }
     }
 
-    /// Whether there is nothing to see of it.
+    /// Returns whether the answer has neither text nor thinking.
     pub fn is_blank(&self) -> bool {
         self.text.is_blank() && self.thinking.is_blank()
     }
 
-    /// The pieces of its words that are drawn one by one.
+    /// Iterates over the pieces of the text, each of which is laid out on its own.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         self.pieces.of(self.text.as_str())
     }
 }
 
-/// Whether a text holds what should have been a tool call: some servers' chat templates let models write
-/// calls as JSON, bare or in tags. Only what begins a line counts; talk about calls does not.
+/// Returns whether a text contains a tool call that was not sent as one: with some chat templates, models write calls
+/// as JSON, bare or in tags. Only the start of a line counts, so that a text about calls does not match.
 pub fn holds_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",
@@ -111,7 +109,7 @@ pub fn holds_call(text: &str) -> bool {
         if TAGS.iter().any(|tag| content.starts_with(tag)) {
             return true;
         }
-        // A list of calls opens with a bracket.
+        // A list of calls starts with a bracket.
         let object = content.strip_prefix('[').unwrap_or(content).trim_start();
         if object.starts_with('{') && looks < LOOKS_MAX {
             looks += 1;
@@ -147,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_in_a_text_are_found_and_talk_about_them_is_not() {
+    fn finds_calls_but_not_text_about_calls() {
         let cases = [
             (r#"{"name": "bash", "arguments": {"command": "ls"}}"#, true),
             (

@@ -1,8 +1,8 @@
-//! Events become cells.
+//! Applies events to a transcript.
 
 use super::Transcript;
 use super::answer::Answer;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::entry::Entry;
 use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
@@ -10,27 +10,29 @@ use crate::domain::text::head_and_tail;
 use crate::protocol::EventKind;
 use crate::ui::known::sentence;
 
-/// Most bytes of what the person said.
+/// Maximum length of a prompt, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
-/// Most calls whose results are waited for at once.
+/// Maximum number of running calls that are tracked.
 const RUNNING_MAX: usize = 256;
 
 impl Transcript {
-    /// Takes an event in, if it happened to `agent`.
+    /// Applies an event. Events of other agents are ignored.
     pub fn apply(&mut self, agent: &Name, event: &EventKind) {
         if agent_of(event) != Some(agent) {
             return;
         }
         match event {
             EventKind::Prompted { text, .. } => {
-                self.push(Kind::Prompt(head_and_tail(text, PROMPT_MAX)));
+                self.push(CellKind::Prompt(head_and_tail(text, PROMPT_MAX)));
             }
             EventKind::Injected { what, text, .. } => {
-                self.push(Kind::Injected(Box::new(Entry::new(what, text))));
+                self.push(CellKind::Injected(Box::new(Entry::new(what, text))));
             }
             EventKind::TurnStarted { .. } => self.close_answer(),
-            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.say(text)),
-            EventKind::ThinkingDelta { text, .. } => self.stream(|answer| answer.think(text)),
+            EventKind::TextDelta { text, .. } => self.stream(|answer| answer.push_text(text)),
+            EventKind::ThinkingDelta { text, .. } => {
+                self.stream(|answer| answer.push_thinking(text));
+            }
             EventKind::StreamReset { .. } => {
                 if let Some(open) = self.open.take() {
                     self.log.remove(open);
@@ -42,9 +44,9 @@ impl Transcript {
                 thought_ms,
                 ..
             } => {
-                let mut answer = Answer::whole(text, thinking);
+                let mut answer = Answer::complete(text, thinking);
                 answer.thought_ms = *thought_ms;
-                self.say(answer);
+                self.complete_answer(answer);
             }
             EventKind::ToolStarted {
                 call,
@@ -52,12 +54,12 @@ impl Transcript {
                 on,
                 input,
                 ..
-            } => self.begin_run(call, ToolRun::begun(tool, on, input, &self.zone())),
+            } => self.begin_run(call, ToolRun::started(tool, on, input, &self.zone())),
             EventKind::ToolOutput { call, chunk, .. } => {
                 if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
                     self.log.change(*number, |kind| {
-                        if let Kind::Tool(run) = kind {
-                            run.hear(chunk);
+                        if let CellKind::Tool(run) = kind {
+                            run.append_output(chunk);
                         }
                     });
                 }
@@ -79,17 +81,17 @@ impl Transcript {
             EventKind::TurnEnded { end, .. } => {
                 self.close_answer();
                 self.abandon_runs();
-                if let Some(kind) = Kind::ended(end) {
+                if let Some(kind) = CellKind::ended(end) {
                     self.push(kind);
                 }
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
                 let entry = Entry::new(&sentence::compaction(compaction), "");
-                self.push(Kind::Injected(Box::new(entry)));
+                self.push(CellKind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {
-                self.push(Kind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
+                self.push(CellKind::Prompt(head_and_tail(prompt, PROMPT_MAX)));
             }
             EventKind::CrewReady(_)
             | EventKind::ModelsListed { .. }
@@ -115,45 +117,44 @@ impl Transcript {
         }
     }
 
-    pub(super) fn push(&mut self, kind: Kind) -> u64 {
+    pub(super) fn push(&mut self, kind: CellKind) -> u64 {
         self.log.push(kind)
     }
 
-    /// Adds to the answer that is being streamed; begins one where there is none. Notices may come in
-    /// between: they do not end it.
+    /// Adds to the answer that is being streamed, or starts one. Notices do not end it.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
             Some(_) | None => {
                 let origin = self.next_origin();
-                self.push(Kind::Answer(Box::new(Answer::begun(origin))))
+                self.push(CellKind::Answer(Box::new(Answer::streaming(origin))))
             }
         };
         self.open = Some(number);
         self.log.change(number, |kind| {
-            if let Kind::Answer(answer) = kind {
+            if let CellKind::Answer(answer) = kind {
                 add(answer);
             }
         });
     }
 
-    /// A whole answer takes the place of what was streamed of it.
-    fn say(&mut self, mut answer: Answer) {
+    /// Replaces the streamed answer with the complete one.
+    fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {
             Some(open) if answer.is_blank() => self.log.remove(open),
             Some(open) => self.log.change(open, |kind| {
-                if let Kind::Answer(partial) = kind {
+                if let CellKind::Answer(partial) = kind {
                     answer.fold = partial.fold;
                     if answer.text == partial.text {
                         answer.origin = partial.origin;
                     }
                 }
-                *kind = Kind::Answer(Box::new(answer));
+                *kind = CellKind::Answer(Box::new(answer));
             }),
             None if answer.is_blank() => {}
             None => {
-                self.push(Kind::Answer(Box::new(answer)));
+                self.push(CellKind::Answer(Box::new(answer)));
             }
         }
     }
@@ -166,7 +167,7 @@ impl Transcript {
     fn close_answer(&mut self) {
         if let Some(open) = self.open.take() {
             self.log.change(open, |kind| {
-                if let Kind::Answer(answer) = kind {
+                if let CellKind::Answer(answer) = kind {
                     answer.close();
                 }
             });
@@ -176,7 +177,7 @@ impl Transcript {
     fn begin_run(&mut self, call: &CallId, run: ToolRun) {
         self.close_answer();
         let number = self.log.push_call(run);
-        // Servers may use an id again: the newest call of that id is meant.
+        // Servers may reuse call IDs; the newest call wins.
         self.running.retain(|(id, _)| id != call);
         self.running.push_back((call.clone(), number));
         if self.running.len() > RUNNING_MAX {
@@ -184,36 +185,36 @@ impl Transcript {
         }
     }
 
-    /// A result whose call was not heard of gets a cell too.
+    /// Ends a call. A result without a known call gets a cell of its own.
     fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
         let number = known.map_or_else(
             || {
-                let run = ToolRun::begun(tool, "", &serde_json::Value::Null, &self.zone());
+                let run = ToolRun::started(tool, "", &serde_json::Value::Null, &self.zone());
                 self.log.push_call(run)
             },
             |(_, number)| number,
         );
         self.log.change(number, |kind| {
-            if let Kind::Tool(run) = kind {
+            if let CellKind::Tool(run) = kind {
                 end(run);
             }
         });
     }
 
-    /// crewdeck was ended: what was being said or done stands as it is.
+    /// Closes the open answer and the running calls because the session ended.
     pub fn end_of_session(&mut self) {
         self.close_answer();
         self.abandon_runs();
         self.running.clear();
     }
 
-    /// The turn is over: what still runs will have no result, or a late one.
+    /// Marks the running calls as abandoned: their turn is over, so their results are late or missing.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
-                if let Kind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind {
                     run.progress = Progress::Abandoned;
                 }
             });
@@ -221,7 +222,7 @@ impl Transcript {
     }
 }
 
-/// The agent to whom it happened, if to one.
+/// Returns the agent that an event belongs to, if any.
 fn agent_of(event: &EventKind) -> Option<&Name> {
     match event {
         EventKind::Prompted { agent, .. }

@@ -1,60 +1,59 @@
-//! Calls of the same tool, one behind the other: they fold into one line that stands before them.
+//! A group of consecutive calls of the same tool, folded into one header line.
 //!
-//! The line is a cell of its own, which comes before the first of them and shows nothing while there are too few. What
-//! it says is counted as its calls begin and end: nobody looks through them to draw it.
+//! The header is a cell of its own, before the first call. It is hidden while the group is small. Its counts are
+//! updated as calls start and end, so that drawing it does not visit the calls.
 
 use super::cell::Fold;
 use super::run::{Progress, ToolRun};
 
-/// Fewest calls that fold into one line: two lines are read as fast as one.
-pub const LEAST: usize = 3;
+/// Minimum number of calls for a header.
+pub const GROUP_MIN: usize = 3;
 
-/// The line before the calls.
+/// The header of a call group.
 #[derive(Debug, Default, Clone)]
-pub struct Calls {
-    /// The tool.
+pub struct CallGroup {
     pub tool: String,
-    /// How many there are.
+    /// Number of calls.
     pub len: usize,
-    /// How many of them run.
+    /// Number of running calls.
     pub running: usize,
-    /// How many of them failed.
+    /// Number of failed calls.
     pub failed: usize,
-    /// How many of them will have no result.
+    /// Number of calls that ended without a result.
     pub abandoned: usize,
-    /// What the first one works on.
+    /// Subject of the first call.
     pub first: String,
-    /// What the last one works on.
+    /// Subject of the last call.
     pub last: String,
-    /// Whether all of them work on the same.
+    /// Whether all calls have the same subject.
     pub is_same: bool,
-    /// Why the one failed that failed first; empty: none did, or it did not say.
-    pub why: String,
+    /// Error of the first call that failed; empty if none failed or the error is unknown.
+    pub first_error: String,
     /// Whether the calls are shown one by one.
     pub fold: Fold,
 }
 
-impl Calls {
-    /// No call yet of that tool.
-    pub fn of(tool: &str) -> Calls {
-        Calls {
+impl CallGroup {
+    /// Creates an empty group.
+    pub fn of(tool: &str) -> CallGroup {
+        CallGroup {
             tool: tool.into(),
-            ..Calls::default()
+            ..CallGroup::default()
         }
     }
 
-    /// Whether there are enough of them for a line.
+    /// Returns whether the header is shown.
     pub fn is_shown(&self) -> bool {
-        self.len >= LEAST
+        self.len >= GROUP_MIN
     }
 
-    /// Whether the line stands for the calls, which are not shown.
+    /// Returns whether the header is shown instead of the calls.
     pub fn hides(&self) -> bool {
         self.is_shown() && self.fold == Fold::Folded
     }
 
-    /// One more begins.
-    pub fn join(&mut self, run: &ToolRun) {
+    /// Adds a call.
+    pub fn add(&mut self, run: &ToolRun) {
         self.len += 1;
         self.count(run.progress, |n| n + 1);
         if self.len == 1 {
@@ -65,12 +64,12 @@ impl Calls {
         self.last.clone_from(&run.on);
     }
 
-    /// One of them has come further.
-    pub fn came(&mut self, before: Progress, run: &ToolRun) {
+    /// Updates the counts after a call changed from `before`.
+    pub fn update(&mut self, before: Progress, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.progress, |n| n + 1);
-        if run.progress == Progress::Failed && self.why.is_empty() {
-            self.why = run.why();
+        if run.progress == Progress::Failed && self.first_error.is_empty() {
+            self.first_error = run.error_line();
         }
     }
 
@@ -84,7 +83,7 @@ impl Calls {
         *count = change(*count);
     }
 
-    /// How far they have come together.
+    /// Returns the state of the group: running, failed or abandoned if any call is, otherwise done.
     pub fn progress(&self) -> Progress {
         if self.running > 0 {
             Progress::Running
@@ -97,22 +96,21 @@ impl Calls {
         }
     }
 
-    /// How many are not done, in a few words; empty: all are.
+    /// Summarizes the calls that are not done, such as `2 running · 1 failed`; empty if all are.
     pub fn result(&self) -> String {
         let words = [
             (self.running, "running"),
             (self.failed, "failed"),
             (self.abandoned, "not finished"),
         ];
-        let some = words.iter().filter(|(count, _)| *count > 0);
-        let said: Vec<String> = some
+        let nonzero = words.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = nonzero
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        said.join(" · ")
+        parts.join(" · ")
     }
 
-    /// The bytes of text in it.
     pub fn bytes(&self) -> usize {
-        self.tool.len() + self.first.len() + self.last.len() + self.why.len()
+        self.tool.len() + self.first.len() + self.last.len() + self.first_error.len()
     }
 }

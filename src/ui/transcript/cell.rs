@@ -1,7 +1,7 @@
-//! One cell of a conversation: something that was said or done.
+//! One cell of a transcript: a prompt, an answer, a tool call, a notice or another entry.
 
 use super::answer::Answer;
-use super::calls::Calls;
+use super::calls::CallGroup;
 use super::entry::Entry;
 use super::fields::Field;
 use super::find::Needle;
@@ -10,50 +10,47 @@ use super::run::{Progress, ToolRun};
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
 
-/// A cell.
 #[derive(Debug)]
-pub struct Cell {
-    /// What it holds.
-    pub kind: Kind,
-    /// Another one after every change, never used twice in a transcript: a drawing is known by it.
+pub struct TranscriptCell {
+    pub kind: CellKind,
+    /// Changes with every modification and is unique within a transcript. Identifies a cached layout.
     pub version: u64,
-    /// How often it holds what is searched for.
+    /// Number of search matches in it.
     pub found: usize,
-    /// The number of the line before the calls that it is one of.
+    /// Number of the group header if the cell is a call in a group.
     pub calls: Option<u64>,
-    /// How many entries came before it since the conversation began; lines before calls are none.
+    /// Number of entries before it, including dropped ones. Group headers are not entries.
     pub entries: u64,
 }
 
-/// What a cell holds.
+/// Content of a cell.
 #[derive(Debug)]
-pub enum Kind {
-    /// What the person said.
+pub enum CellKind {
+    /// A prompt.
     Prompt(String),
-    /// What the model said.
+    /// An answer of the model.
     Answer(Box<Answer>),
     /// A tool call.
     Tool(Box<ToolRun>),
-    /// The line before calls of the same tool.
-    Calls(Box<Calls>),
-    /// Something else that entered the conversation.
+    /// The header of a group of calls of the same tool.
+    CallGroup(Box<CallGroup>),
+    /// Another entry of the conversation, such as a message from a teammate.
     Injected(Box<Entry>),
-    /// A word of crewdeck itself: how much it matters, what, and what to do (may be empty).
+    /// A notice of crewdeck: severity, text and hint (may be empty).
     Notice(Level, String, String),
 }
 
-/// Whether a cell shows everything.
+/// Whether a cell is folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// The gist, in one line.
+    /// Shown as one line.
     #[default]
     Folded,
-    /// Everything.
+    /// Shown completely.
     Open,
 }
 
 impl Fold {
-    /// The other way.
     pub fn toggle(&mut self) {
         *self = match self {
             Fold::Folded => Fold::Open,
@@ -62,81 +59,91 @@ impl Fold {
     }
 }
 
-/// Cells of one group stand close together, groups are set apart by a blank row.
+/// Determines spacing: a blank row separates cells of different groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// What the person said.
-    Person,
-    /// What the model said.
+pub enum SpacingGroup {
+    /// Prompts.
+    User,
+    /// Answers.
     Model,
-    /// What happened.
-    Work,
+    /// Tool calls, entries and notices.
+    Activity,
 }
 
-impl Kind {
-    /// The group of the cell.
-    pub fn group(&self) -> Group {
+impl CellKind {
+    pub fn group(&self) -> SpacingGroup {
         match self {
-            Kind::Prompt(_) => Group::Person,
-            Kind::Answer(_) => Group::Model,
-            Kind::Tool(_) | Kind::Calls(_) | Kind::Injected(_) | Kind::Notice(..) => Group::Work,
+            CellKind::Prompt(_) => SpacingGroup::User,
+            CellKind::Answer(_) => SpacingGroup::Model,
+            CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => SpacingGroup::Activity,
         }
     }
 
-    /// Whether there is nothing to see of it.
+    /// Returns whether the cell draws nothing.
     pub fn is_blank(&self) -> bool {
         match self {
-            Kind::Answer(answer) => answer.is_blank(),
-            Kind::Calls(calls) => !calls.is_shown(),
-            Kind::Prompt(_) | Kind::Tool(_) | Kind::Injected(_) | Kind::Notice(..) => false,
+            CellKind::Answer(answer) => answer.is_blank(),
+            CellKind::CallGroup(calls) => !calls.is_shown(),
+            CellKind::Prompt(_)
+            | CellKind::Tool(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         }
     }
 
-    /// What opens and folds, if the cell does.
+    /// Returns the fold state, if the cell can be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
-            Kind::Tool(run) => Some(&mut run.fold),
-            Kind::Calls(calls) => calls.is_shown().then_some(&mut calls.fold),
-            Kind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
-            Kind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
-            Kind::Answer(_) | Kind::Prompt(_) | Kind::Injected(_) | Kind::Notice(..) => None,
+            CellKind::Tool(run) => Some(&mut run.fold),
+            CellKind::CallGroup(calls) => calls.is_shown().then_some(&mut calls.fold),
+            CellKind::Answer(answer) if !answer.thinking.is_blank() => Some(&mut answer.fold),
+            CellKind::Injected(entry) if entry.is_foldable() => Some(&mut entry.fold),
+            CellKind::Answer(_)
+            | CellKind::Prompt(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
-    /// Whether the cell opens and folds.
+    /// Returns whether the cell can be folded.
     pub fn is_foldable(&self) -> bool {
         match self {
-            Kind::Tool(_) => true,
-            Kind::Calls(calls) => calls.is_shown(),
-            Kind::Answer(answer) => !answer.thinking.is_blank(),
-            Kind::Injected(entry) => entry.is_foldable(),
-            Kind::Prompt(_) | Kind::Notice(..) => false,
+            CellKind::Tool(_) => true,
+            CellKind::CallGroup(calls) => calls.is_shown(),
+            CellKind::Answer(answer) => !answer.thinking.is_blank(),
+            CellKind::Injected(entry) => entry.is_foldable(),
+            CellKind::Prompt(_) | CellKind::Notice(..) => false,
         }
     }
 
-    /// The bytes of text in it.
+    /// Returns the length of the texts in the cell, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Kind::Prompt(text) => text.len(),
-            Kind::Injected(entry) => entry.bytes(),
-            Kind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
-            Kind::Tool(run) => run.bytes(),
-            Kind::Calls(calls) => calls.bytes(),
-            Kind::Notice(_, text, hint) => text.len() + hint.len(),
+            CellKind::Prompt(text) => text.len(),
+            CellKind::Injected(entry) => entry.bytes(),
+            CellKind::Answer(answer) => answer.text.as_str().len() + answer.thinking.as_str().len(),
+            CellKind::Tool(run) => run.bytes(),
+            CellKind::CallGroup(calls) => calls.bytes(),
+            CellKind::Notice(_, text, hint) => text.len() + hint.len(),
         }
     }
 
-    /// How often the cell holds what is searched for, folded or not: in its words as they were written, of long
-    /// outputs in the lines that are shown.
+    /// Counts the matches in the cell, folded or not. The original text is searched; of a long output, only the lines
+    /// that an open cell shows.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
-            Kind::Prompt(text) => count(text),
-            Kind::Injected(entry) => {
-                count(&entry.what) + fold::shown(&entry.text).map(count).sum::<usize>()
+            CellKind::Prompt(text) => count(text),
+            CellKind::Injected(entry) => {
+                count(&entry.what) + fold::shown_lines(&entry.text).map(count).sum::<usize>()
             }
-            Kind::Answer(answer) => count(answer.thinking.as_str()) + count(answer.text.as_str()),
-            Kind::Tool(run) => {
+            CellKind::Answer(answer) => {
+                count(answer.thinking.as_str()) + count(answer.text.as_str())
+            }
+            CellKind::Tool(run) => {
                 let values =
                     |fields: &[Field]| fields.iter().map(|f| count(&f.value)).sum::<usize>();
                 let input = if run.diff.is_empty() {
@@ -144,67 +151,69 @@ impl Kind {
                 } else {
                     0
                 };
-                let short = count(&run.tool) + count(&run.on) + input + values(&run.told);
-                let long =
-                    [&run.diff, &run.output].map(|t| fold::shown(t).map(count).sum::<usize>());
+                let short = count(&run.tool) + count(&run.on) + input + values(&run.output_fields);
+                let long = [&run.diff, &run.output]
+                    .map(|t| fold::shown_lines(t).map(count).sum::<usize>());
                 short + long.iter().sum::<usize>()
             }
-            // Its words are those of the calls.
-            Kind::Calls(_) => 0,
-            Kind::Notice(_, text, hint) => count(text) + count(hint),
+            // The matches are counted in the calls themselves.
+            CellKind::CallGroup(_) => 0,
+            CellKind::Notice(_, text, hint) => count(text) + count(hint),
         }
     }
 
-    /// What the cell is, in the sentence `Copied …`.
+    /// Returns the noun for the message `Copied …`.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Prompt(_) => "the prompt",
-            Kind::Answer(_) => "the answer",
-            Kind::Tool(_) => "the tool call",
-            Kind::Calls(_) => "the tool calls",
-            Kind::Injected(entry) if entry.is_message() => "the message",
-            Kind::Injected(_) | Kind::Notice(..) => "the entry",
+            CellKind::Prompt(_) => "the prompt",
+            CellKind::Answer(_) => "the answer",
+            CellKind::Tool(_) => "the tool call",
+            CellKind::CallGroup(_) => "the tool calls",
+            CellKind::Injected(entry) if entry.is_message() => "the message",
+            CellKind::Injected(_) | CellKind::Notice(..) => "the entry",
         }
     }
 
-    /// The text of the cell, for copying; the line before calls has none of its own.
+    /// Returns the text to copy; empty for a group header.
     pub fn text(&self) -> String {
         match self {
-            Kind::Prompt(text) => text.clone(),
-            Kind::Injected(entry) => entry.whole(),
-            Kind::Answer(answer) => answer.text.as_str().to_string(),
-            Kind::Tool(run) => run.text(),
-            Kind::Calls(_) => String::new(),
-            Kind::Notice(_, text, hint) if hint.is_empty() => text.clone(),
-            Kind::Notice(_, text, hint) => format!("{text}\n{hint}"),
+            CellKind::Prompt(text) => text.clone(),
+            CellKind::Injected(entry) => entry.whole(),
+            CellKind::Answer(answer) => answer.text.as_str().to_string(),
+            CellKind::Tool(run) => run.text(),
+            CellKind::CallGroup(_) => String::new(),
+            CellKind::Notice(_, text, hint) if hint.is_empty() => text.clone(),
+            CellKind::Notice(_, text, hint) => format!("{text}\n{hint}"),
         }
     }
 
-    /// How far it has come, if it is a call.
+    /// Returns the progress if the cell is a tool call.
     pub fn progress(&self) -> Option<Progress> {
         match self {
-            Kind::Tool(run) => Some(run.progress),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::Tool(run) => Some(run.progress),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
-    /// The cell for the end of a turn; an answer needs none.
-    pub fn ended(end: &TurnEnd) -> Option<Kind> {
+    /// Returns the notice for the end of a turn; `None` if the turn ended normally.
+    pub fn ended(end: &TurnEnd) -> Option<CellKind> {
         match end {
             TurnEnd::Done => None,
-            TurnEnd::Interrupted => Some(Kind::Notice(
+            TurnEnd::Interrupted => Some(CellKind::Notice(
                 Level::Info,
                 "interrupted".into(),
                 String::new(),
             )),
-            TurnEnd::Failed { error, hint } => {
-                Some(Kind::Notice(Level::Error, one_line(error), one_line(hint)))
-            }
-            TurnEnd::Stopped { why } => Some(Kind::Notice(
+            TurnEnd::Failed { error, hint } => Some(CellKind::Notice(
+                Level::Error,
+                one_line(error),
+                one_line(hint),
+            )),
+            TurnEnd::Stopped { why } => Some(CellKind::Notice(
                 Level::Warn,
                 format!("stopped: {}", one_line(why)),
                 String::new(),

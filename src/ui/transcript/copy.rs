@@ -1,30 +1,30 @@
-//! What of a conversation can be copied.
+//! The parts of a conversation that can be copied to the clipboard.
 
 use super::Transcript;
-use super::cell::Kind;
+use super::cell::CellKind;
 use super::markdown;
 use crate::domain::text::{harmless, one_line};
 
-/// Most code blocks that are offered; the newest.
+/// Maximum number of code blocks that are offered, newest first.
 const BLOCKS_MAX: usize = 20;
-/// Most answers in which code blocks are looked for; the newest.
+/// Maximum number of answers that are searched for code blocks, newest first.
 const ANSWERS_MAX: usize = 50;
-/// Most bytes of a conversation that are copied as a whole; of a longer one, the newest entries.
+/// Maximum length of a copied conversation, in bytes. Of a longer one, the newest entries are copied.
 const WHOLE_MAX: usize = 1024 * 1024;
 
-/// A part of a conversation.
+/// A part of a conversation that can be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Portion {
-    /// A cell, by its number.
+    /// A cell, by number.
     Cell(u64),
-    /// A code block of an answer: the number of its cell, and which one of it.
+    /// A code block of an answer, by cell number and index.
     Code(u64, usize),
-    /// Everything.
+    /// The whole conversation.
     Whole,
 }
 
 impl Transcript {
-    /// What can be copied, the likeliest first: each with a word for it and its first line.
+    /// Lists what can be copied, most likely first, each with a label and its first line.
     pub fn portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
@@ -71,7 +71,7 @@ impl Transcript {
         out
     }
 
-    /// The text of a part, if it is still there.
+    /// Returns the text of a portion, if it still exists.
     pub fn text_of(&self, portion: &Portion) -> Option<String> {
         match portion {
             Portion::Cell(number) => self.text_at(*number).map(|text| harmless(&text)),
@@ -83,17 +83,17 @@ impl Transcript {
         }
     }
 
-    /// A word for the selected cell, and its text.
+    /// Returns a noun for the selected cell and its text.
     pub fn selected_text(&self) -> Option<(&'static str, String)> {
         let number = self.log.selected?;
         let name = self.kind(number)?.name();
         Some((name, harmless(&self.text_at(number)?)))
     }
 
-    /// The text of a cell; of the line before calls, that of all of them.
+    /// Returns the text of a cell; for a group header, the texts of its calls.
     fn text_at(&self, number: u64) -> Option<String> {
         let kind = self.kind(number)?;
-        let Kind::Calls(calls) = kind else {
+        let CellKind::CallGroup(calls) = kind else {
             return Some(kind.text());
         };
         let all = number + 1..=number + calls.len as u64;
@@ -101,19 +101,19 @@ impl Transcript {
         Some(texts.join("\n\n"))
     }
 
-    fn kind(&self, number: u64) -> Option<&Kind> {
+    fn kind(&self, number: u64) -> Option<&CellKind> {
         self.log.index(number).map(|at| &self.log.cell(at).kind)
     }
 
-    /// The numbers of the answers with words in them, the newest first.
+    /// Iterates over the numbers of answers that contain text, newest first.
     fn answers(&self) -> impl Iterator<Item = u64> {
         let has_words = |at: &usize| match &self.log.cell(*at).kind {
-            Kind::Answer(answer) => !answer.text.is_blank(),
-            Kind::Prompt(_)
-            | Kind::Tool(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Answer(answer) => !answer.text.is_blank(),
+            CellKind::Prompt(_)
+            | CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         };
         let all = (0..self.log.len()).rev().filter(has_words);
         all.map(|at| self.log.number(at))
@@ -121,39 +121,40 @@ impl Transcript {
 
     fn blocks(&self, number: u64) -> Vec<(String, String)> {
         match self.kind(number) {
-            Some(Kind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
+            Some(CellKind::Answer(answer)) => markdown::code_blocks(answer.text.as_str()),
             Some(
-                Kind::Prompt(_)
-                | Kind::Tool(_)
-                | Kind::Calls(_)
-                | Kind::Injected(_)
-                | Kind::Notice(..),
+                CellKind::Prompt(_)
+                | CellKind::Tool(_)
+                | CellKind::CallGroup(_)
+                | CellKind::Injected(_)
+                | CellKind::Notice(..),
             )
             | None => Vec::new(),
         }
     }
 
-    /// Entry by entry, with what is folded on the screen; where it is too long, the oldest are left out, and the text says so.
+    /// Returns the text of all entries, including folded parts. If it is too long, the oldest entries are replaced by a
+    /// note.
     fn whole(&self) -> String {
         let mut parts = Vec::new();
         let mut room = WHOLE_MAX;
         let mut left_out = 0;
         for at in (0..self.log.len()).rev() {
             let kind = &self.log.cell(at).kind;
-            if kind.is_blank() || matches!(kind, Kind::Calls(_)) {
+            if kind.is_blank() || matches!(kind, CellKind::CallGroup(_)) {
                 continue;
             }
             let sign = match kind {
-                Kind::Prompt(_) => "> ".to_string(),
-                // Thoughts are folded on the screen; here everything is open.
-                Kind::Answer(answer) if !answer.thinking.is_blank() => {
+                CellKind::Prompt(_) => "> ".to_string(),
+                // Thinking is folded on the screen but copied in full.
+                CellKind::Answer(answer) if !answer.thinking.is_blank() => {
                     format!("∴ {}\n\n", harmless(answer.thinking.as_str().trim()))
                 }
-                Kind::Answer(_)
-                | Kind::Tool(_)
-                | Kind::Calls(_)
-                | Kind::Injected(_)
-                | Kind::Notice(..) => String::new(),
+                CellKind::Answer(_)
+                | CellKind::Tool(_)
+                | CellKind::CallGroup(_)
+                | CellKind::Injected(_)
+                | CellKind::Notice(..) => String::new(),
             };
             if kind.bytes() > room {
                 left_out = at + 1;
@@ -164,7 +165,7 @@ impl Transcript {
             parts.push(words.trim_end().to_string());
         }
         if left_out > 0 {
-            parts.push(format!("[… {left_out} older entries are left out …]"));
+            parts.push(format!("[… {left_out} older entries omitted …]"));
         }
         parts.reverse();
         parts.join("\n\n")

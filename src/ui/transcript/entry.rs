@@ -1,37 +1,34 @@
-//! What else enters a conversation: messages of other agents, claimed tasks, results of background jobs. One line says
-//! what it was; opened, all of it is read.
+//! Other entries of a conversation: messages, claimed tasks, results of background jobs. Folded, an entry is one line.
 
 use ratatui::text::Span;
 
 use super::cell::Fold;
 use super::fold;
-use super::layout::{Mark, Page, plain};
+use super::layout::{LayoutParams, SelectionMark, plain};
 use crate::domain::text::{harmless, head_and_tail, one_line};
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
-/// Most bytes of text that are kept.
+/// Maximum length of the stored text, in bytes.
 const TEXT_MAX: usize = 256 * 1024;
-/// Most rows of an open one.
+/// Maximum number of rows of an open entry.
 const ROWS_MAX: usize = 1000;
-/// Fewest columns in which the beginning of a folded text is shown.
+/// Minimum width, in columns, for a preview of the folded text.
 const LEAST_GIST: usize = 12;
 
-/// One entry.
 #[derive(Debug, Default)]
 pub struct Entry {
-    /// What it was, in one line.
+    /// One-line description.
     pub what: String,
-    /// All of it; empty where the line says all.
+    /// The full text; empty if the description says everything.
     pub text: String,
-    /// Whether all of it is shown.
     pub fold: Fold,
 }
 
 impl Entry {
-    /// An entry as an event tells it.
+    /// Creates an entry from the texts of an event.
     pub fn new(what: &str, text: &str) -> Entry {
         let what = one_line(what);
-        // Journals of older versions call a message a letter.
+        // Journals of older versions use "letter" for a message.
         let what = match what.strip_prefix("letter from ") {
             Some(from) => format!("message from {from}"),
             None => what,
@@ -43,22 +40,22 @@ impl Entry {
         }
     }
 
-    /// Whether there is something to open.
+    /// Returns whether there is a text to unfold.
     pub fn is_foldable(&self) -> bool {
         !self.text.is_empty()
     }
 
-    /// Whether another agent wrote it.
+    /// Returns whether the entry is a message from another agent.
     pub fn is_message(&self) -> bool {
         self.what.starts_with("message from ")
     }
 
-    /// The bytes of text in it.
+    /// Returns the length of the texts, in bytes.
     pub fn bytes(&self) -> usize {
         self.what.len() + self.text.len()
     }
 
-    /// All of it, for copying.
+    /// Returns the text to copy.
     pub fn whole(&self) -> String {
         if self.text.is_empty() {
             self.what.clone()
@@ -67,8 +64,13 @@ impl Entry {
         }
     }
 
-    /// The rows: what it was with the beginning of its text, or with all of it below.
-    pub(super) fn rows(&self, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+    /// Returns the rows: the description with a preview of the text, or with the full text below it.
+    pub(super) fn rows(
+        &self,
+        mark: SelectionMark,
+        page: LayoutParams<'_>,
+        ink: &mut usize,
+    ) -> Vec<Row> {
         let sign = match self.what.split_whitespace().next() {
             Some("message") => "✉",
             Some("claimed") => "⚑",
@@ -79,8 +81,8 @@ impl Entry {
         }
         let dim = page.theme.dim;
         let style = match mark {
-            Mark::Selected => page.theme.selection,
-            Mark::Plain => dim,
+            SelectionMark::Selected => page.theme.selection,
+            SelectionMark::Unselected => dim,
         };
         let room = page.columns.saturating_sub(width(sign) + 1);
         let what = fit(&harmless(&self.what), room.max(1));
@@ -104,7 +106,7 @@ impl Entry {
         let margin = Margin::hanging(vec!["  ".into()], vec!["  ".into()]);
         let words = [Span::styled(harmless(&self.text), page.theme.text)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-        out.extend(fold::some(rows, ROWS_MAX, page));
+        out.extend(fold::elide_rows(rows, ROWS_MAX, page));
         out
     }
 }

@@ -1,6 +1,7 @@
-//! Pure: JSON as a person reads it: a name and a value a line, a task as a sentence, times as dates.
+//! Renders JSON tool inputs and outputs as readable fields: one name and value per line, a task as a sentence, times as
+//! dates. No I/O.
 //!
-//! Nothing of it is dropped but what says nothing: `null`, and the empty fields of a task.
+//! Nothing is omitted except `null` and the empty fields of a task.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -11,26 +12,25 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 
-/// Most fields of one call; beyond, the last one says how many more there are.
+/// Maximum number of fields of one call. A last field gives the number of omitted ones.
 const FIELDS_MAX: usize = 100;
-/// Fields inside of fields are told down to this depth; below, they stand as JSON.
+/// Maximum depth of nested fields; deeper values are shown as JSON.
 const DEPTH_MAX: usize = 3;
-/// Numbers between these, in a field named so, are times: from 2001 to 2286, in seconds.
+/// Range of numbers shown as times in fields named like times: seconds since the epoch, from 2001 to 2286.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// Fields of an item of a list whose name says no more than their value does.
+/// In list items, these fields are shown without their names.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
-/// A name and what it stands for. A sentence has no name.
+/// A name and its value. A sentence has no name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The name, with blanks between its words; fields inside of others are indented by two blanks each.
+    /// The name, with underscores replaced by blanks; indented by two blanks per nesting level.
     pub name: String,
-    /// What it stands for, in one line or several.
+    /// The value, in one or more lines.
     pub value: String,
 }
 
 impl Field {
-    /// A name and a value.
     pub fn new(name: &str, value: impl Into<String>) -> Field {
         Field {
             name: name.replace('_', " "),
@@ -38,22 +38,21 @@ impl Field {
         }
     }
 
-    /// Words without a name.
+    /// Creates a field without a name.
     pub fn words(value: impl Into<String>) -> Field {
         Field::new("", value)
     }
 }
 
-/// What a tool gave back, as it is told.
+/// The rendered output of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
-    /// The gist, for the folded line; may be empty.
-    pub gist: String,
-    /// All of it.
+pub struct OutputFields {
+    /// Summary for the folded line; may be empty.
+    pub summary: String,
     pub fields: Vec<Field>,
 }
 
-/// An input. Together its values take no more than about `max` bytes; what is cut says so.
+/// Renders an input. The values together take about `max` bytes at most; a cut is marked.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -72,17 +71,23 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     bounded(fields, max)
 }
 
-/// An output that is JSON and nothing else; what `input` has said already is not said again.
-pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> Option<Told> {
+/// Renders an output that is a JSON object or array, without the fields that `input` already shows. `None` for other
+/// outputs.
+pub fn of_output(
+    output: &str,
+    input: &[Field],
+    zone: &TimeZone,
+    max: usize,
+) -> Option<OutputFields> {
     let text = output.trim();
     if !text.starts_with(['{', '[']) {
         return None;
     }
     let value: Value = serde_json::from_str(text).ok()?;
-    let mut told = match serde_json::from_value::<Task>(value.clone()) {
+    let mut output = match serde_json::from_value::<Task>(value.clone()) {
         Ok(task) => of_task(&task, zone),
-        Err(_) => Told {
-            gist: String::new(),
+        Err(_) => OutputFields {
+            summary: String::new(),
             fields: match &value {
                 Value::Object(fields) => of_object(fields, zone),
                 Value::Array(items) if items.is_empty() => vec![Field::words("none")],
@@ -91,14 +96,15 @@ pub fn of_output(output: &str, input: &[Field], zone: &TimeZone, max: usize) -> 
             },
         },
     };
-    told.fields
+    output
+        .fields
         .retain(|field| field.name.is_empty() || !input.contains(field));
-    told.fields = bounded(told.fields, max);
-    Some(told)
+    output.fields = bounded(output.fields, max);
+    Some(output)
 }
 
-/// `#4 Write the manual: pending, waits for #1`, then what else is known of it.
-fn of_task(task: &Task, zone: &TimeZone) -> Told {
+/// Renders a task as `#4 Write the manual: pending, waits for #1`, followed by its other fields.
+fn of_task(task: &Task, zone: &TimeZone) -> OutputFields {
     let ids = |all: &[TaskId]| {
         let all: Vec<String> = all.iter().map(TaskId::to_string).collect();
         all.join(", ")
@@ -146,11 +152,11 @@ fn of_task(task: &Task, zone: &TimeZone) -> Told {
     }
     put("created", created);
     of_fields(task.extra.iter(), zone, 0, &mut fields);
-    let gist = match task.status {
+    let summary = match task.status {
         TaskStatus::Pending => format!("{} {status}", task.id),
         TaskStatus::InProgress | TaskStatus::Completed => format!("{} {status}{by}", task.id),
     };
-    Told { gist, fields }
+    OutputFields { summary, fields }
 }
 
 fn of_object(fields: &Map<String, Value>, zone: &TimeZone) -> Vec<Field> {
@@ -180,7 +186,7 @@ fn of_fields<'a>(
             }
             Value::Array(items) if !items.is_empty() => {
                 let all: Vec<String> = items.iter().map(|i| one_value(name, i, zone)).collect();
-                // Longer ones have commas of their own.
+                // Longer values may contain commas and get one line each.
                 let is_short = all.iter().all(|one| one.len() < 20 && !one.contains(','));
                 out.push(Field::new(
                     &label,
@@ -192,7 +198,7 @@ fn of_fields<'a>(
     }
 }
 
-/// An item of a list, in one line: `1 · Read it · completed`.
+/// Renders a list item in one line: `1 · Read it · completed`.
 fn item(item: &Value, zone: &TimeZone) -> String {
     let Value::Object(fields) = item else {
         return one_value("", item, zone);
@@ -215,7 +221,7 @@ fn item(item: &Value, zone: &TimeZone) -> String {
         .join(" · ")
 }
 
-/// A value that is no list and holds no fields; others stand as JSON.
+/// Renders a scalar or an empty list; other values are shown as JSON.
 fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     let is_time = name == "timestamp" || name.ends_with("_at");
     match value {
@@ -232,7 +238,7 @@ fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     }
 }
 
-/// Whether numbers under that name are tasks.
+/// Returns whether numbers in a field of this name are task IDs.
 fn names_tasks(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "task"
@@ -242,9 +248,9 @@ fn names_tasks(name: &str) -> bool {
         || name.ends_with("blockedby")
 }
 
-/// `2026-11-21 16:52:28`
+/// Formats a time as `2026-11-21 16:52:28`.
 fn time(at: f64, zone: &TimeZone) -> String {
-    #[allow(clippy::cast_possible_truncation)] // it stops at the largest number, which is no time
+    #[allow(clippy::cast_possible_truncation)] // saturates at a value that is not a valid time
     let seconds = at as i64;
     let Ok(at) = Timestamp::from_second(seconds) else {
         return at.to_string();
@@ -254,7 +260,7 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// No more than [`FIELDS_MAX`] fields, whose values take no more than about `max` bytes.
+/// Limits the fields to [`FIELDS_MAX`] and their values to about `max` bytes in total.
 fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
@@ -270,7 +276,7 @@ fn bounded(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     fields
 }
 
-/// The fields as text, for copying.
+/// Returns the fields as text to copy.
 pub fn text(fields: &[Field]) -> String {
     let line = |field: &Field| match (field.name.as_str(), field.value.as_str()) {
         ("", value) => value.to_string(),
@@ -294,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_a_name_and_a_value_a_line() {
+    fn input_is_one_field_per_line() {
         let cases = [
             (
                 json!({"command": "ls\npwd", "timeout_s": 5}),
@@ -328,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_a_sentence_and_says_no_second_time_what_was_asked() {
+    fn task_output_is_a_sentence_without_repeated_input() {
         let asked = of_input(
             &json!({"subject": "Write it", "description": "All of it."}),
             &TimeZone::UTC,
@@ -340,16 +346,16 @@ mod tests {
             "points": 3
         });
         let output = serde_json::to_string_pretty(&record).unwrap();
-        let told = of_output(&output, &asked, &TimeZone::UTC, MAX).unwrap();
-        assert_eq!(told.gist, "#4 pending, waits for #1, #3");
+        let output = of_output(&output, &asked, &TimeZone::UTC, MAX).unwrap();
+        assert_eq!(output.summary, "#4 pending, waits for #1, #3");
         assert_eq!(
-            text(&told.fields),
+            text(&output.fields),
             "#4 Write it: pending, waits for #1, #3\ntags: docs\ncreated: 2023-11-15 12:00:00\npoints: 3"
         );
         let done = json!({"id": 4, "subject": "Write it", "status": "completed", "owner": "bob", "attempts": 2, "blocks": [5]});
-        let told = of_output(&done.to_string(), &[], &TimeZone::UTC, MAX).unwrap();
+        let output = of_output(&done.to_string(), &[], &TimeZone::UTC, MAX).unwrap();
         assert_eq!(
-            (told.gist.as_str(), text(&told.fields).as_str()),
+            (output.summary.as_str(), text(&output.fields).as_str()),
             (
                 "#4 completed by bob",
                 "#4 Write it: completed by bob\nblocks: #5\nclaimed: 2 times"
@@ -358,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn other_json_is_told_field_by_field_and_what_is_none_is_not() {
+    fn json_output_is_fields_and_other_text_is_not() {
         let cases = [
             (
                 r#"{"ok": true, "names": ["a", "b"]}"#,
@@ -371,15 +377,15 @@ mod tests {
             ("", None),
             ("12", None),
         ];
-        for (output, expected) in cases {
-            let told = of_output(output, &[], &TimeZone::UTC, MAX);
-            let told = told.map(|told| text(&told.fields));
-            assert_eq!(told.as_deref(), expected, "{output}");
+        for (json, expected) in cases {
+            let output = of_output(json, &[], &TimeZone::UTC, MAX);
+            let output = output.map(|output| text(&output.fields));
+            assert_eq!(output.as_deref(), expected, "{json}");
         }
     }
 
     #[test]
-    fn long_and_many_fields_are_bounded_and_a_cut_says_so() {
+    fn fields_are_bounded_and_cuts_are_marked() {
         let many: Map<String, Value> = (0..500)
             .map(|n| (format!("n{n}"), "x".repeat(999).into()))
             .collect();

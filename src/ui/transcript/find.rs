@@ -1,44 +1,44 @@
-//! Words that are looked for in a text, and where they stand in the rows of a cell.
+//! Text search in a cell, and the positions of the matches in its rows.
 //!
-//! A blank fits a line break, and a line break inside of a match is passed over: how a text is wrapped does not
-//! change what is found in it.
+//! A blank in the pattern matches a line break, and line breaks inside a match are skipped. So wrapping does not change
+//! what is found.
 
 use std::ops::Range;
 
 use crate::ui::textual::wrap::{Row, width};
 
-/// Words that are looked for, without regard to case.
+/// A search pattern. Case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
-    /// In lower case, at least one.
-    signs: Vec<char>,
+    /// The pattern in lower case, at least one character.
+    pattern: Vec<char>,
 }
 
 /// A match in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// Row, first column and columns of each part of it; at least one.
+    /// Row, first column and width of each part; at least one. A wrapped match has several parts.
     pub parts: Vec<(usize, usize, usize)>,
 }
 
 impl Needle {
-    /// The words, if there are any.
+    /// Creates a pattern; `None` if `words` is blank.
     pub fn new(words: &str) -> Option<Needle> {
-        let signs: Vec<char> = words.chars().map(lower).collect();
-        (!words.trim().is_empty()).then_some(Needle { signs })
+        let pattern: Vec<char> = words.chars().map(lower).collect();
+        (!words.trim().is_empty()).then_some(Needle { pattern })
     }
 
-    /// How often they are in `text`; matches do not overlap.
+    /// Counts the matches in `text`; they do not overlap.
     pub fn count(&self, text: &str) -> usize {
         self.matches(text).count()
     }
 
-    /// Where they are in `text`, in bytes.
+    /// Iterates over the byte ranges of the matches in `text`.
     pub fn matches<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut from = 0;
         std::iter::from_fn(move || {
-            while let Some(start) = self.start(text, from) {
-                if let Some(len) = self.fits(&text[start..]) {
+            while let Some(start) = self.find_first_char(text, from) {
+                if let Some(len) = self.match_len(&text[start..]) {
                     from = start + len;
                     return Some(start..from);
                 }
@@ -49,29 +49,29 @@ impl Needle {
         })
     }
 
-    /// The next place from `from` on where the first sign stands.
-    fn start(&self, text: &str, from: usize) -> Option<usize> {
-        let first = *self.signs.first()?;
+    /// Returns the next position at or after `from` where the first character of the pattern occurs.
+    fn find_first_char(&self, text: &str, from: usize) -> Option<usize> {
+        let first = *self.pattern.first()?;
         let rest = text.get(from..)?;
         let found = if first.is_ascii_graphic() {
             let byte = u8::try_from(first).ok()?;
             let other = byte.to_ascii_uppercase();
             rest.bytes().position(|b| b == byte || b == other)
         } else {
-            rest.find(|c| same(first, c))
+            rest.find(|c| chars_match(first, c))
         };
         found.map(|at| from + at)
     }
 
-    /// The bytes that they take at the beginning of `text`, if they are there.
-    fn fits(&self, text: &str) -> Option<usize> {
+    /// Returns the length in bytes of a match at the start of `text`, if there is one.
+    fn match_len(&self, text: &str) -> Option<usize> {
         let mut rest = text.chars();
-        for (at, sign) in self.signs.iter().enumerate() {
+        for (at, sign) in self.pattern.iter().enumerate() {
             let mut next = rest.next()?;
             while next == '\n' && at > 0 && *sign != ' ' {
                 next = rest.next()?;
             }
-            if !same(*sign, next) {
+            if !chars_match(*sign, next) {
                 return None;
             }
         }
@@ -79,12 +79,12 @@ impl Needle {
     }
 }
 
-/// Whether a sign that is looked for fits one of a text.
-fn same(sign: char, other: char) -> bool {
+/// Returns whether a character of the pattern matches a character of the text.
+fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }
 
-/// One sign for one sign, so that places stay places.
+/// Lowercases one character to one character, so that positions do not shift.
 fn lower(sign: char) -> char {
     if sign.is_ascii() {
         sign.to_ascii_lowercase()
@@ -93,10 +93,10 @@ fn lower(sign: char) -> char {
     }
 }
 
-/// Where the words stand in rows; margins are not searched.
+/// Returns the matches in `rows`. Margins are not searched.
 pub fn hits<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<Hit> {
     let mut text = String::new();
-    // Where the text of each row begins, and the columns of its margin.
+    // Byte offset of each row in `text`, and the width of its margin.
     let mut starts = Vec::new();
     for row in rows {
         let margin = row.spans.iter().take(row.margin);
@@ -133,7 +133,7 @@ mod tests {
     use crate::ui::textual::wrap::{Break, Margin, wrap};
 
     #[test]
-    fn words_are_found_whatever_their_case_and_line_breaks() {
+    fn matches_ignore_case_and_line_breaks() {
         type Places = &'static [(usize, usize)];
         let cases: [(&str, &str, Places); 10] = [
             ("a", "banAna", &[(1, 2), (3, 4), (5, 6)]),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_is_wrapped_has_a_part_in_each_row() {
+    fn wrapped_match_has_one_part_per_row() {
         let margin = Margin::hanging(vec!["› ".into()], vec!["  ".into()]);
         let rows = wrap(
             &["one two 中 three".into()],

@@ -1,44 +1,49 @@
-//! How a tool call looks: folded in one line, or opened with its input, its changes and its output.
+//! Draws a tool call: folded in one line, or open with input, changes and output.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::calls::Calls;
+use super::calls::CallGroup;
 use super::cell::Fold;
 use super::fields::Field;
-use super::forms::{Answer, form};
-use super::layout::{Mark, Page};
+use super::forms::{OutputKind, tool_display};
+use super::layout::{LayoutParams, SelectionMark};
 use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
 use crate::ui::textual::pad;
 use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
 
-/// Most lines of output, and of a diff, that an open call shows.
+/// Maximum number of lines of output or diff of an open call.
 const LINES_MAX: usize = 200;
-/// Most rows that one field of an open call takes.
+/// Maximum number of rows of one field of an open call.
 const FIELD_ROWS: usize = 60;
-/// Widest name of a field, in columns; a longer one is cut.
+/// Maximum width of field names, in columns; longer names are cut.
 const NAME_MAX: usize = 16;
-/// Most rows that one line of output takes.
+/// Maximum number of rows of one output line.
 const ROWS_OF_LINE: usize = 60;
-/// Most rows of the user's answer below a folded call.
+/// Maximum number of rows of the user's answer below a folded call.
 const ANSWER_ROWS: usize = 8;
-/// Lines of its output that a running call shows.
+/// Number of output lines shown of a running call.
 const LIVE_LINES: usize = 5;
-/// What it works on keeps that many columns; beyond, what came of it comes first.
+/// Minimum width, in columns, that the subject of a call keeps before its result is dropped.
 const ON_LEAST: usize = 16;
 
-/// The rows of a call.
-pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    let mut out = vec![head(run, mark, page)];
+/// Returns the rows of a call.
+pub fn rows(
+    run: &ToolRun,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
+    let mut out = vec![call_row(run, mark, page)];
     match (run.fold, run.progress) {
         (Fold::Open, _) => {
-            let fields = run.input.iter().chain(&run.told);
+            let fields = run.input.iter().chain(&run.output_fields);
             let names = fields.map(|f| width(&f.name)).max().unwrap_or(0);
             let names = names.min(NAME_MAX);
             if run.diff.is_empty() {
-                out.extend(told(&run.input, names, page.theme.code, page, ink));
+                out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
             }
             let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
@@ -47,28 +52,37 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
                 place: diff::Place::Conversation,
                 digits: diff::digits(&diff),
             };
-            out.extend(some_lines(&diff, page, ink, |line, ink| {
+            out.extend(elide_lines(&diff, page, ink, |line, ink| {
                 diff::rows(line, look, ink)
             }));
-            out.extend(told(&run.told, names, page.theme.text, page, ink));
-            if form(&run.tool).answer == Answer::User {
-                out.extend(answer(&run.output, FIELD_ROWS, page, ink));
+            out.extend(field_rows(
+                &run.output_fields,
+                names,
+                page.theme.text,
+                page,
+                ink,
+            ));
+            if tool_display(&run.tool).output == OutputKind::User {
+                out.extend(answer_rows(&run.output, FIELD_ROWS, page, ink));
             } else {
-                out.extend(lines(&run.output, page, ink));
+                out.extend(output_rows(&run.output, page, ink));
             }
         }
-        (Fold::Folded, Progress::Done) if form(&run.tool).answer == Answer::User => {
-            out.extend(answer(&run.output, ANSWER_ROWS, page, ink));
+        (Fold::Folded, Progress::Done) if tool_display(&run.tool).output == OutputKind::User => {
+            out.extend(answer_rows(&run.output, ANSWER_ROWS, page, ink));
         }
         (Fold::Folded, Progress::Running) => {
             let all: Vec<&str> = run.output.lines().collect();
             let last = &all[all.len().saturating_sub(LIVE_LINES)..];
-            out.extend(last.iter().map(|l| one(current(l), page.theme.dim, page)));
+            out.extend(
+                last.iter()
+                    .map(|l| cut_line(visible_part(l), page.theme.dim, page)),
+            );
         }
         (Fold::Folded, Progress::Failed) => {
-            let why = run.why();
+            let why = run.error_line();
             if !why.is_empty() {
-                out.push(one(&why, page.theme.error, page));
+                out.push(cut_line(&why, page.theme.error, page));
             }
         }
         (Fold::Folded, Progress::Done | Progress::Abandoned) => {}
@@ -76,9 +90,9 @@ pub fn rows(run: &ToolRun, mark: Mark, page: Page<'_>, ink: &mut usize) -> Vec<R
     out
 }
 
-/// What the user answered, in the user's style, wrapped; the sign tells it from what the tool says itself.
-fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
-    // Recordings of older versions have the second.
+/// Draws the user's answer in the user's style, with a marker that separates it from text of the tool.
+fn answer_rows(output: &str, rows: usize, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
+    // Journals of older versions use the second form.
     let starts = ["The user answers: ", "The person answers: "];
     let answer = starts.iter().find_map(|start| output.strip_prefix(start));
     let (sign, text, style) = match answer {
@@ -95,21 +109,21 @@ fn answer(output: &str, rows: usize, page: Page<'_>, ink: &mut usize) -> Vec<Row
         Break::Words,
         ink,
     );
-    some(all, rows, page)
+    elide_rows(all, rows, page)
 }
 
-/// The line before calls of the same tool: `✓ tool × 8 first … last`, and why one failed.
-pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
+/// Draws the header of a call group, `✓ tool × 8 first … last`, and the first error.
+pub fn call_group(calls: &CallGroup, mark: SelectionMark, page: LayoutParams<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
     let on = match calls.fold {
-        Fold::Open => "one by one".to_string(),
+        Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // Both ends are worth the same room; what one does not need the other has.
-            let taken = width(&name) + width(&result) + 12;
-            let each = page.columns.saturating_sub(taken) / 2;
-            let (first, last) = both(calls, each * 2);
+            // The first and the last subject share the room equally; one takes what the other does not need.
+            let other_width = width(&name) + width(&result) + 12;
+            let each = page.columns.saturating_sub(other_width) / 2;
+            let (first, last) = shorten_pair(calls, each * 2);
             let left = |on: &str| each.saturating_sub(width(on));
             let (before, behind) = (left(last), left(first));
             let (first, last) = (fit(first, each + before), fit(last, each + behind));
@@ -120,22 +134,22 @@ pub fn calls(calls: &Calls, mark: Mark, page: Page<'_>) -> Vec<Row> {
         "" => on,
         on => format!("· {on}"),
     };
-    let head = Head {
+    let head = CallLine {
         progress: calls.progress(),
         name: &name,
         on: &on,
         result,
     };
-    let mut out = vec![line(&head, mark, page)];
-    if calls.fold == Fold::Folded && !calls.why.is_empty() {
-        out.push(one(&calls.why, page.theme.error, page));
+    let mut out = vec![call_line_row(&head, mark, page)];
+    if calls.fold == Fold::Folded && !calls.first_error.is_empty() {
+        out.push(cut_line(&calls.first_error, page.theme.error, page));
     }
     out
 }
 
-/// What the first and the last call are on; where both do not fit whole into `room`, without what stands in brackets:
-/// `alice … carol`.
-fn both(calls: &Calls, room: usize) -> (&str, &str) {
+/// Returns the subjects of the first and the last call. If they do not both fit into `room`, parenthesized parts are
+/// removed: `alice … carol`.
+fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
         return (first, last);
@@ -144,26 +158,26 @@ fn both(calls: &Calls, room: usize) -> (&str, &str) {
     (first, last)
 }
 
-/// What the first line of a call says.
-struct Head<'a> {
+/// Content of the first line of a call.
+struct CallLine<'a> {
     progress: Progress,
     name: &'a str,
     on: &'a str,
     result: String,
 }
 
-fn head(run: &ToolRun, mark: Mark, page: Page<'_>) -> Row {
-    let head = Head {
+fn call_row(run: &ToolRun, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
+    let head = CallLine {
         progress: run.progress,
         name: &run.tool,
         on: &run.on,
         result: run.result(),
     };
-    line(&head, mark, page)
+    call_line_row(&head, mark, page)
 }
 
-/// `✓ tool  what it works on · what came of it`: all of it in one row.
-fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
+/// Draws `✓ tool subject · result` in one row.
+fn call_line_row(run: &CallLine<'_>, mark: SelectionMark, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
         Progress::Running => ("◐", theme.working),
@@ -172,15 +186,15 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
         Progress::Abandoned => ("◌", theme.dim),
     };
     let name_style = match mark {
-        Mark::Selected => theme.selection,
-        Mark::Plain => theme.tool,
+        SelectionMark::Selected => theme.selection,
+        SelectionMark::Unselected => theme.tool,
     };
-    let mut row = Shelf::new(page.columns);
+    let mut row = RowBuilder::new(page.columns);
     row.put(shape, style);
     row.put(" ", Style::default());
     row.put(run.name, name_style);
-    // What came of it is there whole or not at all; what it works on gives way to it, down to its least:
-    // how a call failed matters more than what became of one that did not.
+    // The result is shown in full or not at all. The subject is cut to make room for it, but not below `least`. For a
+    // failed call the result has priority.
     let least = match run.progress {
         Progress::Failed => 1,
         Progress::Running | Progress::Done | Progress::Abandoned => ON_LEAST,
@@ -204,16 +218,16 @@ fn line(run: &Head<'_>, mark: Mark, page: Page<'_>) -> Row {
     Row::ornament(row.spans, 0)
 }
 
-/// A row that takes what fits.
-struct Shelf {
+/// Builds a row of limited width.
+struct RowBuilder {
     spans: Vec<Span<'static>>,
     room: usize,
 }
 
-impl Shelf {
-    fn new(room: usize) -> Shelf {
+impl RowBuilder {
+    fn new(room: usize) -> RowBuilder {
         let spans = Vec::new();
-        Shelf { spans, room }
+        RowBuilder { spans, room }
     }
 
     fn put(&mut self, text: &str, style: Style) {
@@ -225,25 +239,25 @@ impl Shelf {
     }
 }
 
-/// What a terminal would show of a line in which a program goes back to the beginning.
-fn current(line: &str) -> &str {
+/// Returns the part of a line that a terminal would show after the last carriage return.
+fn visible_part(line: &str) -> &str {
     line.trim_end_matches('\r')
         .rsplit('\r')
         .next()
         .unwrap_or_default()
 }
 
-/// One line that is cut and not wrapped.
-fn one(text: &str, style: Style, page: Page<'_>) -> Row {
-    let mut row = Shelf::new(page.columns);
+/// Draws one line that is cut, not wrapped.
+fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
+    let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
-    // Long before harmless(): a line may have a quarter of a megabyte.
+    // Limits the length first: a line can be 256 KiB long.
     let some: String = text.chars().take(page.columns * 4).collect();
     row.put(&harmless(&some), style);
     Row::ornament(row.spans, 0)
 }
 
-fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+fn block(text: &str, style: Style, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     if text.is_empty() {
         return Vec::new();
     }
@@ -256,8 +270,14 @@ fn block(text: &str, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> 
     wrap(&words, page.columns, &margin, Break::Anywhere, ink)
 }
 
-/// Names and values in two columns; a value that is too long goes on below where it begins.
-fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+/// Draws names and values in two columns; long values wrap within theirs.
+fn field_rows(
+    fields: &[Field],
+    wide: usize,
+    style: Style,
+    page: LayoutParams<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
     let mut out = Vec::new();
     for Field { name, value } in fields {
         let is_named = !name.is_empty();
@@ -276,20 +296,20 @@ fn told(fields: &[Field], wide: usize, style: Style, page: Page<'_>, ink: &mut u
         let margin = Margin::hanging(first, vec![" ".repeat(under).into()]);
         let words = [Span::styled(harmless(value), style)];
         let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
-        out.extend(some(rows, FIELD_ROWS, page));
+        out.extend(elide_rows(rows, FIELD_ROWS, page));
     }
     out
 }
 
-/// The lines of a long text that an open call shows: the first and the last.
-pub fn shown(text: &str) -> impl Iterator<Item = &str> {
+/// Iterates over the lines of a long text that an open call shows: the first and the last ones.
+pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
-    let (head, tail) = ends(text);
+    let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// The first and the last lines of a text; of a short one all are the first.
-fn ends(text: &str) -> (&str, &str) {
+/// Splits off the first and the last lines of a text; a short text is returned whole as the first part.
+fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
         return (text, "");
@@ -300,13 +320,13 @@ fn ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// The first and the last lines of a text, and how many are between them.
-fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
+/// Draws the first and the last lines of a text, and the number of omitted lines between them.
+fn output_rows(text: &str, page: LayoutParams<'_>, ink: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
         return Vec::new();
     }
-    some_lines(&all, page, ink, |line, ink| {
+    elide_lines(&all, page, ink, |line, ink| {
         if line.is_empty() {
             vec![Row::ornament(vec![], *ink)]
         } else {
@@ -315,10 +335,10 @@ fn lines(text: &str, page: Page<'_>, ink: &mut usize) -> Vec<Row> {
     })
 }
 
-/// The first and the last of `all`, each as its rows, and how many are between them.
-fn some_lines<T>(
+/// Draws the first and the last elements of `all`, and the number of omitted ones between them.
+fn elide_lines<T>(
     all: &[T],
-    page: Page<'_>,
+    page: LayoutParams<'_>,
     ink: &mut usize,
     rows: impl Fn(&T, &mut usize) -> Vec<Row>,
 ) -> Vec<Row> {
@@ -326,7 +346,7 @@ fn some_lines<T>(
     let mut draw = |some: &[T], out: &mut Vec<Row>| {
         for line in some {
             let rows = rows(line, ink);
-            out.extend(self::some(rows, ROWS_OF_LINE, page));
+            out.extend(elide_rows(rows, ROWS_OF_LINE, page));
         }
     };
     if all.len() <= LINES_MAX {
@@ -337,14 +357,17 @@ fn some_lines<T>(
         let left = all.len() - LINES_MAX;
         let mark = format!("… {left} lines are not shown …");
         let at = out.last().map_or(0, |r| r.ink);
-        out.push(Row::ornament(one(&mark, page.theme.warn, page).spans, at));
+        out.push(Row::ornament(
+            cut_line(&mark, page.theme.warn, page).spans,
+            at,
+        ));
         draw(&all[all.len() - half..], &mut out);
     }
     out
 }
 
-/// The first and the last of `rows`, and how many are between them.
-pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
+/// Keeps the first and the last of `rows`, with a row for the number of omitted ones between them.
+pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;
     }
@@ -352,7 +375,7 @@ pub fn some(mut rows: Vec<Row>, max: usize, page: Page<'_>) -> Vec<Row> {
     let start = max / 2;
     let ink = rows[start].ink;
     let mark = format!("… {left} rows are not shown …");
-    let mark = Row::ornament(one(&mark, page.theme.warn, page).spans, ink);
+    let mark = Row::ornament(cut_line(&mark, page.theme.warn, page).spans, ink);
     rows.splice(start..start + left, [mark]);
     rows
 }

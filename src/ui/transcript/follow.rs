@@ -1,11 +1,11 @@
-//! Where the reader stands: at the newest, or at a row that stays where it is while more comes in.
+//! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
 use super::layout::Above;
-use super::layouts::Layouts;
-use super::log::Log;
+use super::layout_cache::LayoutCache;
+use super::log::CellLog;
 use crate::ui::layout::scrollbar::Scrolled;
 
-/// How a transcript is scrolled.
+/// A scroll command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scroll {
     /// One row up.
@@ -20,13 +20,13 @@ pub enum Scroll {
     HalfUp,
     /// Half a page down.
     HalfDown,
-    /// To the beginning.
+    /// To the first row.
     Top,
-    /// To the end, and follow; nothing is selected any more.
+    /// To the newest row; follows it and clears the selection.
     Bottom,
 }
 
-/// The size of the view, in cells of the terminal.
+/// Size of the view, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
     /// Columns.
@@ -36,74 +36,79 @@ pub struct Viewport {
 }
 
 impl Viewport {
-    /// Its columns, at least one.
+    /// Returns the number of columns, at least one.
     pub fn columns(self) -> usize {
         usize::from(self.width.max(1))
     }
 
-    /// Its rows, at least one.
+    /// Returns the number of rows, at least one.
     pub fn rows(self) -> usize {
         usize::from(self.height.max(1))
     }
 }
 
-/// The parts of a cell that a scrollbar counts.
+/// Scrollbar units per cell.
 const PARTS: usize = 1000;
 
-/// What the reader looks at.
+/// Scroll position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Place {
-    /// The newest row is in view and stays so.
+    /// Follows the newest row.
     #[default]
     Following,
-    /// A row is held at the top of the view.
-    Held(Anchor),
+    /// Keeps a row at the top of the view.
+    Anchored(AnchoredRow),
 }
 
-/// A row that is held.
+/// The row at the top of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Anchor {
-    /// The number of its cell.
+pub struct AnchoredRow {
+    /// Number of the cell.
     cell: u64,
-    /// Which row of the cell it is, at the width that it was held at.
+    /// Index of the row within the cell, at width `columns`.
     line: usize,
-    /// That width.
+    /// Width at which `line` was determined.
     columns: usize,
-    /// The visible characters of the cell before it: where it is at another width.
+    /// Number of visible characters of the cell before the row; finds the row at another width.
     ink: usize,
-    /// The number of the first cell that has not been in view.
+    /// Number of the first cell that was not visible yet.
     unseen: u64,
 }
 
-/// A row: the index of its cell, and which of its rows.
+/// Position of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
-    /// The index of the cell.
+pub struct RowPosition {
+    /// Index of the cell.
     pub at: usize,
-    /// The row of the cell.
+    /// Index of the row within the cell.
     pub line: usize,
 }
 
 impl Place {
-    /// How many cells came in that have not been in view.
-    pub fn unread(&self, log: &Log) -> usize {
+    /// Returns the number of new cells that were not visible yet.
+    pub fn unread(&self, log: &CellLog) -> usize {
         match self {
             Place::Following => 0,
-            Place::Held(anchor) => {
+            Place::Anchored(anchor) => {
                 let unread = log.entries_from(anchor.unseen);
                 usize::try_from(unread).unwrap_or(usize::MAX)
             }
         }
     }
 
-    /// The first row in view, if there is any. Only what is in view is laid out.
-    pub fn top(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
-        let end = end_of(log, layouts, rows)?;
-        let Place::Held(anchor) = self else {
+    /// Returns the position of the first visible row, if there is any. Lays out only visible cells.
+    pub fn top(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<RowPosition> {
+        let end = bottom_position(log, layouts, rows)?;
+        let Place::Anchored(anchor) = self else {
             return Some(end);
         };
         if anchor.cell >= log.next() {
-            // The cell was the last one and was taken back.
+            // The cell was the last one and has been removed.
             return Some(end);
         }
         let at = log.shown(log.index(anchor.cell).unwrap_or(0));
@@ -116,17 +121,16 @@ impl Place {
         } else {
             laid.line_of(anchor.ink)
         };
-        // Where too little is left below it, the view is filled from above.
-        Some(Spot { at, line }.min(end))
+        // If too little follows, the view is filled from above.
+        Some(RowPosition { at, line }.min(end))
     }
 
-    /// Scrolls.
-    pub fn scroll(&mut self, by: Scroll, log: &Log, layouts: &mut Layouts, rows: usize) {
+    pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);
         match by {
             Scroll::Bottom => *self = Place::Following,
-            Scroll::Top => self.hold(Spot { at: 0, line: 0 }, log, layouts, rows),
+            Scroll::Top => self.anchor_at(RowPosition { at: 0, line: 0 }, log, layouts, rows),
             Scroll::LineUp => self.up(1, log, layouts, rows),
             Scroll::HalfUp => self.up(half, log, layouts, rows),
             Scroll::PageUp => self.up(page, log, layouts, rows),
@@ -136,48 +140,65 @@ impl Place {
         }
     }
 
-    /// Moves only as far as needed to have the cell at an index in view: its first row at least.
-    pub fn reveal(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    /// Scrolls by as little as possible so that the cell is visible, or at least its first row.
+    pub fn reveal(&mut self, at: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
         let at = log.shown(at);
-        let first = Spot { at, line: 0 };
+        let first = RowPosition { at, line: 0 };
         let height = layouts.get(log, at).len();
-        let last = Spot {
+        let last = RowPosition {
             at,
             line: height.saturating_sub(1),
         };
         let lowest = if height >= rows {
             first
         } else {
-            back(last, rows - 1, log, layouts)
+            rows_above(last, rows - 1, log, layouts)
         };
         let goal = if first < top { first } else { top.max(lowest) };
-        self.hold(goal, log, layouts, rows);
+        self.anchor_at(goal, log, layouts, rows);
     }
 
-    /// Brings a row into view, with some of what stands before it; a view that has it does not move.
-    pub fn reveal_row(&mut self, row: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
+    /// Scrolls a row into view with some context above it. Does nothing if the row is visible.
+    pub fn reveal_row(
+        &mut self,
+        row: RowPosition,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
         let Some(top) = self.top(log, layouts, rows) else {
             return;
         };
-        let is_in_view = top <= row && back(row, rows - 1, log, layouts) <= top;
+        let is_in_view = top <= row && rows_above(row, rows - 1, log, layouts) <= top;
         if !is_in_view {
-            let goal = back(row, rows / 3, log, layouts);
-            self.hold(goal, log, layouts, rows);
+            let goal = rows_above(row, rows / 3, log, layouts);
+            self.anchor_at(goal, log, layouts, rows);
         }
     }
 
-    /// Moves the cell at an index to the top of the view, as far as there is enough below it.
-    pub fn hold_cell(&mut self, at: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
-        // Not the blank row above it.
+    /// Scrolls a cell to the top of the view, if enough follows below it.
+    pub fn anchor_cell(
+        &mut self,
+        at: usize,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        // Skips the blank row above the cell.
         let line = usize::from(log.above(at) == Above::Apart);
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// The indices of the first and the last cell in view.
-    pub fn seen(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<(usize, usize)> {
+    /// Returns the indices of the first and the last visible cell.
+    pub fn visible_cells(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<(usize, usize)> {
         let top = self.top(log, layouts, rows)?;
         let mut room = rows + top.line;
         let mut last = top.at;
@@ -194,8 +215,14 @@ impl Place {
         Some((top.at, last))
     }
 
-    /// How much of it is in view. Counted in parts of cells: the rows of cells that were never in view are not known.
-    pub fn scrolled(&self, log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Scrolled> {
+    /// Returns the scrollbar state. It counts fractions of cells, because cells that were never visible have no known
+    /// height.
+    pub fn scrolled(
+        &self,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) -> Option<Scrolled> {
         let top = self.top(log, layouts, rows)?;
         let part = |line: usize, height: usize| PARTS * line.min(height) / height.max(1);
         let first = top.at * PARTS + part(top.line, layouts.get(log, top.at).len());
@@ -216,32 +243,32 @@ impl Place {
         })
     }
 
-    /// Goes to where so many parts of cells lie above, as [`Place::scrolled`] counts them.
-    pub fn jump(&mut self, parts: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    /// Scrolls so that `parts` scrollbar units lie above the view, as [`Place::scrolled`] counts them.
+    pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {
             *self = Place::Following;
             return;
         }
         let line = layouts.get(log, at).len() * (parts % PARTS) / PARTS;
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    fn up(&mut self, by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
+    fn up(&mut self, by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         if let Some(top) = self.top(log, layouts, rows) {
-            let spot = back(top, by, log, layouts);
-            self.hold(spot, log, layouts, rows);
+            let position = rows_above(top, by, log, layouts);
+            self.anchor_at(position, log, layouts, rows);
         }
     }
 
-    fn down(&mut self, mut by: usize, log: &Log, layouts: &mut Layouts, rows: usize) {
-        let Some(Spot { mut at, mut line }) = self.top(log, layouts, rows) else {
+    fn down(&mut self, mut by: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
+        let Some(RowPosition { mut at, mut line }) = self.top(log, layouts, rows) else {
             return;
         };
         if *self == Place::Following {
             return;
         }
-        // An empty cell has no row to stand on.
+        // An empty cell has no rows.
         by += usize::from(layouts.get(log, at).len() == 0);
         while by > 0 {
             let left = layouts.get(log, at).len().saturating_sub(line + 1);
@@ -257,29 +284,35 @@ impl Place {
                 break;
             }
         }
-        self.hold(Spot { at, line }, log, layouts, rows);
+        self.anchor_at(RowPosition { at, line }, log, layouts, rows);
     }
 
-    /// Holds a row at the top, or follows where the newest row is in view then.
-    fn hold(&mut self, spot: Spot, log: &Log, layouts: &mut Layouts, rows: usize) {
-        let Some(end) = end_of(log, layouts, rows) else {
+    /// Keeps a row at the top of the view, or follows if the newest row would be visible.
+    fn anchor_at(
+        &mut self,
+        position: RowPosition,
+        log: &CellLog,
+        layouts: &mut LayoutCache,
+        rows: usize,
+    ) {
+        let Some(end) = bottom_position(log, layouts, rows) else {
             *self = Place::Following;
             return;
         };
-        let mut spot = spot;
-        // An empty cell has no row that could be held.
-        while layouts.get(log, spot.at).len() == 0
-            && let Some(at) = log.next_shown(spot.at)
+        let mut position = position;
+        // An empty cell cannot be an anchor.
+        while layouts.get(log, position.at).len() == 0
+            && let Some(at) = log.next_shown(position.at)
         {
-            spot = Spot { at, line: 0 };
+            position = RowPosition { at, line: 0 };
         }
-        if spot >= end {
+        if position >= end {
             *self = Place::Following;
             return;
         }
-        let mut seen = log.number(spot.at);
-        let mut room = rows + spot.line;
-        let mut next = Some(spot.at);
+        let mut first_unseen = log.number(position.at);
+        let mut room = rows + position.line;
+        let mut next = Some(position.at);
         while let Some(at) = next {
             let height = layouts.get(log, at).len();
             if height > room {
@@ -287,52 +320,57 @@ impl Place {
             }
             room -= height;
             next = log.next_shown(at);
-            seen = next.map_or(log.next(), |next| log.number(next));
+            first_unseen = next.map_or(log.next(), |next| log.number(next));
         }
         let unseen = match self {
             Place::Following => log.next(),
-            Place::Held(anchor) => anchor.unseen.max(seen),
+            Place::Anchored(anchor) => anchor.unseen.max(first_unseen),
         };
-        *self = Place::Held(Anchor {
-            cell: log.number(spot.at),
-            line: spot.line,
+        *self = Place::Anchored(AnchoredRow {
+            cell: log.number(position.at),
+            line: position.line,
             columns: layouts.columns(),
-            ink: layouts.get(log, spot.at).ink_of(spot.line),
+            ink: layouts.get(log, position.at).ink_of(position.line),
             unseen,
         });
     }
 }
 
-/// The first row in view when the newest one is the last.
-fn end_of(log: &Log, layouts: &mut Layouts, rows: usize) -> Option<Spot> {
+/// Returns the first visible row when the newest row is at the bottom.
+fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Option<RowPosition> {
     let mut left = rows;
     let mut next = log.prev_shown(log.len());
     while let Some(at) = next {
         let height = layouts.get(log, at).len();
         if height >= left {
             let line = height - left;
-            return Some(Spot { at, line });
+            return Some(RowPosition { at, line });
         }
         left -= height;
         next = log.prev_shown(at);
     }
-    (log.len() > 0).then_some(Spot { at: 0, line: 0 })
+    (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
 }
 
-/// The row that is `by` rows above another, or the first one.
-fn back(from: Spot, mut by: usize, log: &Log, layouts: &mut Layouts) -> Spot {
-    let Spot { mut at, mut line } = from;
+/// Returns the position `by` rows above `from`, or the first row.
+fn rows_above(
+    from: RowPosition,
+    mut by: usize,
+    log: &CellLog,
+    layouts: &mut LayoutCache,
+) -> RowPosition {
+    let RowPosition { mut at, mut line } = from;
     loop {
         if line >= by {
             line -= by;
-            return Spot { at, line };
+            return RowPosition { at, line };
         }
         let Some(above) = log.prev_shown(at) else {
-            return Spot { at: 0, line: 0 };
+            return RowPosition { at: 0, line: 0 };
         };
         by -= line;
         at = above;
-        // The row behind the last one of the cell above.
+        // One past the last row of the cell above.
         line = layouts.get(log, at).len();
     }
 }

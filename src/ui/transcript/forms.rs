@@ -1,57 +1,56 @@
-//! How the calls of each tool are shown. A tool that is not named here answers in crewdeck's own words.
+//! How the calls of each tool are displayed. Unlisted tools get the default: their JSON output is rendered as fields.
 
-/// How the calls of a tool are shown.
+/// How the calls of a tool are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
-    /// What it gives back.
-    pub answer: Answer,
-    /// Its place among its like.
-    pub row: Place,
+pub struct ToolDisplay {
+    /// What kind of output the tool returns.
+    pub output: OutputKind,
+    /// Whether consecutive calls are grouped.
+    pub grouping: Grouping,
 }
 
-/// What a tool gives back.
+/// Kind of output of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// Words of crewdeck: JSON among them is told field by field.
-    Own,
-    /// Words of crewdeck that say all that was asked: it is not shown a second time.
-    Repeats,
-    /// What a program, a file or another agent says: it is shown as it is.
-    Foreign,
-    /// What the user answered: it is shown below the call, also while the call is folded.
+pub enum OutputKind {
+    /// Text by crewdeck. JSON is rendered as fields.
+    Crewdeck,
+    /// Text by crewdeck that repeats the input: the input is hidden.
+    RepeatsInput,
+    /// Text of a program, a file or another agent. Shown unchanged.
+    External,
+    /// The user's answer. Shown below the call even while the call is folded.
     User,
 }
 
-/// The place of a call among others of the same tool, one behind the other.
+/// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Grouping {
     /// They fold into one line.
-    Together,
-    /// Each has its own line: what an agent runs, changes and sends out is looked at one by one.
-    Apart,
+    Grouped,
+    /// Each has its own line: what an agent runs, changes or delegates is worth a look.
+    Separate,
 }
 
-/// The tools of which something is to be said. `tests/it/tools.rs` holds that there are such tools.
-pub const FORMS: &[(&str, Answer, Place)] = &[
-    ("bash", Answer::Foreign, Place::Apart),
-    ("background_run", Answer::Foreign, Place::Apart),
-    ("write_file", Answer::Foreign, Place::Apart),
-    ("edit_file", Answer::Foreign, Place::Apart),
-    ("task", Answer::Foreign, Place::Apart),
-    ("ask_user", Answer::User, Place::Apart),
-    ("read_file", Answer::Foreign, Place::Together),
-    ("glob", Answer::Foreign, Place::Together),
-    ("grep", Answer::Foreign, Place::Together),
-    ("check_background", Answer::Foreign, Place::Together),
-    ("load_skill", Answer::Foreign, Place::Together),
-    ("todo", Answer::Repeats, Place::Together),
+/// Display rules by tool name. `tests/it/tools.rs` checks that the tools exist.
+pub const FORMS: &[(&str, OutputKind, Grouping)] = &[
+    ("bash", OutputKind::External, Grouping::Separate),
+    ("background_run", OutputKind::External, Grouping::Separate),
+    ("write_file", OutputKind::External, Grouping::Separate),
+    ("edit_file", OutputKind::External, Grouping::Separate),
+    ("task", OutputKind::External, Grouping::Separate),
+    ("ask_user", OutputKind::User, Grouping::Separate),
+    ("read_file", OutputKind::External, Grouping::Grouped),
+    ("glob", OutputKind::External, Grouping::Grouped),
+    ("grep", OutputKind::External, Grouping::Grouped),
+    ("check_background", OutputKind::External, Grouping::Grouped),
+    ("load_skill", OutputKind::External, Grouping::Grouped),
+    ("todo", OutputKind::RepeatsInput, Grouping::Grouped),
 ];
 
-/// How the calls of the tool of that name are shown.
-pub fn form(tool: &str) -> Form {
+/// Returns how calls of a tool are displayed.
+pub fn tool_display(tool: &str) -> ToolDisplay {
     let listed = FORMS.iter().find(|(name, ..)| *name == tool);
-    let (answer, row) = listed.map_or((Answer::Own, Place::Together), |(_, answer, row)| {
-        (*answer, *row)
-    });
-    Form { answer, row }
+    let default = (OutputKind::Crewdeck, Grouping::Grouped);
+    let (output, grouping) = listed.map_or(default, |(_, output, grouping)| (*output, *grouping));
+    ToolDisplay { output, grouping }
 }

@@ -1,118 +1,115 @@
-//! A cell as rows of a width. Pure: the same cell, width and theme give the same rows.
+//! Lays out a cell as rows. Pure: the same cell, width and theme give the same rows.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::answer::{Answer, Stream};
-use super::cell::Kind;
-use super::markdown::{Filled, Joint, Measured, Onward, Rules, Shared};
-use super::thoughts::thoughts;
+use super::answer::{Answer, StreamState};
+use super::cell::CellKind;
+use super::markdown::{Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure};
+use super::thinking::thinking_rows;
 use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Said behind an answer that holds a tool call as text.
+/// Shown below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
 
-/// Whether a cell is the selected one.
+/// Whether a cell is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// It is.
+pub enum SelectionMark {
     Selected,
-    /// It is not.
-    Plain,
+    Unselected,
 }
 
-/// What stands above a cell.
+/// What precedes a cell; determines the spacing above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
-    /// Nothing: it is the first one.
+    /// Nothing: the cell is the first one.
     Nothing,
-    /// That many cells that were dropped.
+    /// This many dropped entries.
     Dropped(u64),
-    /// A cell of its own group.
+    /// A cell of the same group.
     Close,
     /// A cell of another group.
     Apart,
-    /// The line that stands for it: the cell is not shown.
+    /// The header of the call group that hides this cell.
     Hidden,
 }
 
-/// How to draw.
+/// Parameters of a layout.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
-    /// The columns that there are.
+pub struct LayoutParams<'a> {
+    /// Width in columns.
     pub columns: usize,
-    /// The looks.
     pub theme: &'a Theme,
 }
 
-/// The rows of a cell, in parts that are drawn anew on their own.
+/// The rows of a cell, in parts that can be replaced individually.
 #[derive(Debug, Default)]
-pub struct Laid {
-    parts: Vec<Part>,
-    /// The rows of it that were laid out anew, and not taken from an older layout.
+pub struct CellLayout {
+    parts: Vec<LayoutPart>,
+    /// Number of rows that were laid out anew instead of being reused.
     fresh: usize,
 }
 
 #[derive(Debug, Default)]
-struct Part {
-    /// The piece of an answer that it shows.
-    piece: Option<Piece>,
+struct LayoutPart {
+    /// The piece of an answer that the part shows.
+    piece: Option<PieceKey>,
     rows: Vec<Row>,
-    /// The visible characters in it.
+    /// Number of visible characters in it.
     ink: usize,
-    /// What goes on behind it.
-    onward: Onward,
-    /// What its first table would have by itself.
-    measured: Option<Measured>,
-    /// What the table that it is a piece of has in common with the other pieces.
-    shared: Option<Shared>,
+    /// State for the part that follows.
+    continuation: Continuation,
+    /// Column measurements of its first table.
+    measured: Option<TableMeasure>,
+    /// The layout that it shares with the other pieces of its table.
+    shared: Option<TableLayout>,
 }
 
-/// Which words of which answer: they never change.
+/// Identifies a piece of an answer; its text never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct PieceKey {
     origin: u64,
     epoch: u32,
     place: markdown::Piece,
 }
 
-impl Part {
-    fn rows(rows: Vec<Row>, ink: usize) -> Part {
-        Part {
+impl LayoutPart {
+    fn rows(rows: Vec<Row>, ink: usize) -> LayoutPart {
+        LayoutPart {
             rows,
             ink,
-            ..Part::default()
+            ..LayoutPart::default()
         }
     }
 }
 
-impl Laid {
-    /// How many rows there are.
+impl CellLayout {
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
 
-    /// How many of them were laid out anew.
+    /// Returns the number of rows that were laid out anew.
     pub fn fresh(&self) -> usize {
         self.fresh
     }
 
-    fn anew(part: Part) -> Laid {
+    fn from_part(part: LayoutPart) -> CellLayout {
         let fresh = part.rows.len();
         let parts = vec![part];
-        Laid { parts, fresh }
+        CellLayout { parts, fresh }
     }
 
-    fn push_anew(&mut self, part: Part) {
+    fn push_part(&mut self, part: LayoutPart) {
         self.fresh += part.rows.len();
         self.parts.push(part);
     }
 
-    /// The rows from `skip` on.
+    /// Iterates over the rows from index `skip` on.
     pub fn rows(&self, skip: usize) -> impl Iterator<Item = &Row> {
         let mut skip = skip;
         self.parts.iter().flat_map(move |part| {
@@ -122,7 +119,7 @@ impl Laid {
         })
     }
 
-    /// The visible characters before a row.
+    /// Returns the number of visible characters before a row.
     pub fn ink_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -135,7 +132,7 @@ impl Laid {
         before
     }
 
-    /// The last row with at most that many visible characters before it.
+    /// Returns the index of the last row with at most `ink` visible characters before it.
     pub fn line_of(&self, ink: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
@@ -154,38 +151,44 @@ impl Laid {
     }
 }
 
-/// Lays a cell out. What `old` holds of the same words is taken from there; it must be of the same page.
-pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<Laid>) -> Laid {
+/// Lays out a cell. Reuses parts of `old` that show the same text; `old` must have the same width and theme.
+pub fn lay_out(
+    kind: &CellKind,
+    above: Above,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    old: Option<CellLayout>,
+) -> CellLayout {
     let mut head = Vec::new();
     match above {
-        Above::Hidden => return Laid::default(),
+        Above::Hidden => return CellLayout::default(),
         Above::Nothing | Above::Close => {}
         Above::Apart => head.push(Row::default()),
         Above::Dropped(count) => {
             let text = format!(
-                "… {count} older entries are not kept here; .transcripts/ holds the conversation"
+                "… {count} older entries dropped; the full conversation is in .transcripts/"
             );
             head.extend(plain(&text, page.theme.dim, page));
             head.push(Row::default());
         }
     }
     if kind.is_blank() {
-        return Laid::default();
+        return CellLayout::default();
     }
     let mut ink = 0;
     match kind {
-        Kind::Prompt(text) => {
+        CellKind::Prompt(text) => {
             let user = page.theme.user;
             let margin = Margin::hanging(vec![Span::styled("› ", user)], vec!["  ".into()]);
             let words = [Span::styled(harmless(text.trim_end()), user)];
             let rows = wrap(&words, page.columns, &margin, Break::Words, &mut ink);
             head.extend(rows);
         }
-        Kind::Answer(answer) => return said(answer, head, mark, page, old),
-        Kind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
-        Kind::Calls(calls) => head.extend(fold::calls(calls, mark, page)),
-        Kind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
-        Kind::Notice(level, text, hint) => {
+        CellKind::Answer(answer) => return answer_rows(answer, head, mark, page, old),
+        CellKind::Tool(run) => head.extend(fold::rows(run, mark, page, &mut ink)),
+        CellKind::CallGroup(calls) => head.extend(fold::call_group(calls, mark, page)),
+        CellKind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
+        CellKind::Notice(level, text, hint) => {
             let (shape, style) = match level {
                 Level::Info => ("·", page.theme.dim),
                 Level::Warn => ("▲", page.theme.warn),
@@ -197,37 +200,37 @@ pub fn lay(kind: &Kind, above: Above, mark: Mark, page: Page<'_>, old: Option<La
             }
         }
     }
-    Laid::anew(Part::rows(head, ink))
+    CellLayout::from_part(LayoutPart::rows(head, ink))
 }
 
-/// A short text of one style; what does not fit hangs below it.
-pub(super) fn plain(text: &str, style: Style, page: Page<'_>) -> Vec<Row> {
+/// Wraps a short text in one style; continuation rows are indented.
+pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(harmless(text), style)];
     wrap(&words, page.columns, &margin, Break::Words, &mut 0)
 }
 
-fn said(
+fn answer_rows(
     answer: &Answer,
     mut head: Vec<Row>,
-    mark: Mark,
-    page: Page<'_>,
-    old: Option<Laid>,
-) -> Laid {
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    old: Option<CellLayout>,
+) -> CellLayout {
     let mut ink = 0;
     if !answer.thinking.is_blank() {
-        head.extend(thoughts(answer, mark, page, &mut ink));
+        head.extend(thinking_rows(answer, mark, page, &mut ink));
     }
-    let mut out = Laid::anew(Part::rows(head, ink));
+    let mut out = CellLayout::from_part(LayoutPart::rows(head, ink));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
-    let mut words_above = Words::None;
-    let mut onward = Onward::default();
+    let mut text_above = TextAbove::None;
+    let mut continuation = Continuation::default();
     let pieces: Vec<markdown::Piece> = answer.pieces().collect();
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
-        // Behind the head, the parts are the pieces in their order.
+        // After the head, the parts correspond to the pieces, in order.
         let at = out.parts.len();
-        let wanted = |place: &markdown::Piece| Piece {
+        let wanted = |place: &markdown::Piece| PieceKey {
             origin: answer.origin,
             epoch: answer.text.epoch(),
             place: place.clone(),
@@ -236,31 +239,37 @@ fn said(
             let part = known.get_mut(at)?;
             (part.piece.as_ref() == Some(&wanted(place))).then(|| std::mem::take(part))
         };
-        let old: Vec<Option<Part>> = (at..).zip(run).map(same).collect();
+        let old: Vec<Option<LayoutPart>> = (at..).zip(run).map(same).collect();
         let common = old.iter().flatten().find_map(|part| part.shared.clone());
         let mut parts = Vec::new();
         for (place, old) in run.iter().zip(old) {
             let old = old.filter(|part| run.len() > 1 || part.shared.is_none());
             let part = old.unwrap_or_else(|| {
                 let common = common.clone().filter(|_| run.len() > 1);
-                let part = words(answer, wanted(place), (onward, common), words_above, page);
+                let part = lay_out_piece(
+                    answer,
+                    wanted(place),
+                    (continuation, common),
+                    text_above,
+                    page,
+                );
                 out.fresh += part.rows.len();
                 part
             });
             if !part.rows.is_empty() {
-                words_above = Words::Some;
+                text_above = TextAbove::Some;
             }
-            onward = part.onward;
+            continuation = part.continuation;
             parts.push(part);
         }
         if run.len() > 1 {
-            out.fresh += agree(&mut parts, answer, words_before(&out.parts), page);
+            out.fresh += align_table_pieces(&mut parts, answer, text_before(&out.parts), page);
         }
         out.parts.append(&mut parts);
     }
-    if answer.progress == Stream::ClosedWithCall {
+    if answer.progress == StreamState::ClosedWithCall {
         let rows = plain(&format!("▲ {CALL_AS_TEXT}"), page.theme.dim, page);
-        out.push_anew(Part::rows(rows, 0));
+        out.push_part(LayoutPart::rows(rows, 0));
     }
     out
 }
@@ -269,26 +278,31 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Draws those of the pieces of one table anew that were drawn with other columns or rules than all of them need now.
-/// How many rows that took comes back.
-fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> usize {
-    let mut wished: Vec<usize> = Vec::new();
+/// Redraws the pieces of one table whose column widths or rules differ from what all pieces need now. Returns the
+/// number of rows that were laid out.
+fn align_table_pieces(
+    parts: &mut [LayoutPart],
+    answer: &Answer,
+    above: TextAbove,
+    page: LayoutParams<'_>,
+) -> usize {
+    let mut natural_widths: Vec<usize> = Vec::new();
     for own in parts.iter().filter_map(|part| part.measured.as_ref()) {
-        wished.resize(wished.len().max(own.wished.len()), 1);
-        for (all, own) in wished.iter_mut().zip(&own.wished) {
+        natural_widths.resize(natural_widths.len().max(own.natural_widths.len()), 1);
+        for (all, own) in natural_widths.iter_mut().zip(&own.natural_widths) {
             *all = (*all).max(*own);
         }
     }
     let mut fresh = 0;
-    // The columns first; then it is seen whether there are rows of several lines.
+    // First pass: column widths. Second pass: rules, once it is known whether rows wrap.
     for _ in 0..2 {
-        let plain = Shared::of(&wished, page.columns, Rules::None);
-        let fits = |part: &&Part| {
+        let plain = TableLayout::new(&natural_widths, page.columns, Rules::None);
+        let fits = |part: &&LayoutPart| {
             part.shared
                 .as_ref()
                 .is_some_and(|s| s.widths == plain.widths)
         };
-        let is_tall = |part: &Part| {
+        let is_tall = |part: &LayoutPart| {
             part.measured
                 .as_ref()
                 .is_some_and(|m| m.rules == Rules::Drawn)
@@ -298,51 +312,51 @@ fn agree(parts: &mut [Part], answer: &Answer, above: Words, page: Page<'_>) -> u
         } else {
             Rules::None
         };
-        let common = Shared { rules, ..plain };
-        let mut words_above = above;
+        let common = TableLayout { rules, ..plain };
+        let mut text_above = above;
         for part in parts.iter_mut() {
             if part.shared.as_ref() != Some(&common)
                 && let Some(piece) = part.piece.take()
             {
-                // No list and no code goes on into a table, nor from one of its pieces to the next.
-                let before = (Onward::default(), Some(common.clone()));
-                *part = words(answer, piece, before, words_above, page);
+                // Neither a list nor code continues into a table or between its pieces.
+                let before = (Continuation::default(), Some(common.clone()));
+                *part = lay_out_piece(answer, piece, before, text_above, page);
                 fresh += part.rows.len();
             }
-            words_above = Words::Some;
+            text_above = TextAbove::Some;
         }
     }
     fresh
 }
 
-fn words_before(parts: &[Part]) -> Words {
+fn text_before(parts: &[LayoutPart]) -> TextAbove {
     // The first part is the head.
     if parts.iter().skip(1).any(|part| !part.rows.is_empty()) {
-        Words::Some
+        TextAbove::Some
     } else {
-        Words::None
+        TextAbove::None
     }
 }
 
-/// Whether words of the same answer stand above a piece of it.
+/// Whether an earlier piece of the same answer drew any rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Words {
+enum TextAbove {
     None,
     Some,
 }
 
-fn words(
+fn lay_out_piece(
     answer: &Answer,
-    piece: Piece,
-    (before, shared): (Onward, Option<Shared>),
-    above: Words,
-    page: Page<'_>,
-) -> Part {
+    piece: PieceKey,
+    (before, shared): (Continuation, Option<TableLayout>),
+    above: TextAbove,
+    page: LayoutParams<'_>,
+) -> LayoutPart {
     let text = answer.text.as_str();
-    let Filled {
+    let RenderedPiece {
         mut rows,
         ink,
-        onward,
+        continuation,
         measured,
     } = markdown::piece(
         text,
@@ -351,15 +365,15 @@ fn words(
         page.columns,
         page.theme,
     );
-    // What goes on is not set apart.
-    if above == Words::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
+    // A continued block gets no blank row.
+    if above == TextAbove::Some && !rows.is_empty() && piece.place.joint == Joint::Apart {
         rows.insert(0, Row::default());
     }
-    Part {
+    LayoutPart {
         piece: Some(piece),
         rows,
         ink,
-        onward,
+        continuation,
         measured,
         shared,
     }

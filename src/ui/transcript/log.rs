@@ -1,51 +1,51 @@
-//! The cells of a conversation in their order, each with a number of its own.
+//! The cells of a transcript in order, bounded in number and size. Each cell has a permanent number.
 
 use std::collections::VecDeque;
 
-use super::calls::{Calls, LEAST};
-use super::cell::{Cell, Fold, Kind};
+use super::calls::{CallGroup, GROUP_MIN};
+use super::cell::{CellKind, Fold, TranscriptCell};
 use super::find::Needle;
-use super::forms::{Place, form};
-use super::layout::{Above, Mark};
+use super::forms::{Grouping, tool_display};
+use super::layout::{Above, SelectionMark};
 use super::run::ToolRun;
 use crate::ui::state::pane::Way;
 
-/// Most cells that are kept; the oldest go first, and the drawing says so.
+/// Maximum number of cells. The oldest are dropped first, and the view shows how many.
 pub const CELLS_MAX: usize = 10_000;
-/// Most bytes that all cells take; beyond, the oldest go too.
+/// Maximum total size of all cells, in bytes; beyond it, the oldest are dropped.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What a cell takes beside its text, about: a call with its short texts, an answer with its pieces.
-const CELL: usize = 512;
+/// Estimated size of a cell without its texts, in bytes.
+const CELL_OVERHEAD: usize = 512;
 
-/// The cells, oldest first. Numbers count up from 0 and stay with their cells.
+/// The cells, oldest first. Numbers start at 0 and never change.
 #[derive(Debug, Default)]
-pub struct Log {
-    cells: VecDeque<Cell>,
-    /// How many were dropped at the front: the number of the first one that is there.
+pub struct CellLog {
+    cells: VecDeque<TranscriptCell>,
+    /// Number of dropped cells, which is also the number of the first remaining cell.
     dropped: u64,
-    /// The bytes that all of them take, about.
+    /// Estimated total size, in bytes.
     bytes: usize,
-    /// How many entries there ever were: cells that are no line before calls.
+    /// Number of entries ever added, that is, of cells that are not group headers.
     entries: u64,
-    /// The last version that was given.
+    /// The last version that was assigned.
     version: u64,
-    /// The number of the selected cell.
+    /// Number of the selected cell.
     pub selected: Option<u64>,
-    /// What is searched for, and how often it is there.
+    /// The search pattern; `found` is the number of its matches.
     needle: Option<Needle>,
     found: usize,
 }
 
-impl Log {
-    /// Adds a cell; its number comes back.
-    pub fn push(&mut self, kind: Kind) -> u64 {
+impl CellLog {
+    /// Adds a cell and returns its number.
+    pub fn push(&mut self, kind: CellKind) -> u64 {
         self.version += 1;
         let version = self.version;
-        self.bytes += CELL + kind.bytes();
+        self.bytes += CELL_OVERHEAD + kind.bytes();
         let found = self.needle.as_ref().map_or(0, |n| kind.count(n));
         self.found += found;
-        let is_entry = !matches!(kind, Kind::Calls(_));
-        self.cells.push_back(Cell {
+        let is_entry = !matches!(kind, CellKind::CallGroup(_));
+        self.cells.push_back(TranscriptCell {
             calls: None,
             entries: self.entries,
             kind,
@@ -57,92 +57,92 @@ impl Log {
         self.next() - 1
     }
 
-    /// Adds a call, behind the line that stands before it and its like; its number comes back.
+    /// Adds a call, to the group of preceding calls of the same tool where calls are grouped. Returns its number.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
-        if form(&run.tool).row == Place::Apart {
-            return self.push(Kind::Tool(Box::new(run)));
+        if tool_display(&run.tool).grouping == Grouping::Separate {
+            return self.push(CellKind::Tool(Box::new(run)));
         }
         let like = self.cells.back().filter(|last| match &last.kind {
-            Kind::Tool(other) => other.tool == run.tool,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Tool(other) => other.tool == run.tool,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         });
         let line = like.and_then(|last| last.calls);
         let line = match line.filter(|n| self.index(*n).is_some()) {
             Some(line) => line,
-            None => self.push(Kind::Calls(Box::new(Calls::of(&run.tool)))),
+            None => self.push(CellKind::CallGroup(Box::new(CallGroup::of(&run.tool)))),
         };
-        let is_read =
-            (line + 1..self.next()).any(|n| self.is_read(n)) && self.next() <= line + LEAST as u64;
+        let is_in_use = (line + 1..self.next()).any(|n| self.is_in_use(n))
+            && self.next() <= line + GROUP_MIN as u64;
         self.change(line, |kind| {
-            if let Kind::Calls(calls) = kind {
-                calls.join(&run);
-                if is_read {
+            if let CellKind::CallGroup(calls) = kind {
+                calls.add(&run);
+                if is_in_use {
                     calls.fold = Fold::Open;
                 }
             }
         });
-        let number = self.push(Kind::Tool(Box::new(run)));
+        let number = self.push(CellKind::Tool(Box::new(run)));
         if let Some(last) = self.cells.back_mut() {
             last.calls = Some(line);
         }
         number
     }
 
-    /// Whether a call is selected or open: then it is not folded away.
-    fn is_read(&self, number: u64) -> bool {
+    /// Returns whether a call is selected or open. Such a call is not hidden by its group.
+    fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
-            Kind::Tool(run) => run.fold == Fold::Open,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => false,
+            CellKind::Tool(run) => run.fold == Fold::Open,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => false,
         };
         self.selected == Some(number) || self.index(number).is_some_and(is_open)
     }
 
-    /// The line that stands for the cell at an index, which is not shown.
+    /// Returns the index of the group header that hides the cell at an index, if it is hidden.
     pub fn hidden_by(&self, at: usize) -> Option<usize> {
         let line = self.index(self.cells.get(at)?.calls?)?;
         match &self.cells[line].kind {
-            Kind::Calls(calls) => calls.hides().then_some(line),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Tool(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::CallGroup(calls) => calls.hides().then_some(line),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::Tool(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         }
     }
 
-    /// The index itself, or that of the line that stands for its cell.
+    /// Returns the index, or that of the group header if the cell is hidden.
     pub fn shown(&self, at: usize) -> usize {
         self.hidden_by(at).unwrap_or(at)
     }
 
-    /// The shown cell behind the one at an index, however many are hidden in between.
+    /// Returns the index of the next visible cell in constant time, however many are hidden in between.
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
-            Kind::Calls(calls) if calls.hides() => calls.len,
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Tool(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => 0,
+            CellKind::CallGroup(calls) if calls.hides() => calls.len,
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::Tool(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => 0,
         };
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
 
-    /// The shown cell before the one at an index.
+    /// Returns the index of the previous visible cell.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
         Some(self.shown(at.checked_sub(1)?))
     }
 
-    /// How many entries there are from a number on.
+    /// Returns the number of entries from the cell `number` on, including dropped ones.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;
@@ -152,21 +152,21 @@ impl Log {
         before + self.entries - first.map_or(self.entries, |cell| cell.entries)
     }
 
-    /// Drops the oldest cells while there is too much; the newest stays.
+    /// Enforces the bounds.
     fn trim(&mut self) {
         self.shrink(BYTES_MAX);
     }
 
-    /// The bytes that all of them take, about.
+    /// Returns the estimated total size, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Drops the oldest cells until all take no more than that many bytes; the newest stays.
+    /// Drops the oldest cells until the total size is at most `bytes`. The newest cell stays.
     pub fn shrink(&mut self, bytes: usize) {
         while self.cells.len() > CELLS_MAX || (self.bytes > bytes && self.cells.len() > 1) {
             if let Some(oldest) = self.cells.pop_front() {
-                self.bytes -= CELL + oldest.kind.bytes();
+                self.bytes -= CELL_OVERHEAD + oldest.kind.bytes();
                 self.found -= oldest.found;
                 self.dropped += 1;
             }
@@ -175,8 +175,8 @@ impl Log {
         self.selected = self.selected.filter(|n| *n >= first);
     }
 
-    /// Changes a cell, if it is still there.
-    pub fn change(&mut self, number: u64, change: impl FnOnce(&mut Kind)) {
+    /// Modifies a cell, if it still exists.
+    pub fn change(&mut self, number: u64, change: impl FnOnce(&mut CellKind)) {
         let Some(at) = self.index(number) else {
             return;
         };
@@ -184,16 +184,16 @@ impl Log {
         self.change_one(at, change);
         let cell = &self.cells[at];
         let line = cell.calls.and_then(|n| self.index(n));
-        // The line before calls counts how far they have come.
-        if let (Some(line), Some(before), Kind::Tool(run)) = (line, before, &cell.kind)
+        // The group header counts the states of its calls.
+        if let (Some(line), Some(before), CellKind::Tool(run)) = (line, before, &cell.kind)
             && before != run.progress
-            && let Kind::Calls(calls) = &self.cells[line].kind
+            && let CellKind::CallGroup(calls) = &self.cells[line].kind
         {
             let mut calls = (**calls).clone();
-            calls.came(before, run);
-            self.change_one(line, |kind| *kind = Kind::Calls(Box::new(calls)));
+            calls.update(before, run);
+            self.change_one(line, |kind| *kind = CellKind::CallGroup(Box::new(calls)));
         }
-        // What is selected is in view: where it is hidden now, the line that stands for it is.
+        // A hidden cell cannot be selected; its group header is selected instead.
         let selected = self.selected.and_then(|n| self.hidden_by(self.index(n)?));
         if let Some(line) = selected {
             self.selected = Some(self.number(line));
@@ -201,7 +201,7 @@ impl Log {
         self.trim();
     }
 
-    fn change_one(&mut self, at: usize, change: impl FnOnce(&mut Kind)) {
+    fn change_one(&mut self, at: usize, change: impl FnOnce(&mut CellKind)) {
         self.version += 1;
         let cell = &mut self.cells[at];
         cell.version = self.version;
@@ -215,22 +215,21 @@ impl Log {
         }
     }
 
-    /// Removes a cell: what stands behind it keeps its number, so it stays as an empty one unless it is
-    /// the last.
+    /// Removes a cell. Later cells keep their numbers: unless the cell is the last one, an empty cell remains.
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
                 self.entries = last.entries;
-                self.bytes -= CELL + last.kind.bytes();
+                self.bytes -= CELL_OVERHEAD + last.kind.bytes();
                 self.found -= last.found;
             }
             self.selected = self.selected.filter(|n| *n != number);
         } else {
-            self.change(number, |kind| *kind = Kind::Answer(Box::default()));
+            self.change(number, |kind| *kind = CellKind::Answer(Box::default()));
         }
     }
 
-    /// Searches every cell for other words, or for none.
+    /// Sets the search pattern and counts its matches in all cells.
     pub fn search(&mut self, needle: Option<Needle>) {
         self.needle = needle;
         self.found = 0;
@@ -240,23 +239,22 @@ impl Log {
         }
     }
 
-    /// What is searched for.
+    /// Returns the search pattern.
     pub fn needle(&self) -> Option<&Needle> {
         self.needle.as_ref()
     }
 
-    /// How often what is searched for is there: in all cells.
+    /// Returns the number of matches in all cells.
     pub fn found(&self) -> usize {
         self.found
     }
 
-    /// How often what is searched for is in the cells before an index.
+    /// Returns the number of matches in the cells before an index.
     pub fn found_before(&self, at: usize) -> usize {
         self.cells.range(..at).map(|c| c.found).sum()
     }
 
-    /// The nearest cell from an index on, forward or back, that holds what is searched for; without the cell at
-    /// the index itself.
+    /// Returns the index of the nearest cell with a match, before or after `at`.
     pub fn next_found(&self, at: usize, way: Way) -> Option<usize> {
         let holds = |at: &usize| self.cells[*at].found > 0;
         match way {
@@ -265,57 +263,59 @@ impl Log {
         }
     }
 
-    /// The first cell, or from the end the last one, that holds what is searched for.
+    /// Returns the index of the first cell with a match, or of the last one when searching backward.
     pub fn first_found(&self, way: Way) -> Option<usize> {
-        let holds = |cell: &Cell| cell.found > 0;
+        let holds = |cell: &TranscriptCell| cell.found > 0;
         match way {
             Way::Forward => self.cells.iter().position(holds),
             Way::Back => self.cells.iter().rposition(holds),
         }
     }
 
-    /// The numbers of what the person said.
+    /// Iterates over the numbers of the prompts.
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let is_prompt = |(_, cell): &(usize, &Cell)| matches!(cell.kind, Kind::Prompt(_));
+        let is_prompt =
+            |(_, cell): &(usize, &TranscriptCell)| matches!(cell.kind, CellKind::Prompt(_));
         let cells = self.cells.iter().enumerate().filter(is_prompt);
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// How many there are.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// The cell at an index.
-    pub fn cell(&self, at: usize) -> &Cell {
+    /// Returns the cell at an index.
+    pub fn cell(&self, at: usize) -> &TranscriptCell {
         &self.cells[at]
     }
 
-    /// The number that the next cell gets.
+    /// Returns the number that the next cell will get.
     pub fn next(&self) -> u64 {
         self.dropped + self.cells.len() as u64
     }
 
-    /// The number of the cell at an index.
+    /// Returns the number of the cell at an index.
     pub fn number(&self, at: usize) -> u64 {
         self.dropped + at as u64
     }
 
-    /// The index of a cell, if it is still there.
+    /// Returns the index of a cell, if it still exists.
     pub fn index(&self, number: u64) -> Option<usize> {
         let at = usize::try_from(number.checked_sub(self.dropped)?).ok()?;
         (at < self.cells.len()).then_some(at)
     }
 
-    /// The numbers of the cells that open and fold, and are shown.
+    /// Iterates over the numbers of visible cells that can be folded.
     pub fn foldable(&self) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        let is_foldable =
-            |(at, cell): &(usize, &Cell)| cell.kind.is_foldable() && self.hidden_by(*at).is_none();
+        let is_foldable = |(at, cell): &(usize, &TranscriptCell)| {
+            cell.kind.is_foldable() && self.hidden_by(*at).is_none()
+        };
         let cells = self.cells.iter().enumerate().filter(is_foldable);
         cells.map(|(at, _)| self.number(at))
     }
 
-    /// What stands above the cell at an index.
+    /// Returns what precedes the cell at an index.
     pub fn above(&self, at: usize) -> Above {
         if self.hidden_by(at).is_some() {
             return Above::Hidden;
@@ -323,7 +323,9 @@ impl Log {
         let mut before = self.cells.range(..at).rev().filter(|c| !c.kind.is_blank());
         let group = self.cells[at].kind.group();
         match before.next() {
-            Some(other) if other.kind.group() == group && group == super::cell::Group::Work => {
+            Some(other)
+                if other.kind.group() == group && group == super::cell::SpacingGroup::Activity =>
+            {
                 Above::Close
             }
             Some(_) => Above::Apart,
@@ -334,12 +336,12 @@ impl Log {
         }
     }
 
-    /// Whether the cell at an index is the selected one.
-    pub fn mark(&self, at: usize) -> Mark {
+    /// Returns whether the cell at an index is selected.
+    pub fn mark(&self, at: usize) -> SelectionMark {
         if self.selected == Some(self.number(at)) {
-            Mark::Selected
+            SelectionMark::Selected
         } else {
-            Mark::Plain
+            SelectionMark::Unselected
         }
     }
 }

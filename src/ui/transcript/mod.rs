@@ -1,9 +1,10 @@
-//! The conversation of one agent as cells: what was said, what tools did, and where the reader stands in it.
+//! The conversation of one agent: prompts, answers, tool calls and notices as cells, with scrolling, search and
+//! copying.
 //!
-//! [`Transcript::apply`] turns events into cells (`cell`, `answer`, `run` with its `fields`, `calls` that fold together, in a
-//! `log`); `layout`, `fold` and `markdown` turn a cell into rows; `follow` knows which row is the first in view; `search` and `find` look for words;
-//! `view` draws. Everything
-//! is bounded: the cells ([`CELLS_MAX`]), the text of each, the rows that an open one shows.
+//! [`Transcript::apply`] turns events into cells, which `log` stores: `answer`, `entry`, and `run` with its `fields`;
+//! `calls` groups consecutive calls of a tool. `layout`, `fold` and `markdown` turn a cell into rows, `follow` is the
+//! scroll position, `search` and `find` search, and `view` draws. The number of cells ([`CELLS_MAX`]), the length of
+//! their texts and the rows of an open cell are bounded.
 
 mod answer;
 mod apply;
@@ -16,17 +17,17 @@ mod find;
 mod fold;
 mod follow;
 mod forms;
-mod hit;
-mod kept;
+mod head_tail_text;
 mod layout;
-mod layouts;
+mod layout_cache;
 mod log;
 pub(crate) mod markdown;
+mod mouse;
 mod run;
 mod search;
 #[cfg(test)]
 mod tests;
-mod thoughts;
+mod thinking;
 mod view;
 
 use std::collections::VecDeque;
@@ -47,36 +48,36 @@ use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::theme::Theme;
-use cell::Kind;
-use layouts::Layouts;
-use log::Log;
+use cell::CellKind;
+use layout_cache::LayoutCache;
+use log::CellLog;
 
 /// The conversation of one agent.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    log: Log,
-    /// The number of the answer that is being streamed.
+    log: CellLog,
+    /// Number of the cell with the answer that is being streamed.
     open: Option<u64>,
     /// The origin of the last answer.
     origin: u64,
-    /// The calls that run, and the numbers of their cells.
+    /// The running calls and the numbers of their cells.
     running: VecDeque<(CallId, u64)>,
     place: Place,
-    /// The zone of the times that are told; none: UTC.
+    /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts between two scrolls, while the reader is not at the newest. Not a part of the state: they
-    /// are always what [`layout::lay`] gives.
-    scratch: Layouts,
+    /// Layouts reused between scroll steps; only filled while the newest row is not followed. A cache: it always equals
+    /// the result of [`layout::lay_out`].
+    scratch: LayoutCache,
 }
 
 impl Transcript {
-    /// An empty one.
+    /// Creates an empty transcript.
     pub fn new() -> Transcript {
         Transcript::default()
     }
 
-    /// An empty one, whose times are told in a zone.
+    /// Creates an empty transcript that displays times in a zone.
     pub fn in_zone(zone: Option<TimeZone>) -> Transcript {
         Transcript {
             zone,
@@ -84,36 +85,35 @@ impl Transcript {
         }
     }
 
-    /// The zone of the times that are told.
     fn zone(&self) -> TimeZone {
         self.zone.clone().unwrap_or(TimeZone::UTC)
     }
 
-    /// Adds a line of crewdeck's own.
+    /// Adds a notice of crewdeck, reduced to one line.
     pub fn push_notice(&mut self, level: Level, text: &str) {
         let text = crate::domain::text::one_line(text);
-        self.push(Kind::Notice(level, text, String::new()));
+        self.push(CellKind::Notice(level, text, String::new()));
     }
 
-    /// The bytes that it takes, about.
+    /// Returns the estimated size in bytes.
     pub fn bytes(&self) -> usize {
         self.log.bytes()
     }
 
-    /// Whether its newest cell ends with these words.
+    /// Returns whether the newest cell ends with a text.
     #[cfg(test)]
     pub(crate) fn ends_with(&self, words: &str) -> bool {
         let last = self.log.len().checked_sub(1);
         last.is_some_and(|at| self.log.cell(at).kind.text().ends_with(words))
     }
 
-    /// Lets its oldest cells go until it takes no more than that many bytes; the newest stays. The drawing says how
-    /// many are gone.
+    /// Drops the oldest cells until the size is at most `bytes`. The newest cell stays. The view shows how many are
+    /// gone.
     pub fn shrink(&mut self, bytes: usize) {
         self.log.shrink(bytes);
     }
 
-    /// Scrolls in a view of that size.
+    /// Scrolls a view of the given size.
     pub fn scroll(&mut self, by: Scroll, viewport: Viewport) {
         if by == Scroll::Bottom {
             self.log.selected = None;
@@ -123,7 +123,7 @@ impl Transcript {
             Scroll::LineDown | Scroll::HalfDown | Scroll::PageDown | Scroll::Bottom
         );
         if is_down && self.is_following() {
-            // There is nothing below: a wheel that goes on turning costs nothing.
+            // Already at the bottom: further wheel events do no work.
             return;
         }
         self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -131,61 +131,62 @@ impl Transcript {
         });
     }
 
-    /// How much of it is in view of that size.
+    /// Returns the scrollbar state for a view of the given size.
     pub fn scrolled(&self, viewport: Viewport) -> Option<Scrolled> {
         self.scrolled_at(&self.place, viewport)
     }
 
-    /// The same from another place than the reader's.
+    /// Like [`Transcript::scrolled`], for another scroll position.
     pub fn scrolled_at(&self, place: &Place, viewport: Viewport) -> Option<Scrolled> {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scrolled(&self.log, &mut layouts, viewport.rows())
     }
 
-    /// The place that `by` leads to from another one than the reader's.
+    /// Returns the scroll position after applying `by` to another position than the current one.
     pub fn scroll_from(&self, mut place: Place, by: Scroll, viewport: Viewport) -> Place {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         place.scroll(by, &self.log, &mut layouts, viewport.rows());
         place
     }
 
-    /// The place where so much lies above, as [`Transcript::scrolled_at`] counts.
+    /// Returns the scroll position with `above` scrollbar units above the view, as [`Transcript::scrolled_at`] counts
+    /// them.
     pub fn place_at(&self, above: usize, viewport: Viewport) -> Place {
-        let mut layouts = Layouts::default();
+        let mut layouts = LayoutCache::default();
         layouts.begin(viewport.columns(), &Theme::default());
         let mut place = Place::Following;
         place.jump(above, &self.log, &mut layouts, viewport.rows());
         place
     }
 
-    /// Goes to where so much lies above, as [`Transcript::scrolled`] counts.
+    /// Scrolls so that `above` scrollbar units lie above the view, as [`Transcript::scrolled`] counts them.
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |place, log, layouts, rows| {
             place.jump(above, log, layouts, rows);
         });
     }
 
-    /// Whether the newest row is in view and stays so.
+    /// Returns whether the view follows the newest row.
     pub fn is_following(&self) -> bool {
         self.place == Place::Following
     }
 
-    /// How many cells came in since the reader left the newest row, and were not in view yet.
+    /// Returns the number of cells that arrived below the view and were not visible yet.
     pub fn unread_below(&self) -> usize {
         self.place.unread(&self.log)
     }
 
-    /// Selects the cell above that opens and folds (a tool call, an answer with thoughts); from none, the
-    /// last one.
+    /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking; the last one if
+    /// none is selected.
     pub fn select_prev(&mut self) {
         let before = self.log.selected.unwrap_or(u64::MAX);
         let prev = self.log.foldable().rev().find(|n| *n < before);
         self.log.selected = prev.or(self.log.selected);
     }
 
-    /// Selects the cell below that opens and folds; from none, the last one.
+    /// Selects the next cell that can be folded; the last one if none is selected.
     pub fn select_next(&mut self) {
         let next = match self.log.selected {
             Some(at) => self.log.foldable().find(|n| *n > at),
@@ -194,13 +195,16 @@ impl Transcript {
         self.log.selected = next.or(self.log.selected);
     }
 
-    /// Opens or folds the selected cell; with none selected, the last tool call is.
+    /// Opens or folds the selected cell; if none is selected, selects the last tool call first.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
                 let at = self.log.index(*n);
                 at.is_some_and(|at| {
-                    matches!(self.log.cell(at).kind, Kind::Tool(_) | Kind::Calls(_))
+                    matches!(
+                        self.log.cell(at).kind,
+                        CellKind::Tool(_) | CellKind::CallGroup(_)
+                    )
                 })
             };
             let last = self.log.foldable().rev().find(is_tool);
@@ -215,8 +219,7 @@ impl Transcript {
         }
     }
 
-    /// Moves the view, as little as needed, so that the first row of the selected cell is in it, and all of
-    /// it where it fits. For after a selection or an opening.
+    /// Scrolls by as little as possible so that the selected cell is visible, or at least its first row.
     pub fn reveal_selected(&mut self, viewport: Viewport) {
         if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
             self.with_layouts(viewport, |place, log, layouts, rows| {
@@ -225,26 +228,26 @@ impl Transcript {
         }
     }
 
-    /// `call` has sent `subagent` out.
+    /// Records that `call` started `subagent`.
     pub fn sent_out(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {
-                if let Kind::Tool(run) = kind {
+                if let CellKind::Tool(run) = kind {
                     run.subagent = Some(subagent.clone());
                 }
             });
         }
     }
 
-    /// The subagent that the selected cell sent out; with none selected, the one of the last call.
+    /// Returns the subagent that the selected call started; if none is selected, that of the last call.
     pub fn selected_subagent(&self) -> Option<&Name> {
         let subagent = |number: u64| match &self.log.cell(self.log.index(number)?).kind {
-            Kind::Tool(run) => run.subagent.as_ref(),
-            Kind::Prompt(_)
-            | Kind::Answer(_)
-            | Kind::Calls(_)
-            | Kind::Injected(_)
-            | Kind::Notice(..) => None,
+            CellKind::Tool(run) => run.subagent.as_ref(),
+            CellKind::Prompt(_)
+            | CellKind::Answer(_)
+            | CellKind::CallGroup(_)
+            | CellKind::Injected(_)
+            | CellKind::Notice(..) => None,
         };
         match self.log.selected {
             Some(number) => subagent(number),
@@ -255,9 +258,9 @@ impl Transcript {
     fn with_layouts(
         &mut self,
         viewport: Viewport,
-        act: impl FnOnce(&mut Place, &Log, &mut Layouts, usize),
+        act: impl FnOnce(&mut Place, &CellLog, &mut LayoutCache, usize),
     ) {
-        // Rows do not depend on the theme, only their looks do.
+        // The theme changes only styles, never the number of rows.
         self.scratch.begin(viewport.columns(), &Theme::default());
         act(
             &mut self.place,
@@ -266,7 +269,7 @@ impl Transcript {
             viewport.rows(),
         );
         if self.is_following() {
-            self.scratch = Layouts::default();
+            self.scratch = LayoutCache::default();
         }
     }
 }

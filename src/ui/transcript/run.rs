@@ -1,82 +1,78 @@
-//! A tool call: what it works on, how far it has come, what came of it.
+//! A tool call: its input, progress, output and the one-line summaries of both.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cell::Fold;
-use super::fields::{self, Field, Told};
-use super::forms::{Answer, form};
+use super::fields::{self, Field, OutputFields};
+use super::forms::{OutputKind, tool_display};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::textual::wrap::width;
 
-/// How a result begins to say that a program was left running, now and in older transcripts.
+/// Starts of the note in a tool result that a program was left running, current and older forms.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
 ];
 
-/// Most bytes of output and of a diff that are kept of a call that is done.
+/// Maximum length of the stored output and diff of a finished call, in bytes.
 const OUTPUT_MAX: usize = 256 * 1024;
-/// Most bytes that are kept of the output of a running call: its end is what matters.
+/// Maximum length of the stored output of a running call, in bytes. The end is kept.
 const LIVE_MAX: usize = 16 * 1024;
-/// Most bytes of an input.
+/// Maximum length of the stored input, in bytes.
 const INPUT_MAX: usize = 16 * 1024;
-/// Widest output that is shown in the folded line itself.
-const SHORT: usize = 40;
+/// Maximum width of an output that is shown in the folded line itself, in columns.
+const SUMMARY_WIDTH_MAX: usize = 40;
 
-/// How far a tool call has come.
+/// State of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It runs.
     Running,
-    /// It did what was asked.
+    /// It succeeded.
     Done,
-    /// It did not.
+    /// It failed.
     Failed,
-    /// The turn ended before it did.
+    /// The turn ended before the call did.
     Abandoned,
 }
 
-/// A tool call. Its texts are as they came: they are made harmless where they are drawn.
+/// A tool call. Its texts are stored unescaped; they are escaped when drawn.
 #[derive(Debug)]
 pub struct ToolRun {
-    /// The tool.
     pub tool: String,
-    /// What it works on, in one line; may be empty.
+    /// What the call acts on, in one line; may be empty.
     pub on: String,
-    /// Its input as a person reads it; may be empty.
+    /// The input as fields; may be empty.
     pub input: Vec<Field>,
-    /// How far it has come.
     pub progress: Progress,
-    /// The end of its output while it runs, all of it (bounded) when it is done and is not told.
+    /// The end of the output while the call runs; afterward the bounded output, unless it is in `output_fields`.
     pub output: String,
-    /// What it gave back as a person reads it, where that is a record and no text.
-    pub told: Vec<Field>,
-    /// The gist of that; may be empty.
-    pub gist: String,
-    /// What it changed, as a unified diff; may be empty.
+    /// The output as fields, if it was JSON.
+    pub output_fields: Vec<Field>,
+    /// Summary of `output_fields`; may be empty.
+    pub summary: String,
+    /// The change as a unified diff; may be empty.
     pub diff: String,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: u64,
-    /// The subagent that it sent out.
+    /// The subagent that the call started.
     pub subagent: Option<Name>,
-    /// Whether it shows everything.
     pub fold: Fold,
 }
 
 impl ToolRun {
-    /// A call that begins.
-    pub fn begun(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
+    /// Creates a running call.
+    pub fn started(tool: &str, on: &str, input: &Value, zone: &TimeZone) -> ToolRun {
         ToolRun {
             tool: one_line(tool),
             on: one_line(on),
             input: fields::of_input(input, zone, INPUT_MAX),
             progress: Progress::Running,
             output: String::new(),
-            told: Vec::new(),
-            gist: String::new(),
+            output_fields: Vec::new(),
+            summary: String::new(),
             diff: String::new(),
             took_ms: 0,
             subagent: None,
@@ -84,16 +80,16 @@ impl ToolRun {
         }
     }
 
-    /// Output while it runs.
-    pub fn hear(&mut self, chunk: &str) {
-        // A chunk can be larger than all that is kept.
+    /// Appends output of the running call.
+    pub fn append_output(&mut self, chunk: &str) {
+        // A chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
         if self.output.len() > LIVE_MAX * 2 {
             self.output = tail(&self.output, LIVE_MAX).to_string();
         }
     }
 
-    /// It is over.
+    /// Ends the call.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -107,35 +103,43 @@ impl ToolRun {
             Outcome::Error => Progress::Failed,
         };
         self.output.clear();
-        let told = match form(&self.tool).answer {
-            Answer::Own => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
-            Answer::Repeats if outcome == Outcome::Ok => {
+        let rendered = match tool_display(&self.tool).output {
+            OutputKind::Crewdeck => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
+            OutputKind::RepeatsInput if outcome == Outcome::Ok => {
                 self.input.clear();
                 None
             }
-            Answer::Repeats | Answer::Foreign | Answer::User => None,
+            OutputKind::RepeatsInput | OutputKind::External | OutputKind::User => None,
         };
-        match told {
-            Some(Told { gist, fields }) => (self.gist, self.told) = (one_line(&gist), fields),
+        match rendered {
+            Some(OutputFields { summary, fields }) => {
+                (self.summary, self.output_fields) = (one_line(&summary), fields)
+            }
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }
         self.diff = head_and_tail(diff, OUTPUT_MAX);
         self.took_ms = took_ms;
     }
 
-    /// The bytes of text in it.
+    /// Returns the length of the texts, in bytes.
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
-        fields(&self.input) + fields(&self.told) + self.output.len() + self.diff.len()
+        fields(&self.input) + fields(&self.output_fields) + self.output.len() + self.diff.len()
     }
 
-    /// Everything in it as text.
+    /// Returns the text to copy.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
-        let fields = [&self.input, &self.told].map(|f| fields::text(f));
-        let [input, told] = &fields;
-        let parts = [head.trim_end(), input, &self.diff, told, &self.output];
+        let fields = [&self.input, &self.output_fields].map(|f| fields::text(f));
+        let [input, output_fields] = &fields;
+        let parts = [
+            head.trim_end(),
+            input,
+            &self.diff,
+            output_fields,
+            &self.output,
+        ];
         let parts: Vec<&str> = parts
             .iter()
             .map(|p| p.trim_end())
@@ -144,20 +148,20 @@ impl ToolRun {
         parts.join("\n")
     }
 
-    /// What came of it in a few words: `exit 1`, `12 lines`, `+3 −1`, a short output itself, the time.
+    /// Summarizes the result and the duration: `exit 1`, `12 lines`, `+3 −1`, or a short output itself.
     pub fn result(&self) -> String {
-        // The answer of a subagent is read with Enter, its work with o.
+        // For a subagent, Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
         match self.progress {
             Progress::Running => {}
             Progress::Abandoned => words.push("not finished".to_string()),
             Progress::Failed => words.extend(ended_by(&self.output)),
             Progress::Done if self.subagent.is_some() => {}
-            Progress::Done if form(&self.tool).answer == Answer::User => {}
-            Progress::Done if !self.gist.is_empty() => words.push(self.gist.clone()),
-            Progress::Done if self.diff.is_empty() => words.extend(measure(&self.output)),
+            Progress::Done if tool_display(&self.tool).output == OutputKind::User => {}
+            Progress::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
+            Progress::Done if self.diff.is_empty() => words.extend(output_summary(&self.output)),
             Progress::Done => {
-                let (added, removed) = changes(&self.diff);
+                let (added, removed) = diff_counts(&self.diff);
                 words.push(format!("+{added} −{removed}"));
             }
         }
@@ -167,14 +171,14 @@ impl ToolRun {
         words.join(" · ")
     }
 
-    /// Why it failed, in one line.
-    pub fn why(&self) -> String {
-        // A command says what is wrong at its end, a tool at its beginning.
+    /// Returns the error of a failed call, in one line.
+    pub fn error_line(&self) -> String {
+        // A command reports its error at the end of the output, a tool at the beginning.
         let mut lines = self.output.lines().filter(|l| !l.trim().is_empty());
         let line = match ended_by(&self.output) {
             Some(_) => {
                 lines.next_back();
-                lines.rfind(|l| !LEFT_RUNNING.iter().any(|said| l.starts_with(said)))
+                lines.rfind(|l| !LEFT_RUNNING.iter().any(|start| l.starts_with(start)))
             }
             None => lines.next(),
         };
@@ -182,7 +186,7 @@ impl ToolRun {
     }
 }
 
-/// How a command ended: the last line of its output says it in brackets.
+/// Returns how a command ended, from the bracketed last line of its output.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;
@@ -196,18 +200,18 @@ fn ended_by(output: &str) -> Option<String> {
     known.then(|| one_line(inside))
 }
 
-fn measure(output: &str) -> Option<String> {
+fn output_summary(output: &str) -> Option<String> {
     let output = output.trim_end();
     match output.lines().count() {
         0 => None,
         1 if output.starts_with(['{', '[']) => None,
-        1 if width(output) <= SHORT => Some(one_line(output)),
+        1 if width(output) <= SUMMARY_WIDTH_MAX => Some(one_line(output)),
         1 => Some("1 line".into()),
         n => Some(format!("{n} lines")),
     }
 }
 
-fn changes(diff: &str) -> (usize, usize) {
+fn diff_counts(diff: &str) -> (usize, usize) {
     let count = |sign: char, header: &str| {
         let is_change = |l: &&str| l.starts_with(sign) && !l.starts_with(header);
         diff.lines().filter(is_change).count()
@@ -215,7 +219,7 @@ fn changes(diff: &str) -> (usize, usize) {
     (count('+', "+++ "), count('-', "--- "))
 }
 
-/// A time in few signs.
+/// Formats a duration in milliseconds: `3.2 s`, `1m 05s`, `2h 01m`.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -225,7 +229,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// The last `max` bytes of `text`, at a border of characters.
+/// Returns at most the last `max` bytes of `text`, starting at a character boundary.
 fn tail(text: &str, max: usize) -> &str {
     let start = text.len().saturating_sub(max);
     let start = (start..text.len()).find(|at| text.is_char_boundary(*at));
@@ -237,13 +241,13 @@ mod tests {
     use super::*;
 
     fn done(outcome: Outcome, output: &str, diff: &str, took_ms: u64) -> ToolRun {
-        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
+        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
         run.end(outcome, output, diff, took_ms, &TimeZone::UTC);
         run
     }
 
     #[test]
-    fn results_are_short() {
+    fn result_summaries_are_short() {
         use Outcome::{Error, Ok};
         let diff = "--- a\n+++ b\n@@ -1 +1,3 @@\n-x\n+y\n+z\n+++w\n";
         let long = "a sentence that is too long for the folded line";
@@ -282,17 +286,20 @@ mod tests {
             (done(Error, "[exit code 1]", "", 0), "exit 1", ""),
         ];
         for (run, result, why) in cases {
-            assert_eq!((run.result().as_str(), run.why().as_str()), (result, why));
+            assert_eq!(
+                (run.result().as_str(), run.error_line().as_str()),
+                (result, why)
+            );
         }
     }
 
     #[test]
-    fn running_output_keeps_its_end() {
-        let mut run = ToolRun::begun("bash", "", &Value::Null, &TimeZone::UTC);
+    fn running_output_keeps_the_end() {
+        let mut run = ToolRun::started("bash", "", &Value::Null, &TimeZone::UTC);
         for _ in 0..1000 {
-            run.hear(&"中文\n".repeat(1000));
+            run.append_output(&"中文\n".repeat(1000));
         }
-        run.hear(&("é".repeat(1_000_000) + "end"));
+        run.append_output(&("é".repeat(1_000_000) + "end"));
         assert!(run.output.len() <= LIVE_MAX * 2 && run.output.ends_with("end"));
     }
 }

@@ -1,14 +1,14 @@
-//! The search in a conversation: what is written, which match the reader stands at, what was opened for it.
+//! Search in a transcript: the pattern, the current match, and the cells that were opened to show it.
 //!
-//! Matches are counted in the words as they were written ([`super::cell::Kind::count`]), cell by cell and only
-//! where a cell changes, so that a long conversation costs no layout. Where a match stands on the screen is
-//! looked up in the rows of the one cell that it is in.
+//! Matches are counted in the original texts ([`super::cell::CellKind::count`]), and again only for a cell that changes, so
+//! that searching a long transcript needs no layouts. The position of a match on the screen is computed from the rows
+//! of its cell alone.
 
 use super::Transcript;
 use super::cell::Fold;
 use super::find::{self, Hit, Needle};
-use super::follow::{Place, Spot, Viewport};
-use super::layouts::Layouts;
+use super::follow::{Place, RowPosition, Viewport};
+use super::layout_cache::LayoutCache;
 use crate::ui::popup::Searching;
 use crate::ui::state::pane::Way;
 use crate::ui::theme::Theme;
@@ -17,51 +17,50 @@ use crate::ui::writing::line_input::LineInput;
 /// A search.
 #[derive(Debug, Default)]
 pub struct Search {
-    /// The words.
     words: LineInput,
     searching: Searching,
-    /// Where the reader stood when it began.
+    /// The scroll position when the search began.
     origin: Place,
-    /// Which cell was selected then.
+    /// The selected cell when the search began.
     selected: Option<u64>,
-    /// The number of the cell with the match that the reader stands at, and which one of the cell it is.
+    /// The current match: the number of its cell, and its index within the cell.
     here: Option<(u64, usize)>,
-    /// The cell that was opened to show a match in it.
+    /// The cell that was opened to show a match.
     opened: Option<u64>,
-    /// The line before calls that were shown for a match in one of them.
+    /// The group header that was opened to show a match in one of its calls.
     unfolded: Option<u64>,
 }
 
-/// Whether going on began again at the other end.
+/// Result of moving to another match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// There is no match.
     None,
-    /// It went on.
+    /// Moved to a match.
     Same,
-    /// It began again.
+    /// Moved past the end and continued at the other end.
     Again,
 }
 
 impl Search {
-    /// The words.
+    /// Returns the search text.
     pub fn words(&self) -> &str {
         self.words.text()
     }
 
-    /// Whether they are being written.
+    /// Returns whether the search text is being typed.
     pub fn searching(&self) -> Searching {
         self.searching
     }
 }
 
 impl Transcript {
-    /// The search, if there is one.
+    /// Returns the search, if there is one.
     pub fn search(&self) -> Option<&Search> {
         self.search.as_deref()
     }
 
-    /// Begins to write what is searched for; what was searched for before is there to be changed.
+    /// Starts typing the search text; an existing text is edited.
     pub fn begin_search(&mut self) {
         let mut search = self.search.take().unwrap_or_default();
         search.searching = Searching::Typing;
@@ -70,7 +69,7 @@ impl Transcript {
         self.search = Some(search);
     }
 
-    /// Changes the words, and goes to the nearest match from where the search began.
+    /// Edits the search text and moves to the nearest match from where the search began.
     pub fn write_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
@@ -84,12 +83,12 @@ impl Transcript {
         self.place = search.origin;
         self.log.selected = search.selected;
         let needle = Needle::new(search.words.text());
-        self.fold_again(None);
+        self.refold(None);
         self.log.search(needle);
         self.go_to_nearest(viewport);
     }
 
-    /// The words are written: they stay searched for.
+    /// Finishes typing and keeps the search, if there is a pattern.
     pub fn keep_search(&mut self) {
         if let Some(search) = self.search.as_mut() {
             search.searching = Searching::Rest;
@@ -99,11 +98,11 @@ impl Transcript {
         }
     }
 
-    /// Ends the search. While it was being written the reader comes back to where it began.
+    /// Ends the search. If the text was still being typed, restores the scroll position and the selection.
     pub fn end_search(&mut self) {
         let was_typing = self.search().map(Search::searching) == Some(Searching::Typing);
         if was_typing {
-            self.fold_again(None);
+            self.refold(None);
         }
         if let Some(search) = self.search.take().filter(|_| was_typing) {
             self.place = search.origin;
@@ -112,7 +111,7 @@ impl Transcript {
         self.log.search(None);
     }
 
-    /// Goes to the next match, or the one before; behind the last one is the first.
+    /// Moves to the next or previous match, wrapping around at the end.
     pub fn next_match(&mut self, way: Way, viewport: Viewport) -> Round {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
@@ -147,7 +146,7 @@ impl Transcript {
         round
     }
 
-    /// Which match the reader stands at, from 1 on, and how many there are. 0: at none.
+    /// Returns the 1-based number of the current match (0 if none) and the number of matches.
     pub fn found(&self) -> (usize, usize) {
         let here = self.search().and_then(|s| s.here);
         let place = here.and_then(|(number, nth)| {
@@ -158,13 +157,13 @@ impl Transcript {
         (place.unwrap_or(0), self.log.found())
     }
 
-    /// Which match the reader stands at: the index of its cell, and which one of the cell it is.
+    /// Returns the cell index of the current match and its index within the cell.
     pub(super) fn here(&self) -> Option<(usize, usize)> {
         let (number, nth) = self.search().and_then(|s| s.here)?;
         Some((self.log.index(number)?, nth))
     }
 
-    /// The first match in view or below; else the last one above.
+    /// Moves to the first match at or below the top of the view, otherwise to the last one above.
     fn go_to_nearest(&mut self, viewport: Viewport) -> Round {
         self.scratch.begin(viewport.columns(), &Theme::default());
         let rows = viewport.rows();
@@ -192,10 +191,10 @@ impl Transcript {
         }
     }
 
-    /// Brings a match of a cell into view; a cell that hides it is opened.
+    /// Makes a match current and scrolls it into view. Opens the cell or the call group that hides it.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
-        self.fold_again(Some(number));
+        self.refold(Some(number));
         if let Some(line) = self.log.hidden_by(at).map(|line| self.log.number(line))
             && self.set_fold(line, Fold::Open)
             && let Some(search) = self.search.as_mut()
@@ -212,12 +211,12 @@ impl Transcript {
             hits = self.hits(at);
         }
         let line = hits.get(nth).or(hits.last()).map_or(0, line_of);
-        let spot = Spot { at, line };
+        let position = RowPosition { at, line };
         let rows = viewport.rows();
         self.place
-            .reveal_row(spot, &self.log, &mut self.scratch, rows);
+            .reveal_row(position, &self.log, &mut self.scratch, rows);
         if self.is_following() {
-            self.scratch = Layouts::default();
+            self.scratch = LayoutCache::default();
         }
         if let Some(search) = self.search.as_mut() {
             search.here = Some((number, nth));
@@ -230,8 +229,8 @@ impl Transcript {
         needle.map_or_else(Vec::new, |n| find::hits(n, laid.rows(0)))
     }
 
-    /// Folds the cell that was opened for a match, unless it is that one.
-    fn fold_again(&mut self, but: Option<u64>) {
+    /// Folds what was opened for an earlier match, except the cell `but` and its group.
+    fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);
             other.inspect(|_| s.opened = None)
@@ -249,7 +248,7 @@ impl Transcript {
         }
     }
 
-    /// Opens or folds a cell: whether it was otherwise.
+    /// Opens or folds a cell. Returns whether its state changed.
     fn set_fold(&mut self, number: u64, to: Fold) -> bool {
         let mut changed = false;
         self.log.change(number, |kind| {
@@ -261,22 +260,23 @@ impl Transcript {
         changed
     }
 
-    /// Goes to the prompt of the person above or below: whether there is one.
+    /// Scrolls to the previous or next prompt and selects it. Returns whether there is one.
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport.columns(), &Theme::default());
-        let Some((first, last)) = self.place.seen(&self.log, &mut self.scratch, rows) else {
+        let Some((first, last)) = self.place.visible_cells(&self.log, &mut self.scratch, rows)
+        else {
             return false;
         };
-        let seen = self.log.number(first)..=self.log.number(last);
-        let selected = self.log.selected.filter(|n| seen.contains(n));
+        let visible = self.log.number(first)..=self.log.number(last);
+        let selected = self.log.selected.filter(|n| visible.contains(n));
         let next = match way {
             Way::Forward => {
-                let from = selected.unwrap_or(*seen.start());
+                let from = selected.unwrap_or(*visible.start());
                 self.log.prompts().find(|n| *n > from)
             }
             Way::Back => {
-                let from = selected.unwrap_or(*seen.end() + 1);
+                let from = selected.unwrap_or(*visible.end() + 1);
                 self.log.prompts().rev().find(|n| *n < from)
             }
         };
@@ -286,7 +286,7 @@ impl Transcript {
         self.log.selected = Some(number);
         if let Some(at) = self.log.index(number) {
             let (log, layouts) = (&self.log, &mut self.scratch);
-            self.place.hold_cell(at, log, layouts, rows);
+            self.place.anchor_cell(at, log, layouts, rows);
         }
         true
     }

@@ -1,4 +1,4 @@
-//! What a conversation looks like, and what becomes of it event by event.
+//! Tests of transcripts: events in, screens out. Shared helpers.
 
 mod bounds;
 mod folding;
@@ -107,22 +107,22 @@ fn ended(end: crate::protocol::event::TurnEnd) -> EventKind {
 
 fn transcript(events: &[EventKind]) -> Transcript {
     let mut out = Transcript::new();
-    take(&mut out, events);
+    apply_all(&mut out, events);
     out
 }
 
-fn take(transcript: &mut Transcript, events: &[EventKind]) {
+fn apply_all(transcript: &mut Transcript, events: &[EventKind]) {
     for event in events {
         transcript.apply(&bob(), event);
     }
 }
 
-/// The text of the selected cell.
+/// Returns the text of the selected cell.
 fn copied(transcript: &Transcript) -> Option<String> {
     transcript.selected_text().map(|(_, text)| text)
 }
 
-/// One text for each number up to `count`.
+/// Concatenates the texts for 0 to `count` - 1.
 fn many(count: usize, text: impl Fn(usize) -> String) -> String {
     (0..count).map(text).collect::<Vec<_>>().concat()
 }
@@ -141,7 +141,7 @@ fn draw(transcript: &Transcript, cache: &mut TranscriptCache, columns: u16, rows
     buffer
 }
 
-/// The text on a screen of that size. A wide character hides the column behind it.
+/// Returns the text on a screen of the given size. A wide character also covers the next column.
 fn screen(transcript: &Transcript, columns: u16, rows: u16) -> String {
     let buffer = draw(transcript, &mut TranscriptCache::default(), columns, rows);
     let mut out = String::new();

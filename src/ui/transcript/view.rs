@@ -1,4 +1,4 @@
-//! Draws what is in view of a transcript; no other cell is laid out.
+//! Draws the visible part of a transcript. Only visible cells are laid out.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,25 +6,25 @@ use ratatui::layout::Rect;
 use super::Transcript;
 use super::find::{self, Hit};
 use super::follow::Place;
-use super::layout::Mark;
-use super::layouts::Layouts;
+use super::layout::SelectionMark;
+use super::layout_cache::LayoutCache;
 use crate::ui::layout::scrollbar::Scrolled;
 use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
 
-/// What the drawing of a transcript keeps; its loss changes no pixel.
+/// Cached layouts. Dropping the cache does not change what is drawn.
 #[derive(Debug, Default)]
 pub struct TranscriptCache {
-    layouts: Layouts,
+    layouts: LayoutCache,
 }
 
 impl TranscriptCache {
-    /// How many rows were laid out so far: the work that was done, beside putting them on the screen.
+    /// Returns the number of rows laid out so far, as a measure of work.
     pub fn rows_laid(&self) -> usize {
         self.layouts.work()
     }
 
-    /// How many cells are laid out.
+    /// Returns the number of cells with a cached layout.
     #[cfg(test)]
     pub(super) fn layouts_kept(&self) -> usize {
         self.layouts.len()
@@ -32,8 +32,8 @@ impl TranscriptCache {
 }
 
 impl Transcript {
-    /// Draws it into `area`; how much of it is in view comes back. How much came in below is
-    /// [`Transcript::unread_below`]: the frame says both.
+    /// Draws the transcript into `area` and returns the scrollbar state. The caller's frame shows it, together with
+    /// [`Transcript::unread_below`].
     pub fn view(
         &self,
         cache: &mut TranscriptCache,
@@ -44,7 +44,7 @@ impl Transcript {
         self.view_at(&self.place, cache, theme, area, buffer)
     }
 
-    /// The same for somebody who looks at it from another place.
+    /// Like [`Transcript::view`], at another scroll position.
     pub fn view_at(
         &self,
         place: &Place,
@@ -82,7 +82,7 @@ impl Transcript {
                 },
                 skip,
             };
-            if self.log.mark(at) == Mark::Selected {
+            if self.log.mark(at) == SelectionMark::Selected {
                 cell.mark(theme, buffer);
             }
             if let Some(needle) = self.log.needle().filter(|_| self.log.cell(at).found > 0) {
@@ -98,17 +98,17 @@ impl Transcript {
     }
 }
 
-/// The rows of a cell, or of another text, that are in view.
+/// The visible rows of a cell or another text.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawn {
-    /// Where they are.
+    /// Where the rows are drawn.
     pub area: Rect,
-    /// How many rows of it are above.
+    /// Number of rows above the visible ones.
     pub skip: usize,
 }
 
 impl Drawn {
-    /// The selected cell has a bar in the blank column to its left.
+    /// Draws a bar in the blank column left of the selected cell.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {
             return;
@@ -122,9 +122,9 @@ impl Drawn {
         }
     }
 
-    /// Lays the looks of a match over each of them; the one that the reader stands at has its own.
+    /// Highlights the matches. `here` is the index of the current one, which has its own style.
     pub fn highlight(&self, hits: &[Hit], here: Option<usize>, theme: &Theme, buffer: &mut Buffer) {
-        // Where the words as written have more matches than the rows, the last one stands for the rest.
+        // The original text can contain more matches than the rows. The last visible match then stands for the rest.
         let here = here.map(|nth| nth.min(hits.len().saturating_sub(1)));
         for (nth, hit) in hits.iter().enumerate() {
             let style = if here == Some(nth) {
@@ -137,9 +137,9 @@ impl Drawn {
                     continue;
                 };
                 let part = Rect {
-                    x: self.area.x.saturating_add(small(*column)),
-                    y: self.area.y.saturating_add(small(row)),
-                    width: small(*columns),
+                    x: self.area.x.saturating_add(to_u16(*column)),
+                    y: self.area.y.saturating_add(to_u16(row)),
+                    width: to_u16(*columns),
                     height: 1,
                 };
                 buffer.set_style(part.intersection(self.area), style);
@@ -148,11 +148,11 @@ impl Drawn {
     }
 }
 
-fn small(count: usize) -> u16 {
+fn to_u16(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Span by span, each where the buffer says that the one before ended.
+/// Draws the spans of a row one after another. The buffer decides where each one ends.
 fn draw(row: &Row, area: Rect, y: u16, buffer: &mut Buffer) {
     let mut x = area.x;
     for span in &row.spans {

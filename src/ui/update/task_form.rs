@@ -104,7 +104,7 @@ pub fn turn_wait(state: &mut UiState) {
     match selected {
         None => form.error = "there is no task to wait for yet".into(),
         Some(id) if form.id == Some(id) => {
-            form.error = format!("task {id} can not wait for itself: name another task");
+            form.error = format!("task {id} cannot wait for itself: name another task");
         }
         Some(id) => form.turn_wait(id),
     }

@@ -1,12 +1,12 @@
-//! Pure: which question Enter answers. While the agent of the open conversation waits for an answer, what is written in
-//! the composer is that answer.
+//! Decides which question Enter answers: while the agent of the open conversation waits for an answer, the composer's
+//! text is that answer. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::guide::first::Weight;
 use crate::ui::state::UiState;
 use crate::ui::state::seat::Seat;
 
-/// The open questions of the agent whose conversation is open, the oldest first.
+/// Returns the open questions of the agent whose conversation is open, oldest first.
 pub fn questions(state: &UiState) -> Vec<&Request> {
     let is_heard = state.replay.is_none()
         && state.seat != Seat::Left
@@ -20,12 +20,12 @@ pub fn questions(state: &UiState) -> Vec<&Request> {
     state.requests.cards().filter(is_open).collect()
 }
 
-/// The question that Enter answers.
+/// Returns the question that Enter answers: the oldest open one.
 pub fn question(state: &UiState) -> Option<&Request> {
     questions(state).first().copied()
 }
 
-/// The answer that `words` are: a choice where they are its number.
+/// Returns the answer for the typed text: the choice with that number if there is one, otherwise the text itself.
 pub fn answer(question: &Request, words: &str) -> String {
     let number = words.parse::<usize>().ok();
     let choice = number.and_then(|n| question.choices.get(n.checked_sub(1)?));

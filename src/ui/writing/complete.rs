@@ -1,4 +1,4 @@
-//! Pure: what completes the word that begins a message: the composer's commands, and to whom it goes.
+//! Completion of the first word of a message: slash commands and `@name` recipients. No I/O.
 
 use ratatui::layout::Rect;
 
@@ -14,24 +14,24 @@ use crate::ui::textual::fuzzy;
 use crate::ui::textual::width;
 use crate::ui::writing::answering;
 
-/// Most rows of the list.
+/// Maximum number of rows in the list.
 pub const ROWS_MAX: u16 = 8;
-/// Widest list, in columns.
+/// Maximum width of the list, in columns.
 const WIDTH_MAX: u16 = 76;
 
-/// What the person made of the list since the last letter was written.
+/// State of the completion list since the last typed character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Completion {
-    /// It is offered with that row selected.
+    /// The list is offered with this row selected.
     Offered(usize),
-    /// It is offered with its first row selected.
+    /// The list is offered with the first row selected.
     #[default]
     Fresh,
-    /// It was put away: the next letter brings it back.
+    /// The user dismissed the list; the next typed character brings it back.
     PutAway,
 }
 
-/// What completes what is written, the best first; empty where nothing does or the list was put away.
+/// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
 pub fn offers(state: &UiState) -> Vec<Pick> {
     let is_writing =
         state.popups.is_empty() && state.focus == Focus::Composer && state.replay.is_none();
@@ -41,17 +41,17 @@ pub fn offers(state: &UiState) -> Vec<Pick> {
     let Some(word) = state.composer.only_word() else {
         return Vec::new();
     };
-    if let Some(begun) = word.strip_prefix('/') {
-        if begun.chars().all(|c| c.is_ascii_lowercase()) {
-            return best(begun, commands());
+    if let Some(prefix) = word.strip_prefix('/') {
+        if prefix.chars().all(|c| c.is_ascii_lowercase()) {
+            return best_matches(prefix, commands());
         }
-    } else if let Some(begun) = word.strip_prefix('@') {
-        return best(begun, names(state));
+    } else if let Some(prefix) = word.strip_prefix('@') {
+        return best_matches(prefix, names(state));
     }
     Vec::new()
 }
 
-/// The selected row and its offer.
+/// Returns the index of the selected row and its completion.
 pub fn selected(state: &UiState) -> Option<(usize, Pick)> {
     let mut offers = offers(state);
     let row = row(state).min(offers.len().checked_sub(1)?);
@@ -65,7 +65,7 @@ fn row(state: &UiState) -> usize {
     }
 }
 
-/// Where the list of `len` rows lies: right above what is written. `None`: there is no room for one row.
+/// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
 pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<pickers::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
@@ -87,16 +87,16 @@ pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<pickers::Pl
     Some(pickers::Place { area, list, first })
 }
 
-/// Those of `all` that fit what is begun, the best first; their order stays where nothing is begun.
-fn best(begun: &str, all: Vec<Pick>) -> Vec<Pick> {
+/// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
+fn best_matches(prefix: &str, all: Vec<Pick>) -> Vec<Pick> {
     let mut scored: Vec<((bool, i32), Pick)> = all
         .into_iter()
         .filter_map(|pick| {
-            // The first character of the words is the one that brought the list up.
+            // Skips the leading `/` or `@`.
             let name = pick.words.split_whitespace().next()?.get(1..)?;
-            let fit = fuzzy::fit(begun, name)?;
+            let fit = fuzzy::fit(prefix, name)?;
             let marked = fit.places.into_iter().map(|at| at + 1).collect();
-            let is_whole = name.eq_ignore_ascii_case(begun);
+            let is_whole = name.eq_ignore_ascii_case(prefix);
             Some(((is_whole, fit.score), Pick { marked, ..pick }))
         })
         .collect();
@@ -114,7 +114,7 @@ fn commands() -> Vec<Pick> {
     rows.collect()
 }
 
-/// All whom a message can go to, but the one that it goes to anyway.
+/// Returns completions for all recipients except the one that receives the message by default.
 fn names(state: &UiState) -> Vec<Pick> {
     let role = |name: &Name| {
         let member = state.team.find(name);
@@ -123,7 +123,7 @@ fn names(state: &UiState) -> Vec<Pick> {
             |m| one_line(&m.role),
         )
     };
-    // Before an answer its name makes a message of it.
+    // While a question is open, `@name` sends a message to its agent instead of an answer.
     let asks = answering::question(state).is_some();
     let others = state.present().into_iter();
     let others = others.filter(|n| asks || *n != state.shown);
@@ -136,7 +136,7 @@ fn names(state: &UiState) -> Vec<Pick> {
     rows.collect()
 }
 
-/// What the list is of, and the columns of its longest first word: what follows stands in a column of its own.
+/// Returns the width of the first column: that of the widest command or name.
 pub fn columns(offers: &[Pick]) -> usize {
     offers.iter().map(|o| width(&o.words)).max().unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Where the person writes: several lines, older messages at hand, a paste of any size bounded.
+//! Multi-line text input with a history of sent messages and a size limit for pasted text.
 
 use std::collections::VecDeque;
 
@@ -10,70 +10,67 @@ use crate::domain::text::{harmless, is_hidden};
 mod rows;
 mod view;
 
-use rows::Rows;
+use rows::WrappedLine;
 pub use view::{Beyond, Room};
 
-/// Longest text, in bytes. More is cut, with a notice.
+/// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
 
-/// Most older messages at hand.
+/// Maximum number of messages in the history.
 pub const HISTORY_MAX: usize = 200;
 
-/// Most rows that the composer grows to.
+/// Maximum height of the composer, in rows.
 pub const ROWS_MAX: u16 = 8;
 
-/// What came of a paste.
+/// Result of a paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pasted {
-    /// It is there, whole.
+    /// The whole text was inserted.
     Whole,
-    /// It was cut: so many bytes of so many are there.
+    /// The text was cut.
     Cut {
-        /// Bytes that are there.
+        /// Number of bytes that were inserted.
         kept: usize,
-        /// Bytes that it would take whole: a tab takes as many as the blanks in its place.
+        /// Number of bytes that the whole text would need; a tab counts as the blanks that replace it.
         of: usize,
     },
 }
 
-/// A text field of many lines with a history.
+/// A multi-line text field with a history.
 #[derive(Debug, Default)]
 pub struct Composer {
     area: TextArea<'static>,
     bytes: usize,
     history: VecDeque<String>,
-    /// Where in the history the text comes from, counted from the newest, and what was written before.
+    /// Index of the recalled message, counted from the newest, and the draft that it replaced.
     recalled: Option<(usize, String)>,
-    /// The column that the cursor would go back to on its way up or down.
+    /// Column that vertical cursor movement returns to.
     goal: Option<usize>,
-    /// The place that the first row in view held when the cursor was last moved: line and character.
+    /// Line and character of the first visible row at the last cursor movement.
     top: (usize, usize),
 }
 
-/// Up or down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Toward {
+enum VerticalDirection {
     Up,
     Down,
 }
 
 impl Composer {
-    /// What is written.
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }
 
-    /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Whether an older message was brought back.
+    /// Returns whether the text is a message recalled from the history.
     pub fn is_recalled(&self) -> bool {
         self.recalled.is_some()
     }
 
-    /// What is written, where it is one word and nothing else.
+    /// Returns the text if it is a single word.
     pub fn only_word(&self) -> Option<&str> {
         match self.area.lines() {
             [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),
@@ -81,7 +78,7 @@ impl Composer {
         }
     }
 
-    /// Takes a key in that has no other meaning, in a room of so many columns.
+    /// Handles a key that has no other binding. `width` is the width of the text area in columns.
     pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
@@ -89,49 +86,49 @@ impl Composer {
         let is_plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
         match key.code {
-            // A terminal that does not mark pastes sends what is in them as keys.
-            KeyCode::Char(c) if is_hidden(c) && !joins(c) => {
+            // A terminal without bracketed paste sends pasted text as key events.
+            KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
                 self.paste(&c.to_string());
             }
             KeyCode::Up if is_plain => {
-                self.step(Toward::Up, width);
+                self.move_row(VerticalDirection::Up, width);
                 return;
             }
             KeyCode::Down if is_plain => {
-                self.step(Toward::Down, width);
+                self.move_row(VerticalDirection::Down, width);
                 return;
             }
-            KeyCode::Backspace if is_plain => self.delete_sign_before(),
-            KeyCode::Delete if is_plain => self.delete_sign(),
+            KeyCode::Backspace if is_plain => self.delete_cluster_before(),
+            KeyCode::Delete if is_plain => self.delete_cluster_after(),
             _ => {
                 let before = self.area.cursor();
                 self.area.input(key);
                 if !is_text {
-                    self.settle((before.0, before.1));
+                    self.snap_to_cluster((before.0, before.1));
                 }
             }
         }
-        // What is selected is not drawn, so nothing is.
+        // A selection is not drawn, so it is dropped.
         self.area.cancel_selection();
         self.goal = None;
         self.recount();
     }
 
-    /// Deletes what is seen as one sign, or joins the lines.
-    fn delete_sign_before(&mut self) {
+    /// Deletes the grapheme cluster before the cursor, or joins the line with the previous one.
+    fn delete_cluster_before(&mut self) {
         let (row, at) = self.cursor();
         if at == 0 {
             self.area.delete_newline();
             return;
         }
-        let begin = rows::sign(self.line(row), at - 1).start;
-        self.go(row, begin);
+        let begin = rows::cluster_range(self.line(row), at - 1).start;
+        self.move_cursor_to(row, begin);
         self.area.delete_str(at - begin);
     }
 
-    fn delete_sign(&mut self) {
+    fn delete_cluster_after(&mut self) {
         let (row, at) = self.cursor();
-        let sign = rows::sign(self.line(row), at);
+        let sign = rows::cluster_range(self.line(row), at);
         if sign.is_empty() {
             self.area.delete_next_char();
         } else {
@@ -139,17 +136,17 @@ impl Composer {
         }
     }
 
-    /// The cursor stands between two signs, not inside of one: it goes on as it went.
-    fn settle(&mut self, before: (usize, usize)) {
+    /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
+    fn snap_to_cluster(&mut self, before: (usize, usize)) {
         let (row, at) = self.cursor();
-        let sign = rows::sign(self.line(row), at);
+        let sign = rows::cluster_range(self.line(row), at);
         if at > sign.start && at < sign.end {
             let to = if (row, at) < before {
                 sign.start
             } else {
                 sign.end
             };
-            self.go(row, to);
+            self.move_cursor_to(row, to);
         }
     }
 
@@ -162,9 +159,10 @@ impl Composer {
         self.area.lines().get(number).map_or("", String::as_str)
     }
 
-    /// Puts the cursor before a character of a line. Both are there. What a jump can not name is walked to from the
-    /// nearest of where the cursor is, what can be named, and the end of the line: a step looks at the whole line.
-    fn go(&mut self, line: usize, chars: usize) {
+    /// Moves the cursor before character `chars` of line `line`; both must exist. A jump takes only 16-bit coordinates.
+    /// A position beyond them is reached in single steps from the closest of the current position, the farthest jump
+    /// and the end of the line, because each step reads the whole line.
+    fn move_cursor_to(&mut self, line: usize, chars: usize) {
         const MAX: usize = u16::MAX as usize;
         let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let (from, _) = self.cursor();
@@ -194,33 +192,35 @@ impl Composer {
         }
     }
 
-    /// One row up or down, in the column where the way began. Whether there is such a row.
-    fn step(&mut self, toward: Toward, width: u16) -> bool {
+    /// Moves the cursor one row up or down and keeps the goal column. Returns false if there is no such row.
+    fn move_row(&mut self, direction: VerticalDirection, width: u16) -> bool {
         let (line, at) = self.cursor();
-        let rows = Rows::new(self.line(line), usize::from(width));
-        let (row, column) = rows.place(at);
+        let rows = WrappedLine::new(self.line(line), usize::from(width));
+        let (row, column) = rows.cell_of(at);
         let goal = self.goal.unwrap_or(column);
-        let (line, at) = match toward {
-            Toward::Up if row > 0 => (line, rows.at(row - 1, goal)),
-            Toward::Down if row + 1 < rows.len() => (line, rows.at(row + 1, goal)),
-            Toward::Up if line > 0 => {
-                let above = Rows::new(self.line(line - 1), usize::from(width));
-                (line - 1, above.at(above.len() - 1, goal))
+        let (line, at) = match direction {
+            VerticalDirection::Up if row > 0 => (line, rows.position_at(row - 1, goal)),
+            VerticalDirection::Down if row + 1 < rows.len() => {
+                (line, rows.position_at(row + 1, goal))
             }
-            Toward::Down if line + 1 < self.area.lines().len() => {
-                let below = Rows::new(self.line(line + 1), usize::from(width));
-                (line + 1, below.at(0, goal))
+            VerticalDirection::Up if line > 0 => {
+                let above = WrappedLine::new(self.line(line - 1), usize::from(width));
+                (line - 1, above.position_at(above.len() - 1, goal))
             }
-            Toward::Up | Toward::Down => return false,
+            VerticalDirection::Down if line + 1 < self.area.lines().len() => {
+                let below = WrappedLine::new(self.line(line + 1), usize::from(width));
+                (line + 1, below.position_at(0, goal))
+            }
+            VerticalDirection::Up | VerticalDirection::Down => return false,
         };
-        self.go(line, at);
+        self.move_cursor_to(line, at);
         self.goal = Some(goal);
         true
     }
 
-    /// Inserts pasted text at the cursor: line ends become newlines, control characters harmless.
+    /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
     pub fn paste(&mut self, text: &str) -> Pasted {
-        // The cut comes first, so that a paste of any size costs no more than what is kept.
+        // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
         let room = COMPOSER_MAX.saturating_sub(self.bytes);
         let mut end = text.len().min(room);
         while !text.is_char_boundary(end) {
@@ -248,7 +248,7 @@ impl Composer {
         }
     }
 
-    /// Begins a new line.
+    /// Inserts a newline at the cursor.
     pub fn newline(&mut self) {
         if self.bytes < COMPOSER_MAX {
             self.area.insert_newline();
@@ -257,14 +257,14 @@ impl Composer {
         }
     }
 
-    /// Deletes back to the start of the line.
+    /// Deletes from the cursor back to the start of the line.
     pub fn delete_to_start(&mut self) {
         self.area.delete_line_by_head();
         self.goal = None;
         self.recount();
     }
 
-    /// Replaces the text; the cursor goes to its end.
+    /// Replaces the text and moves the cursor to its end.
     pub fn set(&mut self, text: &str) {
         self.area = TextArea::default();
         self.bytes = 0;
@@ -273,7 +273,7 @@ impl Composer {
         self.paste(text);
     }
 
-    /// Takes the text out. The history keeps it.
+    /// Clears the input, adds its text to the history and returns it.
     pub fn take(&mut self) -> String {
         let text = self.text();
         self.remember(&text);
@@ -282,9 +282,10 @@ impl Composer {
         text
     }
 
-    /// One row up, in a room of so many columns; on the first row the message before.
+    /// Moves the cursor one row up; on the first row, recalls the previous message. `width` is the width of the text
+    /// area in columns.
     pub fn older(&mut self, width: u16) {
-        if self.step(Toward::Up, width) {
+        if self.move_row(VerticalDirection::Up, width) {
             return;
         }
         let (at, draft) = match self.recalled.take() {
@@ -301,9 +302,9 @@ impl Composer {
         self.recalled = Some((at, draft));
     }
 
-    /// One row down; on the last row the message after, at last what was being written.
+    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
     pub fn newer(&mut self, width: u16) {
-        if self.step(Toward::Down, width) {
+        if self.move_row(VerticalDirection::Down, width) {
             return;
         }
         match self.recalled.take() {
@@ -317,12 +318,12 @@ impl Composer {
         }
     }
 
-    /// Takes the history of another composer over.
+    /// Takes over the history of another composer.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
     }
 
-    /// Puts a text into the history.
+    /// Adds a text to the history, unless it is blank or equal to the newest entry.
     pub fn remember(&mut self, text: &str) {
         if text.trim().is_empty() || self.history.back().is_some_and(|last| last == text) {
             return;
@@ -339,8 +340,8 @@ impl Composer {
     }
 }
 
-/// Whether `c` is typed to shape its neighbours: in emoji, and in scripts that need it.
-fn joins(c: char) -> bool {
+/// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
+fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
 }
 

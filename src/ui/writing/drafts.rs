@@ -1,4 +1,4 @@
-//! Pure: one draft per agent. The composer holds that of the open conversation; the others wait here.
+//! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::stamp::Stamp;
@@ -6,23 +6,23 @@ use crate::ui::state::UiState;
 use crate::ui::writing::complete::Completion;
 use crate::ui::writing::composer::Composer;
 
-/// Most drafts of conversations that are not open. The oldest one beyond goes into the history.
+/// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
 const DRAFTS_MAX: usize = 200;
-/// Most answers and comments whose outcome is not known yet.
+/// Maximum number of answers and comments whose delivery is not confirmed.
 const SENT_MAX: usize = 50;
 
-/// Everything that the user has written and that has not arrived, the open draft aside.
+/// Text that the user has written and that is not delivered yet, except the draft in the composer.
 #[derive(Debug, Default)]
 pub struct Drafts {
-    /// Drafts of conversations that are not open, the oldest first.
+    /// Drafts of conversations that are not open, oldest first.
     others: Vec<(Name, Draft)>,
-    /// The question that the open draft is meant to answer; `None`: it is meant as a message.
+    /// The question that the draft in the composer answers; `None` if it is a message.
     pub meant: Option<RequestId>,
-    /// When the user was told that Enter does something else with the draft now.
+    /// When the user was last warned that Enter now does something else with the draft.
     pub told_at: Option<Stamp>,
-    /// Answers and comments on their way, the oldest first.
+    /// Answers and comments in delivery, oldest first.
     sent: Vec<Sent>,
-    /// The request whose comment is open in `$EDITOR`, and who asks.
+    /// The request whose comment is open in `$EDITOR`, and the agent that asks.
     pub edited: Option<(RequestId, Name)>,
 }
 
@@ -32,35 +32,33 @@ struct Draft {
     meant: Option<RequestId>,
 }
 
-/// Words that went with a decision.
+/// A comment or answer sent with a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The request that they decide.
+    /// The request that it decides.
     pub request: RequestId,
-    /// Who asks.
+    /// The agent that asks.
     pub to: Name,
-    /// The words.
     pub text: String,
 }
 
-/// Where returned words are.
+/// Where a text that could not be delivered was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returned {
-    /// In the composer.
     Composer,
     /// In the draft of a conversation that is not open.
     Draft,
-    /// In the history: a draft to that agent is being written.
+    /// In the message history, because another draft to that agent exists.
     History,
 }
 
 impl Drafts {
-    /// The agents with a draft whose conversation is not open.
+    /// Iterates over the agents that have a draft and whose conversation is not open.
     pub fn others(&self) -> impl Iterator<Item = &Name> {
         self.others.iter().map(|(name, _)| name)
     }
 
-    /// Remembers words that go with a decision, until its outcome is known.
+    /// Stores the text of a decision until its result is known.
     pub fn send(&mut self, sent: Sent) {
         self.sent.push(sent);
         if self.sent.len() > SENT_MAX {
@@ -68,12 +66,12 @@ impl Drafts {
         }
     }
 
-    /// The words that went with the decision of that request.
+    /// Returns the text that was sent with the decision of `request`.
     pub fn sent(&self, request: &RequestId) -> Option<&Sent> {
         self.sent.iter().find(|sent| sent.request == *request)
     }
 
-    /// Takes these words out.
+    /// Removes and returns the text that was sent with the decision of `request`.
     pub fn take_sent(&mut self, request: &RequestId) -> Option<Sent> {
         let at = self.sent.iter().position(|s| s.request == *request)?;
         Some(self.sent.remove(at))
@@ -94,7 +92,7 @@ impl Drafts {
 }
 
 impl UiState {
-    /// Shows the conversation of `agent`: the composer takes its draft and keeps that of the agent before.
+    /// Opens the conversation of `agent`: stores the draft of the previous agent and loads that of `agent`.
     pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
         self.selected.todo = None;
         if self.shown.same(agent) {
@@ -114,13 +112,14 @@ impl UiState {
         self.completion = Completion::Fresh;
     }
 
-    /// Gives words back that were on their way to `to`: as its draft, unless another one is being written.
+    /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
+    /// draft exists.
     pub(in crate::ui) fn return_words(&mut self, to: &Name, text: &str) -> Returned {
         self.dirty = true;
         if self.shown.same(to) {
             if self.composer.is_empty() {
                 self.composer.set(text);
-                // It was refused once: the next Enter, if it comes at once, was not pressed for it.
+                // The delivery failed once. An Enter that follows at once was not meant for it.
                 self.drafts.meant = None;
                 self.drafts.told_at = Some(self.now);
                 return Returned::Composer;
@@ -142,7 +141,7 @@ impl UiState {
         Returned::History
     }
 
-    /// The draft to `to`.
+    /// Returns the text of the draft to `to`.
     pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
         if self.shown.same(to) {
             return self.composer.text();

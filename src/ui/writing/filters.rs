@@ -1,21 +1,20 @@
-//! Pure: what the lists of the board, the team and the inbox are filtered by: the words, and whether they are being written.
-//! What the words of tasks mean is the board's own (`board/filter.rs`).
+//! Filters of the board, team and inbox lists: their text and whether it is being typed. `board/filter.rs` defines what
+//! the terms mean for tasks. No I/O.
 
 use crate::ui::popup::Searching;
 use crate::ui::state::pane::Pane;
 use crate::ui::textual::terms::{Sign, Term, terms};
 use crate::ui::writing::line_input::LineInput;
 
-/// What a list is filtered by.
+/// Filter of one list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
-    /// The words.
     pub words: LineInput,
-    /// Whether they are being written.
+    /// Whether the text is being typed.
     pub searching: Searching,
 }
 
-/// The filters of the panes that have one.
+/// The filters of all panes that can have one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filters {
     board: Option<Filter>,
@@ -24,7 +23,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// The filter of a pane, while there is one.
+    /// Returns the filter of a pane, if one is set.
     pub fn of(&self, pane: Pane) -> Option<&Filter> {
         match pane {
             Pane::Board => self.board.as_ref(),
@@ -34,7 +33,7 @@ impl Filters {
         }
     }
 
-    /// The place of a pane's filter; `None`: it is never filtered.
+    /// Returns the slot for a pane's filter; `None` if the pane cannot be filtered.
     pub fn slot(&mut self, pane: Pane) -> Option<&mut Option<Filter>> {
         match pane {
             Pane::Board => Some(&mut self.board),
@@ -44,18 +43,18 @@ impl Filters {
         }
     }
 
-    /// The filter of a pane while it is being written.
+    /// Returns the filter of a pane while it is being typed.
     pub fn written(&mut self, pane: Pane) -> Option<&mut Filter> {
         let filter = self.slot(pane)?.as_mut();
         filter.filter(|f| f.searching == Searching::Typing)
     }
 
-    /// The words that a pane is filtered by; empty: by none.
+    /// Returns the filter text of a pane; empty if there is no filter.
     pub fn words(&self, pane: Pane) -> &str {
         self.of(pane).map_or("", |f| f.words.text().trim())
     }
 
-    /// Begins to write the filter of a pane; what there is already is there to be changed.
+    /// Starts typing the filter of a pane; an existing text is edited.
     pub fn begin(&mut self, pane: Pane) {
         if let Some(slot) = self.slot(pane) {
             let words = slot.take().map_or_else(LineInput::default, |f| f.words);
@@ -66,45 +65,46 @@ impl Filters {
         }
     }
 
-    /// What is written stays the filter of a pane; without words there is none.
+    /// Finishes typing and keeps the filter of a pane; a blank filter is removed.
     pub fn keep(&mut self, pane: Pane) {
         let Some(slot) = self.slot(pane) else { return };
-        let kept = slot.take().filter(|f| !f.words.text().trim().is_empty());
-        *slot = kept.map(|f| Filter {
+        let filter = slot.take().filter(|f| !f.words.text().trim().is_empty());
+        *slot = filter.map(|f| Filter {
             searching: Searching::Rest,
             ..f
         });
     }
 
-    /// Ends the filter of a pane: whether there was one.
+    /// Removes the filter of a pane. Returns whether there was one.
     pub fn end(&mut self, pane: Pane) -> bool {
         self.slot(pane).is_some_and(|slot| slot.take().is_some())
     }
 }
 
-/// What can be written into the filter of a pane; empty where it has none.
+/// Returns a syntax hint for the filter of a pane; empty if the pane cannot be filtered.
 pub fn how(pane: Pane) -> &'static str {
     match pane {
-        Pane::Board => "words  owner:NAME  status:ready  tag:T  !not",
-        Pane::Team => "name, role or task  !not",
-        Pane::Inbox => "words  from:NAME  to:NAME  !not",
+        Pane::Board => "words  owner:NAME  status:ready  tag:T  !word",
+        Pane::Team => "name, role or task  !word",
+        Pane::Inbox => "words  from:NAME  to:NAME  !word",
         Pane::Lead | Pane::Todo | Pane::Needs => "",
     }
 }
 
-/// The words of a filter, looked for in what a row is about.
+/// The terms of a filter, matched against rows of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words(Vec<Term>);
 
 impl Words {
-    /// The words of `text`; what is not finished yet lets everything through.
+    /// Parses `text`. A term without a value, such as `from:`, matches everything.
     pub fn new(text: &str) -> Words {
         let all = terms(text).into_iter();
         Words(all.filter(|term| !term.value.is_empty()).collect())
     }
 
-    /// Whether all words that are wanted are in `hay`, which is in small letters, and none of the others; `keyed` has the
-    /// part, in small letters, that a word with that key is looked for in. A key that nobody knows is a part of its word.
+    /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
+    /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
+    /// result of `keyed` must be in lower case.
     pub fn fit<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| {
             let value = term.value.as_str();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_words_count_with_and_without_keys() {
+    fn every_term_must_match_with_or_without_key() {
         let hay = "alice bob asks std::fs of note:9";
         let keyed = |key: &str| match key {
             "from" => Some("alice"),
@@ -144,7 +144,7 @@ mod tests {
             ("from:bob", false),
             ("!from:bob", true),
             ("std::fs", true),
-            // No such key: a word as others are.
+            // Unknown key: a plain word.
             ("note:9", true),
             ("note:8", false),
         ];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pane_has_its_own_and_others_have_none() {
+    fn each_filterable_pane_has_its_own_filter() {
         let mut filters = Filters::default();
         for pane in Pane::ALL {
             filters.begin(pane);

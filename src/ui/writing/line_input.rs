@@ -1,13 +1,13 @@
-//! A text field of one short line: what is searched or filtered for.
+//! Single-line text input for searches and filters.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::domain::text::one_line;
 
-/// Longest text, in characters.
+/// Maximum length of the text, in characters.
 pub const LINE_MAX: usize = 200;
 
-/// The field; its cursor is always at the end.
+/// The input field. Its cursor is always at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LineInput {
     text: String,
@@ -16,19 +16,16 @@ pub struct LineInput {
 /// Whether a key changed the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edited {
-    /// It did.
     Yes,
-    /// It did not.
     No,
 }
 
 impl LineInput {
-    /// What is written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Takes a key in.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Edited {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -53,10 +50,10 @@ impl LineInput {
         }
     }
 
-    /// Adds `text`, on one line and within the bound.
+    /// Appends `text` as one line, up to the maximum length.
     pub fn insert(&mut self, text: &str) {
         let room = LINE_MAX.saturating_sub(self.text.chars().count());
-        // `one_line` drops blanks at the end, which are wanted while typing.
+        // `one_line` trims trailing blanks, but a typed blank must be kept.
         if text == " " {
             self.text.extend((room > 0).then_some(' '));
         } else {
@@ -64,7 +61,7 @@ impl LineInput {
         }
     }
 
-    /// Whether `hay` holds every word that is written, without regard to case. Nothing written: always.
+    /// Returns whether `hay` contains every word of the text, ignoring case. An empty text always matches.
     pub fn matches(&self, hay: &str) -> bool {
         let hay = hay.to_lowercase();
         self.text
@@ -74,8 +71,8 @@ impl LineInput {
     }
 
     fn delete_word(&mut self) {
-        let kept = self.text.trim_end();
-        let at = kept.rfind(' ').map_or(0, |at| at + 1);
+        let trimmed = self.text.trim_end();
+        let at = trimmed.rfind(' ').map_or(0, |at| at + 1);
         self.text.truncate(at);
     }
 }
@@ -104,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_must_be_there() {
+    fn every_word_must_match() {
         let mut line = LineInput::default();
         assert!(line.matches("anything"));
         line.insert("Fix  parser");
@@ -113,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_harmless() {
+    fn inserted_text_is_bounded_and_escaped() {
         let mut line = LineInput::default();
         line.insert("a\u{1b}b\nc");
         assert_eq!(line.text(), "a␛b⏎c");

@@ -1,4 +1,4 @@
-//! Pure: where the text lies that the person writes: in the composer, in a comment, in the fields of a form.
+//! Text inputs: the composer, comments, forms and filters, and where their text is drawn. No I/O.
 
 pub(super) mod answering;
 pub(super) mod complete;
@@ -22,16 +22,16 @@ use crate::ui::state::pane::Focus;
 use crate::ui::writing::composer::Room;
 use crate::ui::writing::task_form::{Field, TaskForm};
 
-/// The columns of the names of the fields of a form.
-const NAMES: u16 = 14;
-/// Most rows of a field of one line: what does not fit into one row goes on in the next.
+/// Width of the field names in a form, in columns.
+const NAME_WIDTH: u16 = 14;
+/// Maximum number of rows of a single-line field; longer text wraps.
 const LINE_ROWS: u16 = 3;
-/// Rows that the description keeps.
+/// Minimum number of rows of the description.
 const DESCRIPTION_ROWS: u16 = 3;
-/// Most rows that say what is wrong.
+/// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
 
-/// The room of what has the keys and takes letters in many lines; the composer's, where nothing is written.
+/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
 pub fn room(state: &UiState) -> Option<Room> {
     match state.popups.last() {
         Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
@@ -50,12 +50,12 @@ pub fn room(state: &UiState) -> Option<Room> {
     }
 }
 
-/// The rows of the text in the composer, which has `area` with its frame.
+/// Returns the text area of the composer, without its frame.
 pub fn composer(area: Rect) -> Rect {
     inside(area)
 }
 
-/// The rows of the text of a comment: below what it is about, above the buttons and a blank row.
+/// Returns the text area of a comment: below the request it is about, above a blank row and the buttons.
 pub fn comment(state: &UiState, popup: &Popup) -> Rect {
     let inner = inside(boxes::place(state, state.size, popup).area);
     let (_, below) = cut_top(inner, 1);
@@ -65,28 +65,28 @@ pub fn comment(state: &UiState, popup: &Popup) -> Rect {
     }
 }
 
-/// Where the parts of the form of a task lie.
+/// Layout of the task form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Fields {
-    /// The fields, each with its name.
+pub struct FormLayout {
+    /// The fields and their areas, field names included.
     pub each: Vec<(Field, Rect)>,
-    /// What is wrong, in rows.
+    /// The error text, wrapped into rows.
     pub wrong: Vec<String>,
-    /// Where that stands.
+    /// Area of the error text.
     pub error: Rect,
 }
 
-/// The parts of the form of a task: as many rows as the words of a field need, the description in what is left.
-pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
+/// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the rest.
+pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> FormLayout {
     let inner = inside(boxes::place(state, state.size, popup).area);
-    // The last row has the buttons, and the one above it is free.
+    // The last two rows hold a blank row and the buttons.
     let room = inner.height.saturating_sub(2);
     let count = Field::ALL.len();
     let mut wrong = wrap(&form.error, usize::from(inner.width));
     wrong.truncate(ERROR_ROWS.min(usize::from(room).saturating_sub(count)));
-    let small = |n: usize| u16::try_from(n).unwrap_or(0);
-    let (mut rest, below) = cut_top(inner, room - small(wrong.len()));
-    let others = small(count - 1);
+    let to_u16 = |n: usize| u16::try_from(n).unwrap_or(0);
+    let (mut rest, below) = cut_top(inner, room - to_u16(wrong.len()));
+    let others = to_u16(count - 1);
     let mut spare = rest.height.saturating_sub(others + DESCRIPTION_ROWS);
     let room = Room {
         width: words(inner).width,
@@ -95,7 +95,7 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
     let lines = Field::ALL.map(|field| match field {
         Field::Description => 0,
         Field::Subject | Field::Waits | Field::Tags => {
-            let more = small(form.part(field).window(room).rows.len().saturating_sub(1));
+            let more = to_u16(form.part(field).window(room).rows.len().saturating_sub(1));
             let more = more.min(spare);
             spare -= more;
             1 + more
@@ -115,16 +115,16 @@ pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> Fields {
             each.push((field, own));
         }
     }
-    Fields {
+    FormLayout {
         each,
-        error: cut_top(below, small(wrong.len())).0,
+        error: cut_top(below, to_u16(wrong.len())).0,
         wrong,
     }
 }
 
-/// The rows of the text in a field, beside its name.
+/// Returns the text area of a field, to the right of its name.
 pub fn words(field: Rect) -> Rect {
-    cut_left(field, NAMES).1
+    cut_left(field, NAME_WIDTH).1
 }
 
 #[cfg(test)]
@@ -135,9 +135,9 @@ mod tests {
     use crate::ui::fixture::{busy, press};
 
     #[test]
-    fn a_field_of_one_line_has_as_many_rows_as_its_words_need() {
+    fn single_line_field_grows_with_its_text() {
         let words = "Measure how long the reader takes for each of the versions of the format. ";
-        // The screen, how often the words stand there, and the rows of the fields.
+        // Screen size, repetitions of the text, and the expected heights of the fields.
         for ((width, height), times, expected) in [
             ((160, 45), 0, [1, 11, 1, 1]),
             ((160, 45), 1, [2, 10, 1, 1]),

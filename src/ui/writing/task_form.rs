@@ -1,4 +1,4 @@
-//! Pure: the form in which the person writes a task or changes one: what is in its fields, and what they come to.
+//! The form for creating or editing a task: its fields, and the command that they produce. No I/O.
 
 use std::str::FromStr;
 
@@ -10,22 +10,19 @@ use crate::domain::text::one_line;
 use crate::protocol::TaskWish;
 use crate::ui::writing::composer::Composer;
 
-/// The fields, in their order.
+/// The fields of the form, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Field {
-    /// What is to be done, on one line.
     #[default]
     Subject,
-    /// Everything else.
     Description,
-    /// The numbers of the tasks that it waits for.
+    /// IDs of the tasks that block this one.
     Waits,
-    /// What a claimer must be good at.
+    /// Tags a teammate must have to claim the task.
     Tags,
 }
 
 impl Field {
-    /// All of them.
     pub const ALL: [Field; 4] = [
         Field::Subject,
         Field::Description,
@@ -33,7 +30,6 @@ impl Field {
         Field::Tags,
     ];
 
-    /// Its name.
     pub fn title(self) -> &'static str {
         match self {
             Field::Subject => "Subject",
@@ -43,27 +39,27 @@ impl Field {
         }
     }
 
-    /// What stands in it while it is empty.
+    /// Returns the placeholder of an empty field.
     pub fn example(self) -> &'static str {
         match self {
-            Field::Subject => "one line: what is to be done",
-            Field::Description => "everything else, or nothing",
-            Field::Waits => "numbers, as 3 5",
-            Field::Tags => "what a teammate must be good at, as rust docs",
+            Field::Subject => "one line: what to do",
+            Field::Description => "details, optional",
+            Field::Waits => "numbers, e.g. 3 5",
+            Field::Tags => "tags the owner must have, e.g. rust docs",
         }
     }
 }
 
-/// The form.
+/// The task form.
 #[derive(Debug, Default)]
 pub struct TaskForm {
-    /// The task that is changed; `None`: a new one is written.
+    /// The task that is edited; `None` for a new task.
     pub id: Option<TaskId>,
-    /// The field that has the keys.
+    /// The field with the keyboard focus.
     pub field: Field,
-    /// Why it can not be taken as it is; empty: nobody has said so.
+    /// Why the form was rejected; empty if it was not.
     pub error: String,
-    /// The task as it was when its form was opened: what others change meanwhile is not undone.
+    /// The task when the form was opened. Comparing with it keeps changes that others made in the meantime.
     opened: Option<Task>,
     subject: Composer,
     description: Composer,
@@ -72,12 +68,12 @@ pub struct TaskForm {
 }
 
 impl TaskForm {
-    /// For a new task.
+    /// Creates an empty form for a new task.
     pub fn new() -> TaskForm {
         TaskForm::default()
     }
 
-    /// For a task that is there.
+    /// Creates a form that edits an existing task.
     pub fn of(task: &Task) -> TaskForm {
         let mut form = TaskForm {
             id: Some(task.id),
@@ -92,7 +88,6 @@ impl TaskForm {
         form
     }
 
-    /// Its title.
     pub fn title(&self) -> String {
         match self.id {
             None => "New task".into(),
@@ -100,7 +95,6 @@ impl TaskForm {
         }
     }
 
-    /// What is written in a field.
     pub fn part(&self, field: Field) -> &Composer {
         match field {
             Field::Subject => &self.subject,
@@ -110,13 +104,13 @@ impl TaskForm {
         }
     }
 
-    /// The field that has the keys. What was wrong may be so no more.
+    /// Returns the focused field for editing and clears the error.
     pub fn writing(&mut self) -> &mut Composer {
         self.error.clear();
         self.in_view()
     }
 
-    /// The field that has the keys, as long as nothing is written into it.
+    /// Returns the focused field for a change that leaves its text as it is.
     pub fn in_view(&mut self) -> &mut Composer {
         match self.field {
             Field::Subject => &mut self.subject,
@@ -126,7 +120,7 @@ impl TaskForm {
         }
     }
 
-    /// What is put into a field with one line has one line.
+    /// Joins pasted lines if the focused field has a single line.
     pub fn fitting(&self, text: &str) -> String {
         match self.field {
             Field::Description => text.into(),
@@ -137,7 +131,7 @@ impl TaskForm {
         }
     }
 
-    /// Gives the keys to the field after, or before.
+    /// Moves the focus by `by` fields, wrapping around.
     pub fn turn(&mut self, by: isize) {
         let all = Field::ALL;
         let count = all.len().cast_signed();
@@ -146,19 +140,18 @@ impl TaskForm {
         self.field = all[next.cast_unsigned()];
     }
 
-    /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         Field::ALL
             .iter()
             .all(|f| self.part(*f).text().trim().is_empty())
     }
 
-    /// Adds a task to those that it waits for, or takes it out.
+    /// Adds a task to the blockers, or removes it if it is one.
     pub fn turn_wait(&mut self, id: TaskId) {
         self.error.clear();
         let text = self.waits.text();
         let is_it = |word: &&str| matches!(word.parse(), Ok(TaskRef::Id(other)) if other == id);
-        let mut words: Vec<&str> = words(&text).collect();
+        let mut words: Vec<&str> = list_words(&text).collect();
         let number = id.0.to_string();
         if words.iter().any(is_it) {
             words.retain(|word| !is_it(word));
@@ -168,13 +161,14 @@ impl TaskForm {
         self.waits.set(&words.join(" "));
     }
 
-    /// What it comes to on that board, by the board's own rules; `None`: nothing is other than before.
+    /// Returns the command that creates or updates the task, or `None` if nothing changed. It is checked against
+    /// `board` with the board's own rules.
     ///
     /// # Errors
-    /// Why it can not be taken as it is.
+    /// Returns the reason if the form is invalid.
     pub fn wish(&self, board: &TaskGraph) -> Result<Option<TaskWish>, String> {
-        let blocked_by = numbers(&self.waits.text(), board)?;
-        let tags: Vec<String> = words(&self.tags.text())
+        let blocked_by = task_numbers(&self.waits.text(), board)?;
+        let tags: Vec<String> = list_words(&self.tags.text())
             .map(|tag| tag.trim_start_matches('#').to_string())
             .filter(|tag| !tag.is_empty())
             .collect();
@@ -198,7 +192,7 @@ impl TaskForm {
             a.iter().copied().filter(|id| !b.contains(id)).collect()
         };
         let mut unblock = is_other(&before.blocked_by, &blocked_by);
-        // What is done or gone meanwhile keeps it no more.
+        // Blockers that were completed or deleted in the meantime are gone already.
         unblock.retain(|id| now.blocked_by.contains(id));
         let edit = TaskEdit {
             subject: (subject != one_line(&before.subject)).then_some(subject),
@@ -217,16 +211,16 @@ impl TaskForm {
     }
 }
 
-/// The words of a field with a list.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+/// Splits the text of a list field into words.
+fn list_words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ' ', '\t', '\n'])
         .filter(|word| !word.is_empty())
 }
 
-/// The numbers of tasks, each once.
-fn numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
+/// Parses task numbers and removes duplicates.
+fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
-    for word in words(text) {
+    for word in list_words(text) {
         match TaskRef::from_str(word) {
             Ok(TaskRef::Id(id)) if out.contains(&id) => {}
             Ok(TaskRef::Id(id)) => out.push(id),
@@ -244,7 +238,7 @@ mod tests {
     use crate::domain::ids::Name;
     use crate::ui::fixture::hands;
 
-    /// A form with these words in its fields.
+    /// Creates a form with these texts in its fields.
     fn filled(id: Option<u64>, fields: [&str; 4]) -> TaskForm {
         let mut form = TaskForm {
             id: id.map(TaskId),
@@ -258,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_task_is_what_the_fields_say_or_is_refused_with_the_reason() {
+    fn new_task_is_built_from_fields_or_rejected() {
         let state = hands(160, 45, None);
         let made = |fields| filled(None, fields).wish(&state.board);
         let new = NewTask {
@@ -298,12 +292,12 @@ mod tests {
             assert_eq!(made(fields), Err(why.into()), "{fields:?}");
         }
         let long = "x".repeat(201);
-        let why = "the subject is too long (200 at most): put the rest into a file and name it";
+        let why = "the subject is too long (200 characters at most): put the rest into a file and name it";
         assert_eq!(made([&long, "", "", ""]), Err(why.into()));
     }
 
     #[test]
-    fn an_edit_says_what_is_other_and_nothing_else() {
+    fn edit_contains_only_changed_fields() {
         let state = hands(160, 45, None);
         let made = |id, fields| filled(Some(id), fields).wish(&state.board);
         let form = TaskForm::of(state.board.get(TaskId(4)).unwrap());
@@ -335,18 +329,18 @@ mod tests {
             (
                 2,
                 ["Write the parser", "", "4", ""],
-                "task #2 can not wait for #4: #4 already waits for #2",
+                "task #2 cannot wait for #4: #4 already waits for #2",
             ),
             (
                 4,
                 ["Describe the format", "", "4", ""],
-                "task #4 can not wait for itself",
+                "task #4 cannot wait for itself",
             ),
             (4, [" ", "", "2", ""], "a task needs a subject"),
             (
                 1,
                 ["Another plan", "", "", ""],
-                "task #1 is completed: it can not be changed any more",
+                "task #1 is completed and cannot be changed",
             ),
         ] {
             let refusal = made(id, fields).unwrap_err();
@@ -355,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_change_while_the_form_is_open_is_not_undone() {
+    fn edit_keeps_concurrent_changes() {
         let mut board = (*hands(160, 45, None).board).clone();
         let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
         let now = Stamp(1.0);
@@ -380,15 +374,15 @@ mod tests {
     }
 
     #[test]
-    fn fields_follow_one_another_and_the_selected_task_goes_in_and_out() {
+    fn focus_cycles_and_blockers_toggle() {
         let mut form = TaskForm::new();
-        let mut seen = Vec::new();
+        let mut actual = Vec::new();
         for by in [1, 1, 1, 1, -1] {
             form.turn(by);
-            seen.push(form.field.title());
+            actual.push(form.field.title());
         }
         assert_eq!(
-            seen,
+            actual,
             ["Description", "Waits for", "Tags", "Subject", "Tags"]
         );
         for (id, expected) in [(3, "3"), (5, "3 5"), (3, "5"), (5, "")] {

@@ -1,12 +1,12 @@
-//! Pure: the forms of tasks that are not on the screen: drafts, and what the board has not answered to.
+//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
 
 use crate::domain::ids::TaskId;
 use crate::ui::writing::task_form::TaskForm;
 
-/// Most drafts that are kept, and most forms that are on their way to the board.
+/// Maximum number of drafts, and maximum number of forms without an answer.
 pub const FORMS_MAX: usize = 8;
 
-/// The forms that are not on the screen. Both lists are the oldest first.
+/// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
 #[derive(Debug, Default)]
 pub struct TaskForms {
     drafts: Vec<TaskForm>,
@@ -14,7 +14,7 @@ pub struct TaskForms {
 }
 
 impl TaskForms {
-    /// Keeps a form that was closed before it was taken. Of more than [`FORMS_MAX`] the oldest goes.
+    /// Stores a form that was closed before it was saved. Beyond [`FORMS_MAX`] drafts, the oldest is dropped.
     pub fn keep(&mut self, form: Box<TaskForm>) {
         self.drafts.push(*form);
         if self.drafts.len() > FORMS_MAX {
@@ -22,36 +22,35 @@ impl TaskForms {
         }
     }
 
-    /// The newest draft of that task, or of a new one.
+    /// Removes and returns the newest draft of task `id`, or of a new task.
     pub fn draft(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.drafts.iter().rposition(|form| form.id == id)?;
         Some(Box::new(self.drafts.remove(at)))
     }
 
-    /// Whether as many are on their way to the board as may be.
+    /// Returns whether [`FORMS_MAX`] forms wait for an answer of the board.
     pub fn is_full(&self) -> bool {
         self.sent.len() >= FORMS_MAX
     }
 
-    /// A form is on its way to the board.
+    /// Stores a form that was sent to the board.
     pub fn sent(&mut self, form: Box<TaskForm>) {
         self.sent.push(*form);
     }
 
-    /// The board has answered to the oldest of that task, or of a new one.
+    /// Removes and returns the oldest sent form of task `id`, or of a new task, once the board has answered.
     pub fn answered(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
         let at = self.sent.iter().position(|form| form.id == id)?;
         Some(Box::new(self.sent.remove(at)))
     }
 
-    /// What is on its way will not arrive.
+    /// Turns all sent forms into drafts, because no answer will come.
     pub fn come_back(&mut self) {
         for form in std::mem::take(&mut self.sent) {
             self.keep(Box::new(form));
         }
     }
 
-    /// Whether there are none.
     #[cfg(test)]
     pub fn is_clear(&self) -> bool {
         self.drafts.is_empty() && self.sent.is_empty()
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_to_the_oldest_of_their_task_and_drafts_come_back_newest_first() {
+    fn answers_match_oldest_form_and_drafts_return_newest_first() {
         let mut forms = TaskForms::default();
         for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
             forms.sent(form(id, name));

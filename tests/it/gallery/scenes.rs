@@ -214,11 +214,11 @@ pub fn the_whole_demo() {
     take_picture(&screen, "help", has_all(&["Keys", "In every pane"]));
     close_popup(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
-    press(&mut screen, "T", "ink on paper");
+    press(&mut screen, "T", "dark on white");
     press(&mut screen, "light\r", "The theme is light from now on.");
-    press(&mut screen, "T", "ink on paper");
-    take_picture(&screen, "themes", has_all(&["ink on paper"]));
-    close_popup(&mut screen, "ink on paper");
+    press(&mut screen, "T", "dark on white");
+    take_picture(&screen, "themes", has_all(&["dark on white"]));
+    close_popup(&mut screen, "dark on white");
     quit(screen);
 
     let project = home.path().join("tally");
@@ -238,7 +238,7 @@ pub fn the_whole_demo() {
         &args,
         &[COLORS, ("LANG", "C.UTF-8")],
     );
-    take_picture(&screen, "doctor", has_all(&["to be seen to"]));
+    take_picture(&screen, "doctor", has_all(&[" warning"]));
     screen.end();
 }
 

@@ -166,7 +166,7 @@ fn demo_completes_without_mount_namespaces() {
     );
     let output = text(&out.stdout);
     assert!(
-        output.contains("gives up the protection of the history"),
+        output.contains("disables protection of the history"),
         "{output}"
     );
 }

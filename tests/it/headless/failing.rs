@@ -12,7 +12,7 @@ fn model_failure_prints_one_remedy_line_and_exits_1() {
         ("  - fault: { status: 401 }\n", "key"),
         (
             "  - when: something else\n    say: no\n",
-            "no rule for lead after: go. add a rule",
+            "no rule for lead after: go. add a matching rule",
         ),
         (
             "  - fault: { status: 404, message: no such model }\n",
@@ -87,7 +87,7 @@ fn run_ends_when_the_model_of_a_teammate_fails() {
     times: 0
     fault: { status: 401, message: no such key }
   - agent: lead
-    when: rests with 1 of 1 tasks open
+    when: is idle with 1 of 1 tasks open
     say: Bob could not work.
 ";
     let out = run(dir.path(), rules, &[]);

@@ -52,7 +52,7 @@ fn oversized_editor_text_is_refused_and_kept_in_a_file() {
     dashboard.press("as it was", "│ as it was");
     dashboard.press(
         "\x18e",
-        "is too long to be taken back: 292 KiB, 256 KiB at most",
+        "is too long: 292 KiB, the limit is 256 KiB",
     );
     dashboard.wait_for("│ as it was");
     // The temporary folder is the home of the test.

@@ -62,9 +62,9 @@ fn start_first_commit() -> (Project, Project, tempfile::TempDir, Screen) {
         &["--provider", &provider],
         &environment,
     );
-    screen.wait_for("make one, empty as the directory is");
+    screen.wait_for("create empty first commit");
     press_page_key(&mut screen, "g");
-    screen.wait_for("Git makes the first commit…");
+    screen.wait_for("Creating the first commit…");
     (project, git_folder, home, screen)
 }
 
@@ -74,7 +74,7 @@ fn slow_git_does_not_block_keys() {
     wait_for_commit(&git_folder);
     screen.press("ia draft", "│ a draft");
     git_folder.write("go-on", "");
-    let text = screen.wait_for("a git repository with a commit now");
+    let text = screen.wait_for("now a git repository with a commit");
     assert!(text.contains("│ a draft"), "{text}");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     screen.send("\x03");
@@ -95,7 +95,7 @@ fn slow_git_is_stopped_by_key_and_on_exit() {
     screen.press("r", "This git repository has no commit yet.");
     wait_for_exit(&pid);
     std::fs::remove_file(git_folder.file("asked")).unwrap();
-    screen.wait_for("Esc g  make one, empty as the directory is");
+    screen.wait_for("Esc g  create empty first commit");
     press_page_key(&mut screen, "g");
     let pid = wait_for_commit(&git_folder);
     signal("-TERM", screen.pid());
@@ -111,7 +111,7 @@ fn signal_during_demo_setup_exits() {
         let (project, git_folder) = (repository(), Project::new());
         let (home, path) = (home(&project), slow_git(&git_folder));
         let mut screen = start_dashboard(&project, home.path(), &[], &[("PATH", path.as_str())]);
-        screen.wait_for("start the demo, in a folder of its own");
+        screen.wait_for("start the demo in a temporary folder");
         screen.send("d");
         wait_for_commit(&git_folder);
         signal(name, screen.pid());
@@ -158,7 +158,7 @@ fn released_mouse_stays_released_after_a_restart() {
     );
     screen.wait_for("r  ask the server again");
     screen.press("M", "The mouse is the terminal's again");
-    screen.press("r", "Looked again: it is as it was.");
+    screen.press("r", "Checked again: nothing has changed.");
     let raw = screen.raw();
     let count = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
     assert_eq!((count(b"\x1b[?1000h"), count(b"\x1b[?1000l")), (1, 1));

@@ -126,7 +126,7 @@ impl Drop for Place {
     }
 }
 
-const DENIED: &str = "no permission for that: ls -l shows whose it is";
+const DENIED: &str = "permission denied: check the owner with ls -l";
 
 #[test]
 fn a_root_that_can_not_be_written_is_one_line() {
@@ -159,10 +159,7 @@ fn a_board_that_can_not_be_written_is_told_and_the_run_ends() {
     place.set(".tasks", 0o555);
     let run = place.run(RUN).ok();
     run.line(&["lead · task_create failed: Error: ", DENIED]);
-    run.line(&[
-        "crewdeck: Task #1 can not be claimed; it is tried again: ",
-        DENIED,
-    ]);
+    run.line(&["crewdeck: Task #1 cannot be claimed; retrying: ", DENIED]);
     assert_eq!(place.run(&["task", "list"]).ok().out.lines().count(), 1);
     let place = Place::new();
     place.set(".tasks", 0o000);
@@ -181,7 +178,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     run.line(&[
         "warning: .tasks/task_1.json is left out: ",
         DENIED,
-        "mend it or move it away",
+        "fix it or move it away",
     ]);
     run.line(&["bob · claimed task #2: two"]);
     place.set(".tasks/task_1.json", 0o644);
@@ -190,7 +187,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let place = Place::new();
     place.set(".team/inbox/lead.jsonl", 0o000);
     let run = place.run(RUN).ok();
-    run.line(&["warning: The inbox of lead can not be read: ", DENIED]);
+    run.line(&["warning: The inbox of lead cannot be read: ", DENIED]);
     assert!(run.err.contains("bob · message from lead"), "{}", run.err);
     place.set(".team/inbox/lead.jsonl", 0o644);
     let again = place.run(RUN).ok();
@@ -206,7 +203,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let run = place.run(RUN).ok();
     run.line(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
-        run.err.contains("crewdeck: The inbox can not be read: "),
+        run.err.contains("crewdeck: The inbox cannot be read: "),
         "{}",
         run.err
     );
@@ -223,10 +220,10 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
             ".transcripts" => {
-                "crewdeck: The conversation can not be saved; it is tried again at each step: "
+                "crewdeck: The conversation cannot be saved; crewdeck retries at each step: "
             }
             _ => {
-                "warning: The journal can not be written, so --resume will not show what happens now: "
+                "warning: The journal cannot be written, so --resume will not show current events: "
             }
         };
         let told = |l: &&str| l.starts_with(what) && l.contains(DENIED);
@@ -262,7 +259,7 @@ fn a_repository_that_can_not_be_written_is_told() {
     place.set(".worktrees", 0o555);
     let run = place.run(RUN).ok();
     run.line(&[
-        "crewdeck: The worktree of task #1 can not be made: ",
+        "crewdeck: The worktree of task #1 cannot be created: ",
         DENIED,
     ]);
     run.line(&["Task #1 (one) of bob is offered again"]);

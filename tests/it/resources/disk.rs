@@ -72,19 +72,16 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
         let failed = format!("lead · {tool} failed: Error: ");
         let lines: Vec<&str> = run.err.lines().filter(|l| l.starts_with(&failed)).collect();
         assert!(!lines.is_empty(), "{tool}: {}", run.err);
-        let says = |l: &&str| l.contains("the disk is full: make room there");
+        let says = |l: &&str| l.contains("the disk is full: free some space");
         assert!(lines.iter().all(says), "{lines:?}");
     }
     run.line(&[
-        "crewdeck: The conversation can not be saved",
+        "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
     run.line(&["The conversation is saved again."]);
-    run.line(&[
-        "warning: The journal can not be written",
-        "the disk is full",
-    ]);
-    run.line(&["The journal is written again"]);
+    run.line(&["warning: The journal cannot be written", "the disk is full"]);
+    run.line(&["The journal is being written again"]);
 
     assert_eq!(subjects(&disk.seen), ["before", "after"]);
     assert_eq!(
@@ -150,7 +147,7 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
     fs::File::create(disk.seen.join("full")).unwrap();
     let run = end_of(run).ok();
     run.line(&[
-        "crewdeck: The conversation can not be saved",
+        "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
@@ -218,8 +215,8 @@ fn a_teammate_that_can_not_claim_waits_for_room_and_goes_on_by_itself() {
             .lines()
             .map(|l| l.split('│').nth(1).unwrap_or_default().trim());
         let left = left.collect::<Vec<_>>().join(" ");
-        left.contains("can not be claimed; it is tried again")
-            && left.contains("the disk is full: make room there")
+        left.contains("cannot be claimed; retrying")
+            && left.contains("the disk is full: free some space")
     });
     let before = cpu(screen.pid());
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -332,7 +329,7 @@ fn a_crew_that_starts_on_a_full_disk_says_so() {
     // The folders of a new crew take no room on this kind of disk, what is in them does.
     let run = ran(disk.crewdeck(RUN));
     assert!(
-        run.err.contains("the disk is full: make room there"),
+        run.err.contains("the disk is full: free some space"),
         "{}",
         run.err
     );
@@ -376,7 +373,7 @@ fn where_files_may_not_grow_the_conversation_is_whole_on_screen_and_no_line_is_g
     assert!(run.out.ends_with("Next.\nDone.\n"), "{}", run.out);
     let failed = run.line(&["lead · task_create failed"]);
     assert!(failed.contains("ulimit -f"), "{failed}");
-    run.line(&["crewdeck: The conversation can not be saved", "ulimit -f"]);
+    run.line(&["crewdeck: The conversation cannot be saved", "ulimit -f"]);
     assert_eq!(subjects(dir.path()), ["before", "after"]);
     no_temporary_files(dir.path());
     // The log ends in a torn line; whoever goes on with it loses no more than what had no room.

@@ -79,11 +79,7 @@ fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works(
             let (dir, told) = around(file, kind);
             let lines: Vec<&str> = told.lines().filter(|l| l.contains(what)).collect();
             assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
-            assert!(
-                lines[0].contains("and a file belongs there"),
-                "{}",
-                lines[0]
-            );
+            assert!(lines[0].contains("instead of a file"), "{}", lines[0]);
             let aside = dir.path().join(format!("{file}.damaged-1"));
             assert!(fs::symlink_metadata(aside).is_ok(), "{kind} {file}");
             assert_eq!(subjects(dir.path()), ["one"]);
@@ -91,7 +87,7 @@ fn a_task_a_roster_or_a_request_that_is_no_file_is_set_aside_and_the_rest_works(
     }
     let (_dir, told) = around(".tasks/task_2.json", "large");
     assert!(
-        told.contains("larger than 4 MiB: mend it or move it away"),
+        told.contains("larger than 4 MiB: fix it or move it away"),
         "{told}"
     );
 }
@@ -109,7 +105,7 @@ fn an_inbox_its_cursor_or_its_lock_that_is_no_file_is_told_and_the_lead_answers(
             lines.dedup();
             assert_eq!(lines.len(), 1, "{kind} {file}: {told}");
             assert!(
-                lines[0].ends_with("a file belongs there: move it away"),
+                lines[0].ends_with("instead of a file: move it away"),
                 "{}",
                 lines[0]
             );
@@ -131,7 +127,7 @@ fn numbers_locks_and_the_exclusion_that_are_no_files_are_told() {
             let (dir, _) = around(file, kind);
             let refused = ran(crewdeck(dir.path(), &["task", "add", "two"])).refused();
             assert!(
-                refused.contains("a file belongs there: move it away"),
+                refused.contains("instead of a file: move it away"),
                 "{refused}"
             );
             assert_eq!(subjects(dir.path()), ["one"]);
@@ -153,7 +149,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(refused.contains(file), "{refused}");
             assert!(
-                refused.contains("a file belongs there: move it away"),
+                refused.contains("instead of a file: move it away"),
                 "{refused}"
             );
         }
@@ -167,7 +163,7 @@ fn what_a_crew_can_not_do_without_is_one_line() {
             put(kind, &place);
             let refused = ran(crewdeck(dir.path(), RUN)).refused();
             assert!(
-                refused.contains("stands where a folder belongs: move it away"),
+                refused.contains("in the place of a folder: move it away"),
                 "{refused}"
             );
         }

@@ -220,12 +220,12 @@ fn repositories_without_worktrees_are_named_with_the_remedy() {
     let lost = Place::named("r");
     fs::write(lost.root.join(".git"), "gitdir: /nowhere\n").unwrap();
     let run = lost.run();
-    lost.works_without_worktrees(&run, ".git is no git repository, or a damaged one");
+    lost.works_without_worktrees(&run, ".git is damaged or not a git repository");
 
     let damaged = Place::repository("r");
     fs::write(damaged.root.join(".git/HEAD"), "nonsense").unwrap();
     let run = damaged.run();
-    damaged.works_without_worktrees(&run, ".git is no git repository, or a damaged one");
+    damaged.works_without_worktrees(&run, ".git is damaged or not a git repository");
 
     let unread = Place::repository("r");
     fs::write(unread.root.join(".git/config"), "[nonsense").unwrap();
@@ -247,7 +247,7 @@ fn a_repository_of_somebody_else_is_not_touched_until_the_person_trusts_it() {
     chown(&place.root, Some(65534), Some(65534)).unwrap();
     chown(place.root.join(".git"), Some(65534), Some(65534)).unwrap();
     let run = place.run();
-    place.works_without_worktrees(&run, "belongs to somebody else, so git refuses it");
+    place.works_without_worktrees(&run, "belongs to another user, so git refuses it");
     run.line(&[
         "git config --global --add safe.directory '",
         &place.root.display().to_string(),
@@ -270,7 +270,7 @@ fn in_the_middle_of_something_the_repository_stays_as_it_is() {
     ] {
         let run = place.run();
         run.line(&[
-            "crewdeck: The worktree of task #1 can not be made",
+            "crewdeck: The worktree of task #1 cannot be created",
             what,
             remedy,
         ]);

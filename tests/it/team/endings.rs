@@ -62,7 +62,7 @@ rules:
         "{out}"
     );
     assert!(
-        out.contains("nobody who may has asked you to shut down (request forged)"),
+        out.contains("there is no approved shutdown request forged for you"),
         "{out}"
     );
     assert!(out.contains("Then it may stay."), "{out}");
@@ -125,7 +125,7 @@ rules:
     when: "Approved: but only one"
     calls: [{ tool: write_file, input: { path: file, content: "x" } }, { tool: task_update, input: { task_id: 1, status: completed } }]
   - agent: bob
-    when: crewdeck was ended in the middle of this turn
+    when: crewdeck stopped in the middle of this turn
     say: I wait for my plan.
   - agent: bob
     when: auto-claimed
@@ -178,7 +178,7 @@ rules:
       - { tool: task_create, input: { subject: the work } }
       - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work } }
   - agent: lead
-    when: bob can not go on
+    when: bob cannot continue
     calls: [{ tool: spawn_teammate, input: { name: alice, role: coder, prompt: Work } }]
   - agent: bob
     when: auto-claimed
@@ -257,7 +257,7 @@ rules:
     assert_eq!(
         stuck,
         [
-            "bob is stuck: it ended its turn twice with task #1 still open. What you write to @bob brings it on."
+            "bob is stuck: it ended its turn twice with task #1 still open. Write to @bob to restart it."
         ],
         "{told:?}"
     );

@@ -165,7 +165,7 @@ async fn the_server_says_how_long_to_wait() {
     let server = answering(hours).await;
     let error = call(&anthropic(&server)).await.unwrap_err();
     assert!(
-        error.to_string().ends_with("; it asks to wait 91 min"),
+        error.to_string().ends_with("; the server asks to wait 91 min"),
         "{error}"
     );
     let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");
@@ -242,7 +242,7 @@ async fn a_server_that_says_nothing_for_as_long_as_the_settings_allow_is_a_time_
     let error = call(&ProviderConfig::Anthropic(config)).await.unwrap_err();
     assert_eq!(
         (error.fault, error.to_string().as_str()),
-        (Fault::Timeout, "the server said nothing for 1 s")
+        (Fault::Timeout, "the server sent nothing for 1 s")
     );
 }
 
@@ -265,7 +265,7 @@ async fn a_connection_that_closes_before_an_answer_is_no_missing_server() {
     let error = call(&config).await.unwrap_err();
     assert_eq!(
         (error.fault, error.to_string().as_str()),
-        (Fault::Cut, "the connection was closed before an answer")
+        (Fault::Cut, "the connection was closed before a response")
     );
 }
 

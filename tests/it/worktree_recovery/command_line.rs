@@ -103,7 +103,7 @@ fn a_conflict_names_the_files_and_force_keeps_the_commits() {
     );
     let gone = project.run(&["worktree", "remove", "1", "--force"]).out();
     assert!(
-        gone.contains("what was committed is on the branch wt/task-1"),
+        gone.contains("its commits are still on branch wt/task-1"),
         "{gone}"
     );
 }
@@ -125,7 +125,7 @@ fn outside_git_it_says_so() {
     for bad in ["..", "a.lock", "nothing", "7"] {
         let why = project.refused(&["worktree", "merge", bad]);
         assert!(
-            why.contains("not a worktree's name") || why.contains("there is task-1"),
+            why.contains("not a valid worktree name") || why.contains("existing: task-1"),
             "{why}"
         );
     }

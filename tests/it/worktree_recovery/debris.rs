@@ -276,7 +276,7 @@ fn the_lock_of_a_git_that_runs_stays() {
     assert!(user.wait().unwrap().success());
     assert!(was_locked && is_locked);
     assert_eq!(found.unwrap(), []);
-    assert!(said.unwrap()[0].contains("index.lock stays"));
+    assert!(said.unwrap()[0].contains("index.lock was kept"));
     assert_eq!(held.r.git(&["log", "-1", "--format=%s"]), "Mine");
 }
 
@@ -318,7 +318,7 @@ fn work_of_the_user_in_a_file_of_a_cut_merge_stays() {
     fs::write(held.r.root().join("a.txt"), "of the user\n").unwrap();
     let said = held.r.worktrees().repair(NOW).unwrap();
     assert!(
-        said.iter().any(|line| line.contains("stay: a.txt")),
+        said.iter().any(|line| line.contains("kept: a.txt")),
         "{said:?}"
     );
     assert_eq!(status(held.r.root()), " M a.txt");

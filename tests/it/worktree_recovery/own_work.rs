@@ -123,7 +123,7 @@ fn a_cut_merge_of_an_older_version_is_named_and_stays() {
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
     assert_eq!(picture(&held), before, "{said}");
     assert!(
-        said.contains("older version") && said.contains("git status"),
+        said.contains("version of crewdeck that started it") && said.contains("git status"),
         "{said}"
     );
     assert!(!said.contains("another commit"), "{said}");
@@ -211,7 +211,7 @@ fn an_incomplete_worktree_with_files_and_no_link_is_named_and_stays() {
     fs::remove_file(dir.join(".git")).unwrap();
     fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
-    assert!(said.contains(".worktrees/task-2 stays"), "{said}");
+    assert!(said.contains(".worktrees/task-2 was kept"), "{said}");
     assert!(dir.join("notes.txt").exists());
     let found = r.worktrees().debris().unwrap();
     assert_eq!(found, [Debris::Unlinked(name("task-2"))]);
@@ -237,7 +237,7 @@ fn a_branch_with_commits_whose_worktree_was_not_created_stays() {
     let said = r.worktrees().repair(NOW).unwrap();
     assert_eq!(
         said,
-        ["branch wt/task-2 stays: it has commits that are not merged"]
+        ["branch wt/task-2 was kept: it has commits that are not merged"]
     );
     assert_eq!(r.worktrees().debris().unwrap(), []);
     r.git(&["rev-parse", "wt/task-2"]);

@@ -125,7 +125,8 @@ fn a_removal_that_was_cut_off_is_put_in_order_by_the_next_look() {
     fs::write(r.tree("task-3").join("mine.txt"), "mine\n").unwrap();
     let notices = trees.list().unwrap().notices.join("\n");
     assert!(
-        notices.contains(".removing-task-3") && notices.contains("move one of the two away"),
+        notices.contains(".removing-task-3")
+            && notices.contains("Move one of the two folders away"),
         "{notices}"
     );
     assert!(below(".removing-task-3/told.txt").exists());

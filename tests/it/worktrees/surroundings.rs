@@ -120,7 +120,7 @@ fn a_submodule_is_left_alone_until_somebody_works_in_it() {
     );
     let why = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
     assert!(
-        why.contains("a repository of its own inside (lib)"),
+        why.contains("a nested repository (lib)"),
         "{why}"
     );
     trees
@@ -173,7 +173,7 @@ fn no_program_of_a_repository_inside_is_started() {
     look();
     let why = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
     assert!(
-        why.contains("a repository of its own inside (inside)"),
+        why.contains("a nested repository (inside)"),
         "{why}"
     );
 

@@ -1,6 +1,6 @@
-//! Bare addresses among words.
+//! Finds bare URLs in text.
 
-/// Where the first bare address of a text is; without the punctuation behind it.
+/// Returns the byte range of the first URL in a text, without trailing punctuation.
 pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
     const STARTS: [&str; 2] = ["https://", "http://"];
     let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));
@@ -10,7 +10,7 @@ pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
         .find(is_end)
         .map_or(text.len(), |at| start + at);
     let mut whole = &text[start..end];
-    // A bracket that was opened in the address belongs to it.
+    // A closing parenthesis belongs to the URL if it was opened inside it.
     while let Some(c) = whole.chars().next_back() {
         let is_own = c == ')' && whole.matches('(').count() >= whole.matches(')').count();
         if is_own || !".,;:!?)]}'*_".contains(c) {

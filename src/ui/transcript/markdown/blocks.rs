@@ -1,108 +1,106 @@
-//! The blocks that are open around a text, and what they draw in front of its rows.
+//! The nested Markdown blocks around a text, and the margins that they draw.
 
 use ratatui::text::Span;
 
 use crate::ui::textual::wrap::{Margin, width};
 use crate::ui::theme::Theme;
 
-/// In front of quoted rows.
+/// Margin of quoted rows.
 const BAR: &str = "▎ ";
 
-/// What is open.
+/// A nesting level.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Level {
-    /// The text itself.
+pub enum NestingLevel {
+    /// The document.
     Root,
-    /// A block quote.
     Quote,
-    /// An item of a list: its mark, until it is drawn, and the columns that it takes.
+    /// A list item.
     Item {
-        /// The mark, if it was not drawn yet.
+        /// The marker, until it is drawn.
         mark: Option<Span<'static>>,
-        /// The columns of the mark.
+        /// Width of the marker, in columns.
         indent: usize,
     },
 }
 
-/// Whether the marks of items are drawn, or blanks in their place.
+/// Whether list markers are drawn or replaced by blanks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Marks {
     Drawn,
     Blank,
 }
 
-/// What begins.
+/// Kind of block that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block {
-    /// A paragraph behind a blank line.
+pub enum BlockKind {
+    /// A paragraph after a blank line.
     Paragraph,
-    /// A block of another kind, or a paragraph that follows right below the line before it.
+    /// Another block, or a paragraph directly below another line.
     Other,
 }
 
-/// How far a task of a list is.
+/// State of a task list item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
-    /// To be done.
-    Open,
-    /// Done.
-    Done,
+pub enum Checkbox {
+    /// Not checked.
+    Unchecked,
+    /// Checked.
+    Checked,
 }
 
-/// The blocks that are open, outermost first. The root is always there.
+/// The open blocks, outermost first, each with the number of blocks in it. The root is always present.
 #[derive(Debug)]
 pub struct Blocks {
-    open: Vec<(Level, usize)>,
-    lists: Vec<List>,
-    /// The list of the text before that goes on with the first list here.
-    goes_on: Option<List>,
-    /// The last list that ended, of those that stand in no other block.
-    ended: Option<List>,
+    open: Vec<(NestingLevel, usize)>,
+    lists: Vec<ListState>,
+    /// A list of the previous piece that the first list here continues.
+    continued_list: Option<ListState>,
+    /// The last top-level list that ended.
+    ended: Option<ListState>,
 }
 
-/// How a list goes on.
+/// State of a list, from which a continuation starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct List {
-    /// The number of the next item, if they have numbers.
+pub struct ListState {
+    /// Number of the next item; `None` for a bulleted list.
     next: Option<u64>,
-    /// Whether an item had several paragraphs: then the items are set apart too.
+    /// Whether an item had several paragraphs. Then a blank row separates the items.
     is_spread: bool,
 }
 
 impl Blocks {
-    /// Nothing but the root.
     pub fn new() -> Blocks {
         Blocks {
-            open: vec![(Level::Root, 0)],
+            open: vec![(NestingLevel::Root, 0)],
             lists: Vec::new(),
-            goes_on: None,
+            continued_list: None,
             ended: None,
         }
     }
 
-    /// The first list that begins goes on with `list`.
-    pub fn go_on(&mut self, list: Option<List>) {
-        self.goes_on = list;
+    /// Makes the first list that begins continue `list`.
+    pub fn continue_list(&mut self, list: Option<ListState>) {
+        self.continued_list = list;
     }
 
-    /// The last list that stood in no other block, to go on with.
-    pub fn ended(&self) -> Option<List> {
+    /// Returns the last top-level list that ended.
+    pub fn ended(&self) -> Option<ListState> {
         self.ended
     }
 
-    /// A block begins in the innermost one: whether a blank row goes before it.
-    pub fn begin(&mut self, block: Block) -> bool {
+    /// Begins a block in the innermost level. Returns whether a blank row precedes it.
+    pub fn begin(&mut self, block: BlockKind) -> bool {
         let Some((level, count)) = self.open.last_mut() else {
             return false;
         };
         let is_first = *count == 0;
         *count += 1;
         let gap = match level {
-            Level::Root | Level::Quote => !is_first,
-            Level::Item { .. } => !is_first && block == Block::Paragraph,
+            NestingLevel::Root | NestingLevel::Quote => !is_first,
+            NestingLevel::Item { .. } => !is_first && block == BlockKind::Paragraph,
         };
         if gap
-            && matches!(level, Level::Item { .. })
+            && matches!(level, NestingLevel::Item { .. })
             && let Some(list) = self.lists.last_mut()
         {
             list.is_spread = true;
@@ -110,21 +108,19 @@ impl Blocks {
         gap
     }
 
-    /// A quote begins.
     pub fn begin_quote(&mut self) {
-        self.open.push((Level::Quote, 0));
+        self.open.push((NestingLevel::Quote, 0));
     }
 
-    /// A list begins.
     pub fn begin_list(&mut self, next: Option<u64>) {
-        let begun = List {
+        let new_list = ListState {
             next,
             is_spread: false,
         };
-        self.lists.push(self.goes_on.take().unwrap_or(begun));
+        self.lists
+            .push(self.continued_list.take().unwrap_or(new_list));
     }
 
-    /// A list ends.
     pub fn end_list(&mut self) {
         let list = self.lists.pop();
         if self.open.len() == 1 {
@@ -132,7 +128,7 @@ impl Blocks {
         }
     }
 
-    /// An item begins: whether a blank row goes before it.
+    /// Begins an item. Returns whether a blank row precedes it.
     pub fn begin_item(&mut self, theme: &Theme) -> bool {
         let mut gap = false;
         let mut text = "• ".to_string();
@@ -145,71 +141,71 @@ impl Blocks {
         }
         let indent = width(&text);
         let mark = Some(Span::styled(text, theme.accent));
-        self.open.push((Level::Item { mark, indent }, 0));
+        self.open.push((NestingLevel::Item { mark, indent }, 0));
         gap
     }
 
-    /// The item is a task of a list: its box is its mark.
-    pub fn mark_as_task(&mut self, theme: &Theme, work: Work) {
-        if let Some((Level::Item { mark, indent }, _)) = self.open.last_mut() {
-            let (text, style) = match work {
-                Work::Done => ("☑ ", theme.ok),
-                Work::Open => ("☐ ", theme.accent),
+    /// Turns the item into a task list item with a checkbox as its marker.
+    pub fn mark_as_task(&mut self, theme: &Theme, checkbox: Checkbox) {
+        if let Some((NestingLevel::Item { mark, indent }, _)) = self.open.last_mut() {
+            let (text, style) = match checkbox {
+                Checkbox::Checked => ("☑ ", theme.ok),
+                Checkbox::Unchecked => ("☐ ", theme.accent),
             };
             *indent = width(text);
             *mark = Some(Span::styled(text, style));
         }
     }
 
-    /// Whether the innermost block is an item whose mark was not drawn.
+    /// Returns whether the innermost level is an item whose marker was not drawn.
     pub fn has_mark(&self) -> bool {
         matches!(
             self.open.last(),
-            Some((Level::Item { mark: Some(_), .. }, _))
+            Some((NestingLevel::Item { mark: Some(_), .. }, _))
         )
     }
 
-    /// Rows are drawn that no block announced: the bare text of an item.
+    /// Counts the bare text of an item as a block.
     pub fn note_text(&mut self) {
         if let Some((_, count)) = self.open.last_mut() {
             *count = (*count).max(1);
         }
     }
 
-    /// The innermost quote or item ends.
+    /// Ends the innermost quote or item.
     pub fn end(&mut self) {
         if self.open.len() > 1 {
             self.open.pop();
         }
     }
 
-    /// What goes in front of a blank row.
+    /// Returns the margin of a blank row.
     pub fn gap(&self, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
         self.spans(columns, theme, Marks::Blank)
     }
 
-    /// What goes in front of the rows of a text. The marks of items are drawn once.
+    /// Returns the margin for the rows of a text. List markers are drawn once.
     pub fn margin(&mut self, columns: usize, theme: &Theme) -> Margin {
         let first = self.spans(columns, theme, Marks::Drawn);
         let rest = self.spans(columns, theme, Marks::Blank);
         for (level, _) in &mut self.open {
-            if let Level::Item { mark, .. } = level {
+            if let NestingLevel::Item { mark, .. } = level {
                 *mark = None;
             }
         }
         Margin::hanging(first, rest)
     }
 
-    /// At most half of the columns, and the innermost level wherever it leaves room for a text: where the
-    /// nesting is deeper, the outer levels are not drawn.
+    /// Returns the margin, limited to half of the width. The innermost level is drawn whenever it leaves room for text;
+    /// at deep nesting, outer levels are omitted.
     fn spans(&self, columns: usize, theme: &Theme, marks: Marks) -> Vec<Span<'static>> {
         let mut out = Vec::new();
         let mut room = columns / 2;
         for (level, _) in self.open.iter().rev() {
             let (span, wide) = match level {
-                Level::Root => continue,
-                Level::Quote => (Span::styled(BAR, theme.quote), 2),
-                Level::Item { mark, indent } => {
+                NestingLevel::Root => continue,
+                NestingLevel::Quote => (Span::styled(BAR, theme.quote), 2),
+                NestingLevel::Item { mark, indent } => {
                     let mark = mark.clone().filter(|_| marks == Marks::Drawn);
                     let blank = || Span::raw(" ".repeat(*indent));
                     (mark.unwrap_or_else(blank), *indent)

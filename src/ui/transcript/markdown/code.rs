@@ -1,49 +1,49 @@
-//! The looks of code: words of the language, texts, numbers and comments of common languages.
+//! Syntax highlighting for common languages: keywords, strings, numbers and comments.
 //!
-//! A reader of characters and not of grammars: it knows how comments and texts begin and end, and that is enough
-//! to read by. What it takes for something else is still there, in another look. Its work is linear in the code.
+//! A scanner without grammars: it only knows how comments and strings begin and end. A wrong guess changes the style,
+//! never the text. Its work is linear in the code.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::ui::theme::Theme;
 
-/// What has to be known of a language.
+/// Lexical rules of a language.
 #[derive(Debug)]
 pub struct Language {
     names: &'static [&'static str],
-    /// What begins a comment that ends with the line.
+    /// Prefixes of line comments.
     comments: &'static [&'static str],
-    /// What begins and ends a comment of several lines.
+    /// Start and end of block comments.
     block: Option<(&'static str, &'static str)>,
-    /// What begins and ends a text; the longer ones first.
+    /// String delimiters, longer ones first.
     quotes: &'static [Quote],
-    /// The words of the language.
+    /// Keywords, separated by blanks.
     words: &'static str,
 }
 
 #[derive(Debug)]
 struct Quote {
     sign: &'static str,
-    lines: Lines,
-    escapes: Escapes,
+    lines: LineRule,
+    escapes: EscapeRule,
 }
 
-/// Whether a text may go on in the next line.
+/// Whether a string may contain newlines.
 #[derive(Debug, PartialEq, Eq)]
-enum Lines {
+enum LineRule {
     One,
     Many,
 }
 
-/// Whether a backslash takes the next sign's meaning away.
+/// Whether a backslash escapes the next character.
 #[derive(Debug, PartialEq, Eq)]
-enum Escapes {
+enum EscapeRule {
     Yes,
     No,
 }
 
-const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
+const fn quote(sign: &'static str, lines: LineRule, escapes: EscapeRule) -> Quote {
     Quote {
         sign,
         lines,
@@ -51,9 +51,9 @@ const fn quote(sign: &'static str, lines: Lines, escapes: Escapes) -> Quote {
     }
 }
 
-const DOUBLE: Quote = quote("\"", Lines::One, Escapes::Yes);
-const SINGLE: Quote = quote("'", Lines::One, Escapes::Yes);
-/// Bytes behind a single quote within which the other one is looked for.
+const DOUBLE: Quote = quote("\"", LineRule::One, EscapeRule::Yes);
+const SINGLE: Quote = quote("'", LineRule::One, EscapeRule::Yes);
+/// Maximum length, in bytes, of a string in single quotes. If it is longer, the quote is an apostrophe.
 const MARK_MAX: usize = 200;
 const SLASHES: &[&str] = &["//"];
 const HASH: &[&str] = &["#"];
@@ -61,64 +61,63 @@ const STARS: Option<(&str, &str)> = Some(("/*", "*/"));
 
 #[rustfmt::skip]
 const LANGUAGES: &[Language] = &[
-    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", Lines::Many, Escapes::Yes), SINGLE],
+    Language { names: &["rust", "rs"], comments: SLASHES, block: STARS, quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), SINGLE],
         words: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type union unsafe use where while" },
     Language { names: &["python", "py", "python3"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
         words: "and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield" },
     Language { names: &["javascript", "js", "jsx", "typescript", "ts", "tsx", "mjs"], comments: SLASHES, block: STARS,
-        quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::Yes)],
+        quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::Yes)],
         words: "abstract any as async await boolean break case catch class const continue debugger default delete do else enum export extends false finally for from function get if implements import in instanceof interface keyof let new null number of private protected public readonly return set static string super switch this throw true try type typeof undefined var void while with yield" },
-    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", Lines::Many, Escapes::No)],
+    Language { names: &["go", "golang"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE, quote("`", LineRule::Many, EscapeRule::No)],
         words: "any bool break byte case chan const continue default defer else error fallthrough false for func go goto if import int interface iota make map nil package range return rune select string struct switch true type var" },
     Language { names: &["shell", "sh", "bash", "zsh", "console"], comments: HASH, block: None,
-        quotes: &[quote("\"", Lines::Many, Escapes::Yes), quote("'", Lines::Many, Escapes::No)],
+        quotes: &[quote("\"", LineRule::Many, EscapeRule::Yes), quote("'", LineRule::Many, EscapeRule::No)],
         words: "case cd do done echo elif else esac exit export fi for function if in local readonly return set shift source then trap until while" },
     Language { names: &["json", "jsonc", "json5"], comments: SLASHES, block: STARS, quotes: &[DOUBLE], words: "true false null" },
     Language { names: &["toml", "ini"], comments: HASH, block: None,
-        quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), quote("'''", Lines::Many, Escapes::No), DOUBLE, quote("'", Lines::One, Escapes::No)],
+        quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), quote("'''", LineRule::Many, EscapeRule::No), DOUBLE, quote("'", LineRule::One, EscapeRule::No)],
         words: "true false inf nan" },
-    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", Lines::One, Escapes::No)], words: "true false null yes no on off" },
+    Language { names: &["yaml", "yml"], comments: HASH, block: None, quotes: &[DOUBLE, quote("'", LineRule::One, EscapeRule::No)], words: "true false null yes no on off" },
     Language { names: &["c", "h", "cpp", "c++", "hpp", "cc"], comments: SLASHES, block: STARS, quotes: &[DOUBLE, SINGLE],
         words: "auto bool break case catch char class const constexpr continue default delete do double else enum explicit extern false float for friend goto if inline int long namespace new noexcept NULL nullptr operator override private protected public register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned using virtual void volatile while" },
-    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", Lines::Many, Escapes::Yes), DOUBLE, SINGLE],
+    Language { names: &["java", "kotlin", "kt"], comments: SLASHES, block: STARS, quotes: &[quote("\"\"\"", LineRule::Many, EscapeRule::Yes), DOUBLE, SINGLE],
         words: "abstract assert boolean break byte case catch char class const continue default do double else enum extends final finally float for fun if implements import in instanceof int interface is long native new null object package private protected public record return short static super switch synchronized this throw throws transient true false try val var void volatile when while" },
 ];
 
-/// What is shown of code: in which looks.
+/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum TokenKind {
     Plain,
-    Word,
-    Text,
+    Keyword,
+    String,
     Number,
     Comment,
 }
 
-/// What goes on in the next line of a code that is read in parts.
+/// Token that is still open at the end of a chunk of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Inside {
-    /// Nothing.
+pub enum OpenToken {
     #[default]
     Nothing,
-    /// A comment of several lines.
+    /// A block comment.
     Comment,
-    /// A text of several lines: which one of the language's quotes began it.
-    Text(usize),
+    /// A string, given as index into the language's delimiters.
+    String(usize),
 }
 
-/// Where a text ends, behind the quote that begins it.
-enum End {
-    /// Behind so many bytes.
+/// End of a string, after its opening delimiter.
+enum StringEnd {
+    /// It ends after this many bytes.
     At(usize),
-    /// It is still being written, or has no end.
+    /// It is still being written, or never ends.
     Open,
-    /// It is no text.
-    NoText,
+    /// It is not a string.
+    NotAString,
 }
 
 impl Language {
-    /// The language of the word behind a fence, if it is known.
+    /// Returns the language for the info string of a fence, if it is known.
     pub fn of(fence: &str) -> Option<&'static Language> {
         if !cfg!(feature = "highlight") {
             return None;
@@ -133,26 +132,32 @@ impl Language {
         all.into_iter().find(|l| l.names.contains(&name.as_str()))
     }
 
-    /// Code in its looks, and what goes on behind it. `inside`: what goes on in it from the lines before.
-    pub fn spans(&self, code: &str, inside: Inside, theme: &Theme) -> (Vec<Span<'static>>, Inside) {
-        let style = |look: Look| -> Style {
+    /// Highlights a chunk of code. `inside` is the token left open by the previous chunk; returns the one that this
+    /// chunk leaves open.
+    pub fn spans(
+        &self,
+        code: &str,
+        inside: OpenToken,
+        theme: &Theme,
+    ) -> (Vec<Span<'static>>, OpenToken) {
+        let style = |look: TokenKind| -> Style {
             match look {
-                Look::Plain => theme.code,
-                Look::Word => theme.keyword,
-                Look::Text => theme.string,
-                Look::Number => theme.number,
-                Look::Comment => theme.comment,
+                TokenKind::Plain => theme.code,
+                TokenKind::Keyword => theme.keyword,
+                TokenKind::String => theme.string,
+                TokenKind::Number => theme.number,
+                TokenKind::Comment => theme.comment,
             }
         };
-        let mut out: Vec<(Look, String)> = Vec::new();
+        let mut out: Vec<(TokenKind, String)> = Vec::new();
         let mut inside = inside;
         let mut at = 0;
         while at < code.len() {
             let rest = &code[at..];
             let (look, len, after) = match inside {
-                Inside::Nothing => self.next(rest, &code[..at]),
-                Inside::Comment => self.comment(rest),
-                Inside::Text(quote) => self.text(quote, rest),
+                OpenToken::Nothing => self.next(rest, &code[..at]),
+                OpenToken::Comment => self.comment(rest),
+                OpenToken::String(quote) => self.text(quote, rest),
             };
             inside = after;
             let token = &rest[..len];
@@ -162,106 +167,118 @@ impl Language {
             }
             at += len;
         }
-        let span = |(look, text): (Look, String)| Span::styled(text, style(look));
+        let span = |(look, text): (TokenKind, String)| Span::styled(text, style(look));
         (out.into_iter().map(span).collect(), inside)
     }
 
-    /// The rest of a comment of several lines.
-    fn comment(&self, rest: &str) -> (Look, usize, Inside) {
+    /// Reads the rest of a block comment.
+    fn comment(&self, rest: &str) -> (TokenKind, usize, OpenToken) {
         let close = self.block.map_or("", |(_, close)| close);
         match rest.find(close) {
-            Some(at) => (Look::Comment, at + close.len(), Inside::Nothing),
-            None => (Look::Comment, rest.len(), Inside::Comment),
+            Some(at) => (TokenKind::Comment, at + close.len(), OpenToken::Nothing),
+            None => (TokenKind::Comment, rest.len(), OpenToken::Comment),
         }
     }
 
-    /// The rest of a text of several lines.
-    fn text(&self, quote: usize, rest: &str) -> (Look, usize, Inside) {
+    /// Reads the rest of a multi-line string.
+    fn text(&self, quote: usize, rest: &str) -> (TokenKind, usize, OpenToken) {
         match self.quotes.get(quote).map(|q| q.end(rest)) {
-            Some(End::At(len)) => (Look::Text, len, Inside::Nothing),
-            Some(End::Open) => (Look::Text, rest.len(), Inside::Text(quote)),
-            Some(End::NoText) | None => (Look::Plain, rest.len(), Inside::Nothing),
+            Some(StringEnd::At(len)) => (TokenKind::String, len, OpenToken::Nothing),
+            Some(StringEnd::Open) => (TokenKind::String, rest.len(), OpenToken::String(quote)),
+            Some(StringEnd::NotAString) | None => {
+                (TokenKind::Plain, rest.len(), OpenToken::Nothing)
+            }
         }
     }
 
-    /// The look of what stands at the beginning of `rest`, its bytes (at least one sign), and what goes on behind it.
-    fn next(&self, rest: &str, before: &str) -> (Look, usize, Inside) {
+    /// Reads the next token: its kind, its length in bytes (at least one character), and the token left open after it.
+    fn next(&self, rest: &str, before: &str) -> (TokenKind, usize, OpenToken) {
         if let Some((open, _)) = self.block
             && let Some(inside) = rest.strip_prefix(open)
         {
             let (look, len, after) = self.comment(inside);
             return (look, open.len() + len, after);
         }
-        // A hash in the middle of a word is none: `$#`, `a#b`.
+        // A hash inside a word starts no comment: `$#`, `a#b`.
         let is_hash_word =
             rest.starts_with('#') && !before.is_empty() && !before.ends_with(char::is_whitespace);
         if !is_hash_word && self.comments.iter().any(|c| rest.starts_with(c)) {
             let len = rest.find('\n').unwrap_or(rest.len());
-            return (Look::Comment, len, Inside::Nothing);
+            return (TokenKind::Comment, len, OpenToken::Nothing);
         }
         for (at, quote) in self.quotes.iter().enumerate() {
             let Some(inside) = rest.strip_prefix(quote.sign) else {
                 continue;
             };
             match quote.end(inside) {
-                End::At(len) => return (Look::Text, quote.sign.len() + len, Inside::Nothing),
-                End::Open if quote.lines == Lines::Many => {
-                    return (Look::Text, rest.len(), Inside::Text(at));
+                StringEnd::At(len) => {
+                    return (
+                        TokenKind::String,
+                        quote.sign.len() + len,
+                        OpenToken::Nothing,
+                    );
                 }
-                End::Open => return (Look::Text, rest.len(), Inside::Nothing),
-                End::NoText => {}
+                StringEnd::Open if quote.lines == LineRule::Many => {
+                    return (TokenKind::String, rest.len(), OpenToken::String(at));
+                }
+                StringEnd::Open => return (TokenKind::String, rest.len(), OpenToken::Nothing),
+                StringEnd::NotAString => {}
             }
         }
         let (look, len) = self.word(rest);
-        (look, len, Inside::Nothing)
+        (look, len, OpenToken::Nothing)
     }
 
-    /// The look of a word, a number or a sign.
-    fn word(&self, rest: &str) -> (Look, usize) {
+    /// Reads a word, a number or a single character.
+    fn word(&self, rest: &str) -> (TokenKind, usize) {
         let first = rest.chars().next().unwrap_or(' ');
         let part = |c: char| c.is_alphanumeric() || c == '_';
         if first.is_ascii_digit() {
             let is_part = |c: char| part(c) || c == '.';
             let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            // A range begins with two dots.
+            // Two dots are a range, not part of the number.
             let len = rest[..len].find("..").unwrap_or(len);
-            return (Look::Number, len.max(1));
+            return (TokenKind::Number, len.max(1));
         }
         if part(first) {
             let len = rest.find(|c| !part(c)).unwrap_or(rest.len());
             let is_word = self.words.split(' ').any(|word| word == &rest[..len]);
-            let look = if is_word { Look::Word } else { Look::Plain };
+            let look = if is_word {
+                TokenKind::Keyword
+            } else {
+                TokenKind::Plain
+            };
             return (look, len);
         }
-        (Look::Plain, first.len_utf8())
+        (TokenKind::Plain, first.len_utf8())
     }
 }
 
 impl Quote {
-    /// Where the text ends, of which `inside` stands behind the quote.
-    fn end(&self, inside: &str) -> End {
+    /// Finds the end of a string. `inside` is the text after its opening delimiter.
+    fn end(&self, inside: &str) -> StringEnd {
         let mut is_escaped = false;
         for (at, c) in inside.char_indices() {
             if is_escaped {
                 is_escaped = false;
-            } else if c == '\\' && self.escapes == Escapes::Yes {
+            } else if c == '\\' && self.escapes == EscapeRule::Yes {
                 is_escaped = true;
             } else if inside[at..].starts_with(self.sign) {
-                return End::At(at + self.sign.len());
-            } else if self.lines == Lines::One {
+                return StringEnd::At(at + self.sign.len());
+            } else if self.lines == LineRule::One {
                 if c == '\n' && self.sign == "\"" {
-                    return End::At(at);
+                    return StringEnd::At(at);
                 }
-                // A mark of another kind, as in `don't` and the lifetimes of Rust: no text.
+                // An apostrophe, as in `don't` or Rust lifetimes.
                 if self.sign == "'" && (c == '\n' || at > MARK_MAX) {
-                    return End::NoText;
+                    return StringEnd::NotAString;
                 }
             }
         }
-        if self.lines == Lines::Many || self.sign == "\"" {
-            End::Open
+        if self.lines == LineRule::Many || self.sign == "\"" {
+            StringEnd::Open
         } else {
-            End::NoText
+            StringEnd::NotAString
         }
     }
 }
@@ -272,11 +289,11 @@ mod tests {
 
     use super::*;
 
-    /// The code with each look marked: `[word]`, `«text»`, `<number>`, `{comment}`.
+    /// Highlights code and marks the tokens: `[keyword]`, `«string»`, `<number>`, `{comment}`.
     fn marked(fence: &str, code: &str) -> String {
         let theme = Theme::default();
         let language = Language::named(fence).unwrap();
-        let (spans, _) = language.spans(code, Inside::Nothing, &theme);
+        let (spans, _) = language.spans(code, OpenToken::Nothing, &theme);
         let whole: String = spans.iter().map(|s| s.content.as_ref()).collect();
         assert_eq!(whole, code);
         let mark = |span: &Span| match span.style {
@@ -290,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn words_texts_numbers_and_comments_are_told_apart() {
+    fn keywords_strings_numbers_and_comments_are_highlighted() {
         let cases = [
             (
                 "rust",
@@ -325,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_read_in_parts_looks_as_in_one() {
+    fn chunked_code_is_highlighted_like_whole_code() {
         let theme = Theme::default();
         let cases = [
             (
@@ -342,22 +359,22 @@ mod tests {
         ];
         for (fence, code) in cases {
             let language = Language::named(fence).unwrap();
-            let mut inside = Inside::Nothing;
+            let mut inside = OpenToken::Nothing;
             let mut parts: Vec<(String, Style)> = Vec::new();
             for line in code.split_inclusive('\n') {
-                // As in a code block, the newline at the end of a part is not read.
+                // As in a code block, the final newline of a chunk is not passed in.
                 let (spans, after) = language.spans(line.trim_end_matches('\n'), inside, &theme);
                 parts.extend(signs(&spans));
                 inside = after;
             }
-            let (whole, _) = language.spans(code, Inside::Nothing, &theme);
+            let (whole, _) = language.spans(code, OpenToken::Nothing, &theme);
             let mut whole = signs(&whole);
             whole.retain(|(sign, _)| sign != "\n");
             assert_eq!(parts, whole, "{fence}");
         }
     }
 
-    /// Each sign with its looks.
+    /// Splits spans into single characters with their styles.
     fn signs(spans: &[Span]) -> Vec<(String, Style)> {
         let of = |span: &Span| -> Vec<(String, Style)> {
             let style = span.style;
@@ -368,11 +385,11 @@ mod tests {
     }
 
     #[test]
-    fn odd_code_is_read_in_time() {
+    fn pathological_code_is_read_in_linear_time() {
         for code in ["\"", "'", "/*", "#", "\\", "`", "'a", "\"\\"] {
             let code = code.repeat(20_000);
             for language in LANGUAGES {
-                let (spans, _) = language.spans(&code, Inside::Nothing, &Theme::default());
+                let (spans, _) = language.spans(&code, OpenToken::Nothing, &Theme::default());
                 assert!(spans.iter().map(|s| s.content.len()).sum::<usize>() == code.len());
             }
         }

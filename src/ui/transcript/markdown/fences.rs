@@ -1,8 +1,8 @@
-//! Which lines of a Markdown text are fenced code, told line by line.
+//! Tells line by line which lines of a Markdown text are fenced code.
 
-use super::lines::item;
+use super::lines::item_content;
 
-/// Which lines are fenced code.
+/// Scanner state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fences {
     open: Option<Fence>,
@@ -14,18 +14,18 @@ pub struct Fences {
 struct Fence {
     sign: char,
     count: usize,
-    /// Columns before the fence, if it belongs to an item of a list.
+    /// Column of the fence if it belongs to a list item.
     indent: Option<usize>,
 }
 
 impl Fences {
-    /// Takes the next line in: whether it is code or a fence.
-    pub fn take(&mut self, line: &str) -> bool {
+    /// Reads the next line. Returns whether it is code or a fence.
+    pub fn read_line(&mut self, line: &str) -> bool {
         self.just_opened = false;
         let line = line.trim_end();
         let indent = line.len() - line.trim_start().len();
         if let Some(fence) = &self.open {
-            // Text that leaves the item closes the item, and the code in it.
+            // A line outside the list item ends the item and the code in it.
             let leaves =
                 fence.indent.is_some_and(|of| of >= 2 && indent < 2) && !line.trim().is_empty();
             if !leaves {
@@ -38,7 +38,7 @@ impl Fences {
         }
         let mut text = line.trim_start();
         let mut column = indent;
-        while let Some(content) = item(text) {
+        while let Some(content) = item_content(text) {
             self.is_in_list = true;
             column += text.len() - content.len();
             text = content;
@@ -52,17 +52,17 @@ impl Fences {
         self.just_opened
     }
 
-    /// Whether the next line is code, if it does not end it.
+    /// Returns whether a fence is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether the last line was a fence that opens.
+    /// Returns whether the last line opened a fence.
     pub fn has_just_opened(&self) -> bool {
         self.just_opened
     }
 
-    /// A text begins that stands in no list.
+    /// Ends the list that surrounds the text.
     pub fn leave_list(&mut self) {
         self.is_in_list = false;
         if let Some(fence) = &mut self.open {
@@ -75,7 +75,7 @@ impl Fence {
     fn opened_by(text: &str, indent: Option<usize>) -> Option<Fence> {
         let sign = text.chars().next().filter(|c| "`~".contains(*c))?;
         let count = text.chars().take_while(|c| *c == sign).count();
-        // Backticks behind the fence make it a code span.
+        // Backticks later in the line make it a code span.
         let is_span = sign == '`' && text[count..].contains('`');
         (count >= 3 && !is_span).then_some(Fence {
             sign,

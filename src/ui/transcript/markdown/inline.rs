@@ -1,40 +1,39 @@
-//! Whether something in the words of a paragraph is still open, told line by line: a text in code, an emphasis, the
-//! words of a link.
+//! Tells line by line whether inline markup of a paragraph is still open: a code span, emphasis, or the text of a link.
 //!
-//! It says that nothing is open only where that is sure, whatever comes. Where it is not, it stays unsure to the end of
-//! the paragraph: one that is drawn anew as a whole is slow, and one that is cut at the wrong place is wrong.
+//! It reports "closed" only when that is certain whatever follows. In doubt, it reports "open" up to the end of the
+//! paragraph: redrawing a whole paragraph is slow, but cutting it at a wrong place is incorrect.
 
-/// Most that is open inside of one another; beyond, it is not sure.
-const DEEP: usize = 8;
+/// Maximum nesting depth; beyond it, the state is uncertain.
+const DEPTH_MAX: usize = 8;
 
-/// What opens and closes.
+/// Open markup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
-    /// A run of that many of these signs: an emphasis.
+enum OpenMarkup {
+    /// A delimiter run of emphasis: its character and length.
     Run(char, usize),
-    /// The words of a link.
+    /// The text of a link.
     Bracket,
 }
 
-/// What is open behind the lines that were read.
+/// Open markup after the lines read so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Inline {
-    open: Vec<Open>,
-    /// Behind a run of that many backticks, until the next one.
+pub struct InlineState {
+    open: Vec<OpenMarkup>,
+    /// Length of the backtick run that opened a code span.
     code: Option<usize>,
     is_unsure: bool,
-    /// The last line ends in a backslash: what that is depends on whether a line follows.
+    /// The last line ends in a backslash, whose meaning depends on whether a line follows.
     is_escaped: bool,
 }
 
-impl Inline {
-    /// Whether nothing is open.
+impl InlineState {
+    /// Returns whether certainly nothing is open.
     pub fn is_closed(&self) -> bool {
         self.open.is_empty() && self.code.is_none() && !self.is_unsure && !self.is_escaped
     }
 
-    /// Takes the next line in.
-    pub fn take(&mut self, line: &str) {
+    /// Reads the next line.
+    pub fn read_line(&mut self, line: &str) {
         if self.is_unsure {
             return;
         }
@@ -59,32 +58,32 @@ impl Inline {
                 (None, '\\') => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
                 (None, '*' | '_' | '~') => {
                     let count = run(rest, sign);
-                    self.signs(sign, count, &line[..at], &rest[count..]);
+                    self.read_delimiters(sign, count, &line[..at], &rest[count..]);
                     count
                 }
                 (None, '[') => {
-                    self.push(Open::Bracket);
+                    self.push(OpenMarkup::Bracket);
                     1
                 }
-                (None, ']') => 1 + self.end_words(&rest[1..]),
+                (None, ']') => 1 + self.end_link_text(&rest[1..]),
                 (None, '<') => self.angle(rest),
                 (Some(_) | None, _) => sign.len_utf8(),
             };
         }
     }
 
-    fn push(&mut self, open: Open) {
-        self.is_unsure |= self.open.len() == DEEP;
+    fn push(&mut self, open: OpenMarkup) {
+        self.is_unsure |= self.open.len() == DEPTH_MAX;
         self.open.push(open);
     }
 
-    /// A run of `sign` between two texts of the line.
-    fn signs(&mut self, sign: char, count: usize, before: &str, after: &str) {
+    /// Reads a delimiter run, given the text before and after it.
+    fn read_delimiters(&mut self, sign: char, count: usize, before: &str, after: &str) {
         let (before, after) = (
             Side::of(before.chars().next_back()),
             Side::of(after.chars().next()),
         );
-        let same = Open::Run(sign, count);
+        let same = OpenMarkup::Run(sign, count);
         match flanks(sign, before, after) {
             None => self.is_unsure = true,
             Some((false, false)) => {}
@@ -92,19 +91,19 @@ impl Inline {
                 self.open.pop();
             }
             Some((true, _)) => self.push(same),
-            // It may close a part of another one.
+            // It may partially close an outer run.
             Some((false, true)) => self.is_unsure |= !self.open.is_empty(),
         }
     }
 
-    /// Behind the words of a link: the bytes of the address that follows.
-    fn end_words(&mut self, rest: &str) -> usize {
+    /// Reads the end of a link text. Returns the length of the address that follows, in bytes.
+    fn end_link_text(&mut self, rest: &str) -> usize {
         match self.open.last() {
-            Some(Open::Bracket) => {
+            Some(OpenMarkup::Bracket) => {
                 self.open.pop();
             }
-            Some(Open::Run(..)) => self.is_unsure |= self.open.contains(&Open::Bracket),
-            // It is only a bracket.
+            Some(OpenMarkup::Run(..)) => self.is_unsure |= self.open.contains(&OpenMarkup::Bracket),
+            // A literal bracket.
             None => return 0,
         }
         if !rest.starts_with('(') {
@@ -112,14 +111,17 @@ impl Inline {
         }
         let end = rest.find(')').unwrap_or(0);
         let is_address = |c: char| !c.is_whitespace() && !c.is_control() && !"<>`\\()".contains(c);
-        // A link within the words of a link, a title, brackets in an address: rare enough.
-        if end == 0 || !rest[1..end].chars().all(is_address) || self.open.contains(&Open::Bracket) {
+        // Nested links, titles and brackets in addresses are rare and not analyzed.
+        if end == 0
+            || !rest[1..end].chars().all(is_address)
+            || self.open.contains(&OpenMarkup::Bracket)
+        {
             self.is_unsure = true;
         }
         end
     }
 
-    /// The bytes of what may be a tag or an address in angles.
+    /// Reads a possible tag or autolink in angle brackets. Returns its length in bytes.
     fn angle(&mut self, rest: &str) -> usize {
         let begins = rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
         if !begins {
@@ -128,7 +130,7 @@ impl Inline {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || ":/.-?=&%#@+_".contains(c);
         match rest.find('>') {
             Some(end) if rest[2..end].chars().all(is_plain) => {
-                // What is neither a tag nor an address is text, and so are the signs in it.
+                // If it is neither a tag nor an autolink, its characters are text and an underscore may be markup.
                 self.is_unsure |= rest[1..end].contains('_');
                 end + 1
             }
@@ -144,13 +146,13 @@ fn run(text: &str, sign: char) -> usize {
     text.bytes().take_while(|b| *b == sign as u8).count()
 }
 
-/// What stands beside a run of signs.
+/// What is next to a delimiter run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Blank,
     Word,
     Punctuation,
-    /// A sign that is no letter: punctuation or not, that depends on tables.
+    /// Not a letter. Whether it counts as punctuation depends on Unicode tables.
     Either,
 }
 
@@ -165,7 +167,7 @@ impl Side {
         }
     }
 
-    /// The sides that it may be.
+    /// Returns the possible interpretations.
     fn all(self) -> &'static [Side] {
         match self {
             Side::Blank => &[Side::Blank],
@@ -176,8 +178,8 @@ impl Side {
     }
 }
 
-/// Whether a run between two sides may open, and whether it may close; none where that is not sure. The rules are
-/// those of CommonMark, "left-flanking" and "right-flanking" runs.
+/// Returns whether a delimiter run can open and whether it can close emphasis; `None` if that is uncertain. Implements
+/// the left-flanking and right-flanking rules of CommonMark.
 fn flanks(sign: char, before: Side, after: Side) -> Option<(bool, bool)> {
     let mut found = None;
     for before in before.all() {
@@ -193,7 +195,7 @@ fn flanks(sign: char, before: Side, after: Side) -> Option<(bool, bool)> {
                     left && (!right || *before == Side::Punctuation),
                     right && (!left || *after == Side::Punctuation),
                 ),
-                // Of these the rules differ from reader to reader.
+                // Implementations of strikethrough differ here.
                 '~' if left && right => return None,
                 _ => (left, right),
             };
@@ -210,15 +212,15 @@ mod tests {
     use super::*;
 
     fn is_closed(text: &str) -> bool {
-        let mut inline = Inline::default();
+        let mut inline = InlineState::default();
         for line in text.lines() {
-            inline.take(line);
+            inline.read_line(line);
         }
         inline.is_closed()
     }
 
     #[test]
-    fn what_has_ended_is_closed() {
+    fn closed_markup_is_reported_closed() {
         for text in [
             "",
             "words, and more: of them!",
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_go_on_is_open() {
+    fn open_markup_is_reported_open() {
         for text in [
             "one ` tick",
             "*open",

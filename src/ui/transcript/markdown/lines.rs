@@ -1,25 +1,23 @@
-//! What one line of a Markdown text may be, by its own characters.
+//! Classifies a single line of Markdown by its own characters.
 
-/// Columns of a tab: it is drawn as that many blanks.
+/// Width of a tab, in columns.
 const TAB: usize = 4;
 
-/// The mark of an item of a list, and where the item's content begins.
+/// A list marker and the column at which the item's content begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    /// The sign, or what stands behind the number: items of another one belong to another list.
-    pub sign: u8,
-    /// The number.
+pub struct ListMarker {
+    /// The bullet, or the character after the number. Another one starts another list.
+    pub delimiter: u8,
     pub number: Option<u64>,
-    /// The columns before the content, of the line that it stands in.
+    /// Column at which the content of the item begins.
     pub content: usize,
 }
 
-/// Whether nothing is in it.
 pub fn is_blank(line: &str) -> bool {
     line.trim().is_empty()
 }
 
-/// The columns before the first sign of the line.
+/// Returns the number of columns before the first non-blank character.
 pub fn indent(line: &str) -> usize {
     columns(&line[..line.len() - line.trim_start().len()])
 }
@@ -29,8 +27,8 @@ fn columns(blanks: &str) -> usize {
     blanks.bytes().map(column).sum()
 }
 
-/// The content of an item of a list, if the line begins one.
-pub fn item(line: &str) -> Option<&str> {
+/// Returns the content of a list item, if the line begins one.
+pub fn item_content(line: &str) -> Option<&str> {
     let rest = match line.as_bytes().first()? {
         b'-' | b'*' | b'+' => &line[1..],
         b'0'..=b'9' => {
@@ -48,11 +46,11 @@ pub fn item(line: &str) -> Option<&str> {
         .then(|| rest.trim_start())
 }
 
-/// The mark of the item that the line begins, if it has content and is no rule.
-pub fn mark(line: &str) -> Option<Mark> {
+/// Returns the list marker of the line. `None` if its item is empty or the line is a thematic break.
+pub fn list_marker(line: &str) -> Option<ListMarker> {
     let indent = indent(line);
     let line = line.trim();
-    let content = item(line).filter(|c| !c.is_empty() && !is_rule(line))?;
+    let content = item_content(line).filter(|c| !c.is_empty() && !is_rule(line))?;
     let (head, digits) = (
         &line[..line.len() - content.len()],
         line.bytes().take_while(u8::is_ascii_digit).count(),
@@ -60,17 +58,17 @@ pub fn mark(line: &str) -> Option<Mark> {
     let sign = digits + 1;
     let gap = match columns(&head[sign..]) {
         wide @ 1..=4 => wide,
-        // The rest of the blanks belongs to the content: indented code.
+        // The other blanks belong to the content, which is indented code.
         _ => 1,
     };
-    Some(Mark {
-        sign: head.as_bytes()[digits],
+    Some(ListMarker {
+        delimiter: head.as_bytes()[digits],
         number: head[..digits].parse().ok(),
         content: indent + sign + gap,
     })
 }
 
-/// Whether it is a rule across the page.
+/// Returns whether the line is a thematic break.
 fn is_rule(line: &str) -> bool {
     let mut signs = line.chars().filter(|c| !c.is_whitespace());
     let first = signs.next().filter(|c| "-_*".contains(*c));
@@ -83,8 +81,8 @@ fn is_rule(line: &str) -> bool {
     })
 }
 
-/// Whether it begins with what can begin no block but a paragraph, and ends none: right behind a line of a
-/// paragraph it belongs to that. Not all of those that do are known here.
+/// Returns whether the line certainly continues a paragraph when it directly follows one. May return false for other
+/// lines that do, too.
 pub fn is_plain(line: &str) -> bool {
     let mut signs = line.chars();
     match signs.next() {
@@ -97,26 +95,26 @@ pub fn is_plain(line: &str) -> bool {
         Some(
             '"' | '\'' | '(' | '$' | '@' | '%' | ',' | '.' | '/' | ';' | '^' | '{' | '}' | '&',
         ) => true,
-        Some('0'..='9') => item(line).is_none(),
+        Some('0'..='9') => item_content(line).is_none(),
         Some(c) => !c.is_whitespace() && !c.is_control() && !c.is_ascii_punctuation(),
     }
 }
 
-/// Whether it may make a heading or a table of the paragraph before it: it underlines it.
+/// Returns whether the line may turn the paragraph above it into a heading or a table.
 pub fn is_underline(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && line.chars().all(|c| "=-|: \t".contains(c))
 }
 
-/// Whether it may be the head of a table, by bars at both of its ends: how many columns. Nothing that could be read in
-/// another way.
+/// Returns the number of columns if the line may be the head of a table: with bars at both ends, no empty cell and no
+/// escape.
 pub fn table_columns(line: &str) -> Option<usize> {
     let inner = line.trim_end().strip_prefix('|')?.strip_suffix('|')?;
     let is_sure = !inner.contains('\\') && inner.split('|').all(|cell| !cell.trim().is_empty());
     is_sure.then(|| inner.split('|').count())
 }
 
-/// Whether it is the line below the head of a table with so many columns.
+/// Returns whether the line is the delimiter row of a table with this many columns.
 pub fn is_below_head(line: &str, columns: usize) -> bool {
     let is_cell = |cell: &str| {
         let cell = cell.trim();
@@ -128,15 +126,14 @@ pub fn is_below_head(line: &str, columns: usize) -> bool {
         && line.trim_end().trim_matches('|').split('|').all(is_cell)
 }
 
-/// Whether the last row of a table is still being written: it has not come to its last bar, and those before it have
-/// one.
+/// Returns whether the last row of a table is still being written: it lacks the closing bar that the head has.
 pub fn is_open_row(table: &str) -> bool {
     let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
     let head = table.lines().next().unwrap_or_default().trim_end();
     !last.is_empty() && !last.ends_with('|') && head.ends_with('|')
 }
 
-/// Whether it is a heading.
+/// Returns whether the line is a heading that starts with `#`.
 pub fn is_heading(line: &str) -> bool {
     let rest = line.trim_start_matches('#');
     (1..=6).contains(&(line.len() - rest.len())) && rest.starts_with(' ')
@@ -147,8 +144,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_say_where_the_content_begins() {
-        let of = |line: &str| mark(line).map(|m| (m.sign, m.number, m.content));
+    fn list_marker_gives_content_column() {
+        let of = |line: &str| list_marker(line).map(|m| (m.delimiter, m.number, m.content));
         let cases = [
             ("- a", Some((b'-', None, 2))),
             ("*   a", Some((b'*', None, 4))),
@@ -173,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_begin_a_block_is_not_plain() {
+    fn lines_that_may_begin_a_block_are_not_plain() {
         for line in [
             "words",
             "**bold** words",
@@ -194,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn underlines_are_known() {
+    fn underlines_are_recognized() {
         for line in ["-", "===", "--- \n", "|---|:-:|", "--|--"] {
             assert!(is_underline(line), "{line}");
         }

@@ -1,18 +1,18 @@
-//! Markdown as styled rows of a width.
+//! Renders Markdown as styled rows of a given width.
 //!
-//! The words are a model's: they are made harmless here, HTML is shown as the text that it is, and an
-//! address is always shown, so that a link can not hide where it leads.
+//! The text comes from a model and is untrusted: control characters are escaped, HTML is shown as text, and the target
+//! of a link is always shown, so that a link cannot hide where it leads.
 
 mod address;
 mod blocks;
 mod code;
 mod fences;
-mod filled;
-mod growing;
 mod inline;
 mod lines;
+mod open_block;
 mod page;
 mod pieces;
+mod rendered;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -21,82 +21,82 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-pub use filled::{Filled, Onward};
 pub use pieces::{Joint, Piece, Pieces};
-pub use table::{Measured, Rules, Shared};
+pub use rendered::{Continuation, RenderedPiece};
+pub use table::{Rules, TableLayout, TableMeasure};
 
 use crate::domain::text::harmless;
 use crate::ui::textual::wrap::Row;
 use crate::ui::theme::Theme;
-use page::{Before, Page};
-use table::Head;
+use page::{LineAbove, PageBuilder};
+use table::HeadPlacement;
 
-/// `text` in rows of at most `columns`. `ink` counts the visible characters ([`Row::ink`]).
+/// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {
-    let page = Page::new(columns, theme, *ink);
-    let done = filled(page, text).finish();
+    let page = PageBuilder::new(columns, theme, *ink);
+    let done = build_page(page, text).finish();
     *ink = done.ink;
     done.rows
 }
 
-/// A piece of `text`, without the blank row above it. `before`: what goes on behind the piece before; `shared`: what the
-/// table with which it begins has in common with other pieces, if it has any.
+/// Renders a piece of `text`, without the blank row above it. `before` is the state at the end of the previous piece.
+/// `shared` is the layout shared by all pieces of the table with which the piece begins, if any.
 pub fn piece(
     text: &str,
     piece: &Piece,
-    (before, shared): (Onward, Option<Shared>),
+    (before, shared): (Continuation, Option<TableLayout>),
     columns: usize,
     theme: &Theme,
-) -> Filled {
-    let page = Page::new(columns, theme, 0);
+) -> RenderedPiece {
+    let page = PageBuilder::new(columns, theme, 0);
     let words = &text[piece.range.clone()];
     match &piece.joint {
         Joint::Apart | Joint::Paragraph => {
-            filled(page.with_table(shared, Head::Here), words).finish()
+            build_page(page.with_table(shared, HeadPlacement::Here), words).finish()
         }
         Joint::Table(head) => {
-            // For the parser the table begins here.
+            // Repeats the head, so that the parser sees a table.
             let table = [&text[head.clone()], words].concat();
-            filled(page.with_table(shared, Head::Above), &table).finish()
+            build_page(page.with_table(shared, HeadPlacement::Above), &table).finish()
         }
-        Joint::List => filled(page.with_list(before.list), words).finish(),
+        Joint::List => build_page(page.with_list(before.list), words).finish(),
         Joint::Code(fence) => {
-            // For the parser the code begins here.
+            // Repeats the opening fence, so that the parser sees code.
             let code = [&text[fence.clone()], words].concat();
-            filled(page.going_on(before.code), &code).finish()
+            build_page(page.continuing_code(before.code), &code).finish()
         }
     }
 }
 
-fn filled<'a>(mut page: Page<'a>, text: &str) -> Page<'a> {
+fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {
     let text = harmless(text);
     let text = with_definitions_as_text(&text);
     let events = Parser::new_ext(&text, options()).into_offset_iter();
-    // In one piece, so that an address in it is found whole.
+    // Merges adjacent texts, so that a URL is not split.
     for (event, range) in TextMergeWithOffset::new(events) {
         let before = match &event {
             Event::Start(Tag::Paragraph) => before(&text[..range.start]),
             Event::End(TagEnd::Table) if lines::is_open_row(&text[range.clone()]) => {
-                page.table_goes_on();
-                Before::Other
+                page.mark_last_row_incomplete();
+                LineAbove::Other
             }
-            _ => Before::Other,
+            _ => LineAbove::Other,
         };
         page.take(event, before);
     }
     page
 }
 
-/// What stands above the line that `text` ends in; the signs of quotes are blank.
-fn before(text: &str) -> Before {
+/// Returns whether the line above the end of `text` is blank. Quote markers count as blank.
+fn before(text: &str) -> LineAbove {
     let mut lines = text.rsplit('\n').skip(1);
     match lines.next() {
-        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => Before::Blank,
-        Some(_) | None => Before::Other,
+        Some(line) if line.trim_matches([' ', '\t', '>']).is_empty() => LineAbove::Blank,
+        Some(_) | None => LineAbove::Other,
     }
 }
 
-/// The code blocks of a text: the word behind the fence, and the code.
+/// Returns the code blocks of a text as pairs of info string and code.
 pub fn code_blocks(text: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     let mut open: Option<(String, String)> = None;
@@ -125,8 +125,8 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// A definition (`[1]: address`) draws nothing and acts on text that may long have been drawn: here it is
-/// text, and what refers to it stays as it was written.
+/// Escapes link reference definitions (`[1]: address`). A definition draws nothing but would change earlier text that
+/// was already drawn, so definitions and references are shown as written.
 fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
     let parser = Parser::new_ext(text, options());
     if parser.reference_definitions().iter().next().is_none() {
@@ -135,7 +135,7 @@ fn with_definitions_as_text(text: &str) -> Cow<'_, str> {
     let mut fence = fences::Fences::default();
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
-        let is_code = fence.take(line);
+        let is_code = fence.read_line(line);
         match line.find(|c: char| !" >".contains(c)) {
             Some(at) if !is_code && line[at..].starts_with('[') && line.contains("]:") => {
                 out.push_str(&line[..at]);

@@ -1,75 +1,75 @@
-//! The rows of a text, built from the events of its parser.
+//! Builds rows from the events of the Markdown parser.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use super::address::address;
-use super::blocks::{Block, Blocks, List, Work};
-use super::code::{Inside, Language};
-use super::filled::{Filled, Onward};
-use super::table::{Head, Measured, Shared, Table};
+use super::blocks::{BlockKind, Blocks, Checkbox, ListState};
+use super::code::{Language, OpenToken};
+use super::rendered::{Continuation, RenderedPiece};
+use super::table::{HeadPlacement, Table, TableLayout, TableMeasure};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Widest rule, in columns.
+/// Maximum width of a thematic break, in columns.
 const RULE_MAX: usize = 60;
 
-/// What the runs of text that are being collected belong to.
+/// Kind of text in `spans`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum TextKind {
     Words,
     Code,
 }
 
 /// Where the first code block of a page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begins {
+enum CodeStart {
     Here,
-    /// On the page before: its language was named there.
-    Before,
+    /// On the previous page, which shows its language.
+    Earlier,
 }
 
-/// What stands above the line with which a block begins.
+/// What precedes the first line of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Before {
+pub enum LineAbove {
     /// A blank line.
     Blank,
     /// Another line, or nothing.
     Other,
 }
 
-/// A page of rows.
-pub struct Page<'a> {
+/// Rows under construction.
+pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     ink: usize,
     blocks: Blocks,
-    /// The words of the block that is open.
+    /// The text of the open block.
     spans: Vec<Span<'static>>,
-    /// The style of the words, under those that it stands in.
+    /// The stack of text styles; the last one applies.
     styles: Vec<Style>,
-    shape: Shape,
-    /// The addresses of open links, and where their words begin in `spans`.
+    shape: TextKind,
+    /// The targets of open links, and the index in `spans` where their text begins.
     links: Vec<(String, usize)>,
-    /// The language of the code that is open, if it is known.
+    /// The language of the open code block, if it is known.
     language: Option<&'static Language>,
-    /// What goes on in the code from the lines before.
-    inside: Inside,
-    begins: Begins,
+    /// The token left open by the previous lines of code.
+    inside: OpenToken,
+    begins: CodeStart,
     table: Option<Table>,
-    /// What the first table shares with its other pieces, and whether its head is here.
-    shared: (Option<Shared>, Head),
-    /// What the first table would have by itself.
-    measured: Option<Measured>,
+    /// The shared layout of the first table, and whether its head is in this piece.
+    shared: (Option<TableLayout>, HeadPlacement),
+    /// Column measurements of the first table.
+    measured: Option<TableMeasure>,
 }
 
-impl<'a> Page<'a> {
-    /// An empty one, `ink` visible characters behind the beginning.
-    pub fn new(columns: usize, theme: &'a Theme, ink: usize) -> Page<'a> {
-        Page {
+impl<'a> PageBuilder<'a> {
+    /// Creates an empty page. `ink` is the number of visible characters before it.
+    pub fn new(columns: usize, theme: &'a Theme, ink: usize) -> PageBuilder<'a> {
+        PageBuilder {
             columns: columns.max(1),
             theme,
             rows: Vec::new(),
@@ -77,48 +77,48 @@ impl<'a> Page<'a> {
             blocks: Blocks::new(),
             spans: Vec::new(),
             styles: vec![theme.assistant],
-            shape: Shape::Words,
+            shape: TextKind::Words,
             links: Vec::new(),
             language: None,
-            inside: Inside::Nothing,
-            begins: Begins::Here,
+            inside: OpenToken::Nothing,
+            begins: CodeStart::Here,
             table: None,
-            shared: (None, Head::Here),
+            shared: (None, HeadPlacement::Here),
             measured: None,
         }
     }
 
-    /// The same, for a text that begins with a piece of a table.
+    /// Sets the table layout for a text that begins with a piece of a table.
     #[must_use]
-    pub fn with_table(self, shared: Option<Shared>, head: Head) -> Page<'a> {
-        Page {
+    pub fn with_table(self, shared: Option<TableLayout>, head: HeadPlacement) -> PageBuilder<'a> {
+        PageBuilder {
             shared: (shared, head),
             ..self
         }
     }
 
-    /// The same, for a text that begins with code that goes on from the page before.
+    /// Continues code from the previous page.
     #[must_use]
-    pub fn going_on(self, inside: Inside) -> Page<'a> {
-        Page {
+    pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
+        PageBuilder {
             inside,
-            begins: Begins::Before,
+            begins: CodeStart::Earlier,
             ..self
         }
     }
 
-    /// The same, for a text that begins with an item of the list with which the page before ends.
+    /// Continues the list at the end of the previous page.
     #[must_use]
-    pub fn with_list(mut self, list: Option<List>) -> Page<'a> {
-        self.blocks.go_on(list);
+    pub fn with_list(mut self, list: Option<ListState>) -> PageBuilder<'a> {
+        self.blocks.continue_list(list);
         self
     }
 
-    /// What it came to.
-    pub fn finish(mut self) -> Filled {
+    /// Returns the finished rows.
+    pub fn finish(mut self) -> RenderedPiece {
         self.flush();
-        Filled {
-            onward: Onward {
+        RenderedPiece {
+            continuation: Continuation {
                 code: self.inside,
                 list: self.blocks.ended(),
             },
@@ -128,19 +128,19 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The last row of the table that ends here is still being written.
-    pub fn table_goes_on(&mut self) {
+    /// Marks the last row of the current table as incomplete.
+    pub fn mark_last_row_incomplete(&mut self) {
         if let Some(table) = &mut self.table {
             table.leave_last_unmeasured();
         }
     }
 
-    /// Takes what the parser found next. Its texts are made harmless here too: `&#27;` is an escape only now.
-    pub fn take(&mut self, event: Event<'_>, before: Before) {
+    /// Handles a parser event. Texts are escaped again, because the parser decodes entities such as `&#27;`.
+    pub fn take(&mut self, event: Event<'_>, before: LineAbove) {
         match event {
             Event::Start(tag) => self.start(tag, before),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.shape == Shape::Words && self.links.is_empty() => {
+            Event::Text(text) if self.shape == TextKind::Words && self.links.is_empty() => {
                 self.put_words(&harmless(&text));
             }
             Event::Text(text)
@@ -153,10 +153,10 @@ impl<'a> Page<'a> {
                 let style = self.style().patch(self.theme.code);
                 self.put(harmless(&text), style);
             }
-            // Models break lines where they mean it.
+            // Models use line breaks deliberately, so soft breaks are kept.
             Event::SoftBreak | Event::HardBreak => self.put("\n".into(), self.style()),
             Event::Rule => {
-                self.begin(Block::Other);
+                self.begin(BlockKind::Other);
                 let margin = self.blocks.margin(self.columns, self.theme);
                 let room = self.columns.saturating_sub(margin.columns()).max(1);
                 let mut spans = margin.first;
@@ -164,21 +164,23 @@ impl<'a> Page<'a> {
                 spans.push(Span::styled(rule, self.theme.dim));
                 self.rows.push(Row::ornament(spans, self.ink));
             }
-            Event::TaskListMarker(true) => self.blocks.mark_as_task(self.theme, Work::Done),
-            Event::TaskListMarker(false) => self.blocks.mark_as_task(self.theme, Work::Open),
+            Event::TaskListMarker(true) => self.blocks.mark_as_task(self.theme, Checkbox::Checked),
+            Event::TaskListMarker(false) => {
+                self.blocks.mark_as_task(self.theme, Checkbox::Unchecked);
+            }
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>, before: Before) {
+    fn start(&mut self, tag: Tag<'_>, before: LineAbove) {
         match tag {
-            // By its own lines: whether the parser takes a list for a loose one is known at its end alone.
+            // Decided by the lines themselves: whether the parser treats a list as loose is only known at its end.
             Tag::Paragraph => self.begin(match before {
-                Before::Blank => Block::Paragraph,
-                Before::Other => Block::Other,
+                LineAbove::Blank => BlockKind::Paragraph,
+                LineAbove::Other => BlockKind::Other,
             }),
-            Tag::HtmlBlock => self.begin(Block::Other),
+            Tag::HtmlBlock => self.begin(BlockKind::Other),
             Tag::Heading { level, .. } => {
-                self.begin(Block::Other);
+                self.begin(BlockKind::Other);
                 self.styles.push(self.theme.heading);
                 self.put(
                     format!("{} ", "#".repeat(depth(level))),
@@ -186,16 +188,16 @@ impl<'a> Page<'a> {
                 );
             }
             Tag::BlockQuote(_) => {
-                self.begin(Block::Other);
+                self.begin(BlockKind::Other);
                 self.blocks.begin_quote();
                 self.styles.push(self.style().patch(self.theme.quote));
             }
             Tag::CodeBlock(kind) => {
-                self.begin(Block::Other);
-                let begins = std::mem::replace(&mut self.begins, Begins::Here);
+                self.begin(BlockKind::Other);
+                let begins = std::mem::replace(&mut self.begins, CodeStart::Here);
                 if let CodeBlockKind::Fenced(language) = &kind
                     && !language.trim().is_empty()
-                    && begins == Begins::Here
+                    && begins == CodeStart::Here
                 {
                     let name = Span::styled(one_line(language.trim()), self.theme.dim);
                     self.spans.push(name);
@@ -204,14 +206,14 @@ impl<'a> Page<'a> {
                 if let CodeBlockKind::Fenced(name) = &kind {
                     self.language = Language::of(name.trim());
                 }
-                if begins == Begins::Here {
-                    self.inside = Inside::Nothing;
+                if begins == CodeStart::Here {
+                    self.inside = OpenToken::Nothing;
                 }
-                self.shape = Shape::Code;
+                self.shape = TextKind::Code;
                 self.styles.push(self.theme.code);
             }
             Tag::List(first) => {
-                self.begin(Block::Other);
+                self.begin(BlockKind::Other);
                 self.blocks.begin_list(first);
             }
             Tag::Item => {
@@ -228,7 +230,7 @@ impl<'a> Page<'a> {
                 self.styles.push(self.style().patch(self.theme.link));
             }
             Tag::Table(alignments) => {
-                self.begin(Block::Other);
+                self.begin(BlockKind::Other);
                 self.table = Some(Table::new(alignments));
             }
             Tag::TableHead => {
@@ -262,7 +264,7 @@ impl<'a> Page<'a> {
             TagEnd::CodeBlock => {
                 self.flush();
                 self.language = None;
-                self.shape = Shape::Words;
+                self.shape = TextKind::Words;
                 self.styles.pop();
             }
             TagEnd::List(_) => {
@@ -290,7 +292,8 @@ impl<'a> Page<'a> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let margin = self.blocks.margin(self.columns, self.theme);
-                    let (shared, head) = std::mem::replace(&mut self.shared, (None, Head::Here));
+                    let (shared, head) =
+                        std::mem::replace(&mut self.shared, (None, HeadPlacement::Here));
                     let (rows, measured) = table.rows(
                         (self.columns, &margin),
                         (shared.as_ref(), head),
@@ -324,7 +327,7 @@ impl<'a> Page<'a> {
         self.spans.push(Span::styled(text, style));
     }
 
-    /// Words with the addresses in them as links.
+    /// Adds text and styles the URLs in it as links.
     fn put_words(&mut self, text: &str) {
         let style = self.style();
         let link = style.patch(self.theme.link);
@@ -337,7 +340,7 @@ impl<'a> Page<'a> {
         self.put(rest.to_string(), style);
     }
 
-    /// The address goes behind the words of a link, unless they say it.
+    /// Adds the target after the text of a link, unless the text equals it.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -361,7 +364,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn begin(&mut self, block: Block) {
+    fn begin(&mut self, block: BlockKind) {
         self.flush();
         if self.blocks.begin(block) {
             self.gap();
@@ -373,15 +376,15 @@ impl<'a> Page<'a> {
         self.rows.push(Row::ornament(spans, self.ink));
     }
 
-    /// Draws the words that were collected.
+    /// Draws the collected text.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;
         }
         trim_end(&mut self.spans);
         match self.shape {
-            Shape::Words => self.draw(Break::Words, "", ""),
-            Shape::Code => {
+            TextKind::Words => self.draw(Break::Words, "", ""),
+            TextKind::Code => {
                 if let Some(language) = self.language {
                     let code: String = self.spans.iter().map(|s| s.content.as_ref()).collect();
                     (self.spans, self.inside) = language.spans(&code, self.inside, self.theme);
@@ -410,12 +413,12 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Drops the newlines at the end.
+/// Drops newlines at the end.
 fn trim_end(spans: &mut Vec<Span<'static>>) {
     while let Some(mut last) = spans.pop() {
-        let kept = last.content.trim_end_matches('\n').len();
-        if kept > 0 || spans.is_empty() {
-            last.content.to_mut().truncate(kept);
+        let text_len = last.content.trim_end_matches('\n').len();
+        if text_len > 0 || spans.is_empty() {
+            last.content.to_mut().truncate(text_len);
             spans.push(last);
             return;
         }

@@ -1,46 +1,44 @@
-//! Where a Markdown text may be cut so that what stands before the cut is not drawn anew.
+//! Splits a Markdown text that is being streamed into pieces, so that only the last ones must be laid out again.
 //!
-//! A piece ends where all blocks are surely closed: behind a blank line, before a line that neither is
-//! indented nor begins an item of a list, outside of fenced code. The cuts are found line by line and depend
-//! on the text alone, not on the portions in which it came: an answer that was streamed and one that came
-//! whole are drawn alike.
+//! A piece ends where certainly all blocks are closed: after a blank line and outside of fenced code, before a line
+//! that is neither indented nor a list item. The cuts depend only on the text, not on the chunks in which it arrived,
+//! so a streamed answer and a complete one are drawn alike.
 //!
-//! Long blocks are cut too, where it is sure what their lines are: code whose fence begins a piece, here; lists,
-//! paragraphs, and tables that begin a piece, in [`super::growing`]. What goes on from one such piece to the next (a
-//! comment of several lines, the number of the next item) is handed on in the drawing; what the pieces of a table have
-//! in common is found there, too ([`super::table`]). Tables right below other words, in quotes and in lists are drawn
-//! anew as a whole with each row: by as many rows as such a piece has.
+//! Long blocks are cut as well where the meaning of their lines is certain: code whose fence begins a piece (here), and
+//! lists, paragraphs and tables that begin a piece ([`super::open_block`]). Rendering passes state from one such piece to
+//! the next, such as an open block comment or the number of the next item; the pieces of a table share a layout
+//! ([`super::table`]). A table in a quote, in a list or directly below other text is not cut, so each new row redraws
+//! its whole piece.
 
 use std::ops::Range;
 
 use super::fences::Fences;
-use super::growing::{Fenced, Growing, Place, Step};
-use super::lines::{is_blank, item};
+use super::lines::{is_blank, item_content};
+use super::open_block::{CutAction, Fenced, LinePosition, OpenBlock};
 
-/// Lines of code, about, behind which it is cut.
+/// Approximate number of lines of code between two cuts.
 const CODE_LINES: usize = 64;
 
-/// How a piece is joined to the one before.
+/// How a piece is joined to the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Joint {
-    /// It begins with a block of its own, which a blank row sets apart.
+    /// It begins a new block, after a blank row.
     Apart,
-    /// The code goes on that began with the line that stands here.
+    /// It continues the code block whose fence is at this range.
     Code(Range<usize>),
-    /// The table goes on whose head, with the line below it, stands here.
+    /// It continues the table whose head and delimiter row are at this range.
     Table(Range<usize>),
-    /// The list goes on, with another item.
+    /// It continues the list with another item.
     List,
-    /// The paragraph goes on, with another line.
+    /// It continues the paragraph with another line.
     Paragraph,
 }
 
-/// A piece of a text, in bytes.
+/// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it stands.
+    /// Byte range in the text.
     pub range: Range<usize>,
-    /// What it has to do with the piece before.
     pub joint: Joint,
 }
 
@@ -51,34 +49,34 @@ struct Cut {
     joint: Joint,
 }
 
-/// The code with which the last piece begins.
+/// The code block at the beginning of the last piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Code {
+struct OpenCode {
     fence: Range<usize>,
-    /// Its lines since the last cut.
+    /// Number of its lines since the last cut.
     lines: usize,
 }
 
 /// The cuts of a text that grows at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    /// Where each piece but the first begins.
+    /// The beginnings of all pieces except the first.
     cuts: Vec<Cut>,
-    /// The code that began with the last piece and goes on.
-    code: Option<Code>,
-    /// The first line of the last piece that goes on from none, and the line below it.
+    /// The code block that began with the last piece and is still open.
+    code: Option<OpenCode>,
+    /// Byte range of the first two lines of the last piece that starts a block.
     head: Range<usize>,
     head_lines: usize,
-    /// The list, the table or the paragraph that is open.
-    growing: Growing,
-    /// How far the text was read: behind its last newline.
+    /// The open list, table or paragraph.
+    open_block: OpenBlock,
+    /// Number of bytes read: up to the last newline.
     read: usize,
     fences: Fences,
     is_after_blank: bool,
 }
 
 impl Pieces {
-    /// Reads on in `text`, which begins with all that was read before.
+    /// Reads the rest of `text`, which must begin with the text read before.
     pub fn read(&mut self, text: &str) {
         while let Some(end) = text[self.read..].find('\n') {
             let line = &text[self.read..=self.read + end];
@@ -89,23 +87,23 @@ impl Pieces {
 
     fn take(&mut self, line: &str) {
         let was_after_blank = std::mem::replace(&mut self.is_after_blank, is_blank(line));
-        let is_code = self.fences.take(line);
-        let is_flush = !line.starts_with([' ', '\t']) && item(line).is_none();
-        // A fence that opens here is code already, and may still be where a piece begins.
+        let is_code = self.fences.read_line(line);
+        let is_flush = !line.starts_with([' ', '\t']) && item_content(line).is_none();
+        // An opening fence already counts as code but can still begin a piece.
         let opens = is_code && self.fences.has_just_opened();
         let here = self.read..self.read + line.len();
         let begins = was_after_blank && (!is_code || opens) && is_flush && !is_blank(line);
         if begins {
             self.cut(Joint::Apart);
             self.fences.leave_list();
-            self.code = opens.then_some(Code::begun(here));
+            self.code = opens.then_some(OpenCode::new(here));
         } else if opens && is_flush && self.read == 0 {
-            self.code = Some(Code::begun(here));
+            self.code = Some(OpenCode::new(here));
         } else if !is_code || !self.fences.is_open() {
             self.code = None;
         } else if let Some(code) = &mut self.code {
             code.lines += 1;
-            // Not beside blank lines: at the end of a code they are not drawn.
+            // Not next to a blank line: blank lines at the end of a code block are not drawn.
             if code.lines > CODE_LINES && !was_after_blank && !is_blank(line) {
                 code.lines = 0;
                 let fence = code.fence.clone();
@@ -120,22 +118,22 @@ impl Pieces {
             self.head_lines = 2;
         }
         let place = match (begins || self.read == 0, was_after_blank) {
-            (true, _) => Place::Begins,
-            (false, true) => Place::AfterBlank,
-            (false, false) => Place::Below,
+            (true, _) => LinePosition::Begins,
+            (false, true) => LinePosition::AfterBlank,
+            (false, false) => LinePosition::Below,
         };
         let fenced = if is_code { Fenced::Yes } else { Fenced::No };
-        match self.growing.take(line, place, fenced) {
-            Step::Stay => {}
-            Step::CutList => self.cut(Joint::List),
-            Step::CutTable => self.cut(Joint::Table(self.head.clone())),
-            Step::CutParagraph => self.cut(Joint::Paragraph),
-            Step::CutApart => self.cut(Joint::Apart),
-            Step::TakeBack => self.cuts.truncate(self.before_paragraph()),
+        match self.open_block.read_line(line, place, fenced) {
+            CutAction::Stay => {}
+            CutAction::CutList => self.cut(Joint::List),
+            CutAction::CutTable => self.cut(Joint::Table(self.head.clone())),
+            CutAction::CutParagraph => self.cut(Joint::Paragraph),
+            CutAction::CutApart => self.cut(Joint::Apart),
+            CutAction::TakeBack => self.cuts.truncate(self.before_paragraph()),
         }
     }
 
-    /// A piece begins where the text is read.
+    /// Begins a piece at the current position.
     fn cut(&mut self, joint: Joint) {
         self.cuts.push(Cut {
             at: self.read,
@@ -143,15 +141,15 @@ impl Pieces {
         });
     }
 
-    /// How many cuts there are before those in the last paragraph.
+    /// Returns the number of cuts before the current paragraph.
     fn before_paragraph(&self) -> usize {
         let is_other = |cut: &Cut| cut.joint != Joint::Paragraph;
         self.cuts.iter().rposition(is_other).map_or(0, |at| at + 1)
     }
 
-    /// The pieces of `text`, all of which was read. A line that is not whole counts as it stands.
+    /// Iterates over the pieces of `text`, which must have been read. The incomplete last line is included as it is.
     pub fn of(&self, text: &str) -> impl Iterator<Item = Piece> + '_ {
-        let count = if self.growing.takes_back(&text[self.read..]) {
+        let count = if self.open_block.takes_back(&text[self.read..]) {
             self.before_paragraph()
         } else {
             self.cuts.len()
@@ -172,8 +170,8 @@ impl Pieces {
     }
 }
 
-impl Code {
-    fn begun(fence: Range<usize>) -> Code {
-        Code { fence, lines: 0 }
+impl OpenCode {
+    fn new(fence: Range<usize>) -> OpenCode {
+        OpenCode { fence, lines: 0 }
     }
 }

@@ -1,12 +1,12 @@
-//! A table as a grid that fits the width. Cells that are too wide take several rows; where even that does
-//! not fit, each row becomes a short list of its cells.
+//! Draws a table as a grid that fits the width. Cells that are too wide wrap; if even that does not fit, each row
+//! becomes a short list of its cells.
 //!
-//! A long table is drawn in pieces. What all of them must agree on is small ([`Shared`]): while a row that comes in
-//! leaves it as it is, the pieces before stay as they are drawn. It changes at most as often as there are columns on
-//! the screen to be given, so the work is bounded by the rows, times the columns of the screen at the worst.
+//! A long table is drawn in pieces that share column widths and rules ([`TableLayout`]). As long as a new row does not
+//! change these, earlier pieces are not redrawn. The widths can change at most once per screen column, which bounds the
+//! total work by the number of rows times the screen width.
 //!
-//! A row that is still being written is drawn, and not measured before its last bar: else columns would grow and shrink
-//! by what is written around its words, and the whole table would be drawn anew for each row.
+//! A row that is still being written is drawn but not measured before its closing bar. Otherwise unfinished markup
+//! would change the column widths back and forth and redraw the whole table for each row.
 
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
@@ -14,73 +14,71 @@ use ratatui::text::Span;
 use crate::ui::textual::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Between two columns.
+/// Separator between columns.
 const RULE: &str = " │ ";
-/// The columns of [`RULE`].
+/// Width of [`RULE`], in columns.
 const RULE_COLUMNS: usize = 3;
-/// Narrowest column that is worth a grid, unless its content is narrower.
+/// Minimum width of a column in a grid, in columns, unless its content is narrower.
 const NARROW: usize = 5;
 
-type Cell = Vec<Span<'static>>;
+type CellSpans = Vec<Span<'static>>;
 
-/// A table that is being read.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Table {
     alignments: Vec<Alignment>,
-    /// The first one is the head.
-    rows: Vec<Vec<Cell>>,
-    /// Rows at its end that are not measured.
+    /// The rows; the first one is the head.
+    rows: Vec<Vec<CellSpans>>,
+    /// Number of rows at the end that are not measured.
     unmeasured: usize,
 }
 
-/// Whether a piece of a table has its head.
+/// Whether the head of a table is in this piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Head {
-    /// It is drawn.
+pub enum HeadPlacement {
+    /// It is in this piece and is drawn.
     Here,
-    /// It stands above, in another piece: here it is only known.
+    /// It is in an earlier piece and not drawn again.
     Above,
 }
 
-/// Whether rules stand between the rows.
+/// Whether rules are drawn between the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
-    /// Some row takes several lines: they tell the rows apart.
+    /// Drawn, because some row takes several lines.
     Drawn,
-    /// Every row takes one line.
+    /// Not drawn: every row takes one line.
     None,
 }
 
-/// What the pieces of one table have in common.
+/// The layout that all pieces of a table share.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shared {
-    /// The columns of each column; none where a grid does not fit.
+pub struct TableLayout {
+    /// Width of each column; `None` if a grid does not fit.
     pub widths: Option<Vec<usize>>,
-    /// Whether rules stand between the rows.
     pub rules: Rules,
 }
 
-impl Shared {
-    /// What pieces that wish for these columns have in common in so many of the screen.
-    pub fn of(wished: &[usize], columns: usize, rules: Rules) -> Shared {
-        Shared {
-            widths: fitted(wished, columns),
+impl TableLayout {
+    /// Computes the shared layout for a screen of `columns` columns from the widths that the cells need.
+    pub fn new(natural_widths: &[usize], columns: usize, rules: Rules) -> TableLayout {
+        TableLayout {
+            widths: fit_widths(natural_widths, columns),
             rules,
         }
     }
 }
 
-/// What a piece of a table would have.
+/// Measurements of one piece of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measured {
-    /// The columns of its widest cells.
-    pub wished: Vec<usize>,
-    /// Whether one of its rows takes several lines in the columns that it was drawn with.
+pub struct TableMeasure {
+    /// Width of the widest cell of each column.
+    pub natural_widths: Vec<usize>,
+    /// Whether a row took several lines at the width at which it was drawn.
     pub rules: Rules,
 }
 
 impl Table {
-    /// An empty one.
     pub fn new(alignments: Vec<Alignment>) -> Table {
         Table {
             alignments,
@@ -89,77 +87,85 @@ impl Table {
         }
     }
 
-    /// Its last row is still being written.
+    /// Excludes the last row from measuring because it is still being written.
     pub fn leave_last_unmeasured(&mut self) {
-        // The head is whole: a table begins with the line below it.
+        // The head is always complete, because a table starts with its delimiter row.
         self.unmeasured = usize::from(self.rows.len() > 1);
     }
 
-    /// A row begins.
     pub fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
 
-    /// The next cell of the row.
+    /// Adds a cell to the current row.
     pub fn put(&mut self, cell: Vec<Span<'static>>) {
         if let Some(row) = self.rows.last_mut() {
             row.push(cell);
         }
     }
 
-    /// Its rows behind `margin`, in the columns that it shares with other pieces or in those of its own; and what it
-    /// would have.
+    /// Draws the table after `margin`, in the shared layout or its own. Also returns its measurements.
     pub fn rows(
         &self,
         (columns, margin): (usize, &Margin),
-        (shared, head): (Option<&Shared>, Head),
+        (shared, head): (Option<&TableLayout>, HeadPlacement),
         theme: &Theme,
         ink: &mut usize,
-    ) -> (Vec<Row>, Measured) {
-        let taken = margin.columns();
-        let taken = if taken + 2 <= columns { taken } else { 0 };
-        let columns = columns - taken;
-        let wished = self.wished(columns);
+    ) -> (Vec<Row>, TableMeasure) {
+        let margin_width = margin.columns();
+        let margin_width = if margin_width + 2 <= columns {
+            margin_width
+        } else {
+            0
+        };
+        let columns = columns - margin_width;
+        let natural_widths = self.natural_widths(columns);
         let widths = match shared {
             Some(shared) => shared.widths.clone(),
-            None => fitted(&wished, columns),
+            None => fit_widths(&natural_widths, columns),
         };
         let (mut rows, rules) = match widths {
             Some(widths) => self.grid(&widths, (shared, head), theme, ink),
             None => (self.list(columns, head, theme, ink), Rules::None),
         };
-        if taken > 0 {
+        if margin_width > 0 {
             for (at, row) in rows.iter_mut().enumerate() {
                 let side = if at == 0 { &margin.first } else { &margin.rest };
                 row.spans.splice(0..0, side.iter().cloned());
             }
         }
-        (rows, Measured { wished, rules })
+        (
+            rows,
+            TableMeasure {
+                natural_widths,
+                rules,
+            },
+        )
     }
 
-    /// The columns of the widest cell of each column; none is wider than the screen.
-    fn wished(&self, columns: usize) -> Vec<usize> {
-        let mut wished = vec![1; self.alignments.len()];
+    /// Returns the width of the widest cell of each column, at most the screen width.
+    fn natural_widths(&self, columns: usize) -> Vec<usize> {
+        let mut natural_widths = vec![1; self.alignments.len()];
         let measured = self.rows.len() - self.unmeasured.min(self.rows.len());
         for row in &self.rows[..measured] {
-            for (widest, cell) in wished.iter_mut().zip(row) {
+            for (widest, cell) in natural_widths.iter_mut().zip(row) {
                 let wide = cell.iter().map(|s| width(&s.content)).sum();
                 *widest = (*widest).max(wide).min(columns.max(1));
             }
         }
-        wished
+        natural_widths
     }
 
     fn grid(
         &self,
         widths: &[usize],
-        (shared, head): (Option<&Shared>, Head),
+        (shared, head): (Option<&TableLayout>, HeadPlacement),
         theme: &Theme,
         ink: &mut usize,
     ) -> (Vec<Row>, Rules) {
         let skip = match head {
-            Head::Here => 0,
-            Head::Above => 1,
+            HeadPlacement::Here => 0,
+            HeadPlacement::Above => 1,
         };
         let drawn: Vec<(usize, Vec<Vec<Row>>)> = self
             .rows
@@ -176,7 +182,7 @@ impl Table {
             })
             .collect();
         let height = |row: &[Vec<Row>]| row.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        // Rows of several lines are told apart by rules.
+        // If any row takes several lines, rules separate the rows.
         let measured = drawn.len() - self.unmeasured.min(drawn.len());
         let body = drawn[..measured].iter().skip(1 - skip);
         let own = if body.into_iter().any(|(_, row)| height(row) > 1) {
@@ -187,7 +193,7 @@ impl Table {
         let rules = shared.map_or(own, |shared| shared.rules);
         let mut out = Vec::new();
         for (at, (ink, row)) in (skip..).zip(&drawn) {
-            let is_below_head = at == 1 && head == Head::Here;
+            let is_below_head = at == 1 && head == HeadPlacement::Here;
             if is_below_head || (at > 0 && rules == Rules::Drawn) {
                 let rules: Vec<String> = widths.iter().map(|w| "─".repeat(*w)).collect();
                 let rule = Span::styled(rules.join("─┼─"), theme.dim);
@@ -233,8 +239,14 @@ impl Table {
         spans.extend(blank(free - left));
     }
 
-    /// Each row as `head: cell`, one under the other.
-    fn list(&self, columns: usize, place: Head, theme: &Theme, ink: &mut usize) -> Vec<Row> {
+    /// Draws each row as a list of `head: cell` lines.
+    fn list(
+        &self,
+        columns: usize,
+        place: HeadPlacement,
+        theme: &Theme,
+        ink: &mut usize,
+    ) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
         let (head, body) = match self.rows.split_first() {
             Some((head, [])) => (&[][..], std::slice::from_ref(head)),
@@ -242,12 +254,12 @@ impl Table {
             None => return out,
         };
         let margin = Margin::hanging(vec![], vec!["  ".into()]);
-        let count = |cell: &Cell| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
-        if place == Head::Here {
+        let count = |cell: &CellSpans| cell.iter().map(|s| visible(&s.content)).sum::<usize>();
+        if place == HeadPlacement::Here {
             *ink += head.iter().map(count).sum::<usize>();
         }
         for row in body {
-            if !out.is_empty() || place == Head::Above {
+            if !out.is_empty() || place == HeadPlacement::Above {
                 out.push(Row::ornament(
                     vec![Span::styled("─".repeat(columns.min(8)), theme.dim)],
                     *ink,
@@ -260,7 +272,7 @@ impl Table {
                     spans.push(Span::raw(": "));
                 }
                 spans.extend(cell.iter().cloned());
-                // The names are repeated, and count as text in the head alone.
+                // The head counts as text only once, although its names are repeated.
                 let mut rows = wrap(&spans, columns, &margin, Break::Words, &mut 0);
                 for row in &mut rows {
                     row.ink = *ink;
@@ -273,12 +285,14 @@ impl Table {
     }
 }
 
-/// The columns of each column, of those that the cells wish for; none where a grid does not fit. The widest give way
-/// first.
-fn fitted(wished: &[usize], columns: usize) -> Option<Vec<usize>> {
-    let count = wished.len();
+/// Fits the natural widths into the screen by narrowing the widest columns first. `None` if a grid does not fit.
+fn fit_widths(natural_widths: &[usize], columns: usize) -> Option<Vec<usize>> {
+    let count = natural_widths.len();
     let room = columns.checked_sub(RULE_COLUMNS * count.saturating_sub(1))?;
-    let mut widths: Vec<usize> = wished.iter().map(|w| (*w).min(room.max(1))).collect();
+    let mut widths: Vec<usize> = natural_widths
+        .iter()
+        .map(|w| (*w).min(room.max(1)))
+        .collect();
     let least: usize = widths.iter().map(|w| (*w).min(NARROW)).sum();
     if count == 0 || least > room {
         return None;
@@ -290,7 +304,7 @@ fn fitted(wished: &[usize], columns: usize) -> Option<Vec<usize>> {
     Some(widths)
 }
 
-/// Drops blanks at the end of a row.
+/// Drops trailing blanks of a row.
 fn trim_blank(spans: &mut Vec<Span<'static>>) {
     while spans.last().is_some_and(|s| s.content.trim().is_empty()) {
         spans.pop();

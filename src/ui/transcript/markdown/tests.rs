@@ -1,4 +1,4 @@
-//! What Markdown looks like, that no row is too wide, and that cutting a text into pieces changes nothing.
+//! Tests of Markdown rendering: its look, its limits, and that cutting a text into pieces changes nothing.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -9,8 +9,8 @@ use ratatui::text::Span;
 mod cutting;
 
 use super::super::answer::Answer;
-use super::super::cell::Kind;
-use super::super::layout::{Above, Laid, Mark, Page, lay};
+use super::super::cell::CellKind;
+use super::super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
 use super::{Pieces, rows};
 use crate::ui::textual::wrap::{Row, visible};
 use crate::ui::theme::Theme;
@@ -33,7 +33,7 @@ fn shown(text: &str, columns: usize) -> String {
     texts(&drawn(text, columns))
 }
 
-/// Text and styles, for what colour or weight has a meaning.
+/// Renders text with styles, for tests of colors and modifiers.
 fn buffer(text: &str, columns: u16) -> Buffer {
     let rows = drawn(text, usize::from(columns));
     let height = u16::try_from(rows.len()).unwrap();
@@ -49,7 +49,7 @@ fn buffer(text: &str, columns: u16) -> Buffer {
 }
 
 #[test]
-fn words_have_their_styles() {
+fn inline_markup_is_styled() {
     insta::assert_debug_snapshot!(buffer(
         "# One *two*\n\nplain **bold *both*** `code` ~~gone~~ [words](https://a.b/c) <https://x.y>\n\n> quoted **bold**\n\n```rs\nfn x() {}\n```",
         40
@@ -57,7 +57,7 @@ fn words_have_their_styles() {
 }
 
 #[test]
-fn blocks_are_set_apart_and_lists_are_not() {
+fn blank_rows_separate_blocks_but_not_list_items() {
     insta::assert_snapshot!(shown(
         "Intro\nsecond line\n\n## Heading\nText right below.\n- one that is long enough to be wrapped here\n- two\n  1. inner\n  2. more\n     - deepest item that wraps too\n- three\n\nAfter\n\n---\n\n10. ten\n11. eleven\n\n- [ ] open\n- [x] done\n-\n- last",
         28
@@ -65,7 +65,7 @@ fn blocks_are_set_apart_and_lists_are_not() {
 }
 
 #[test]
-fn paragraphs_code_and_quotes_inside_items() {
+fn list_items_contain_paragraphs_code_and_quotes() {
     insta::assert_snapshot!(shown(
         "1. First paragraph.\n\n   Second paragraph of it.\n\n2. Item with code:\n   ```sh\n   cargo test --workspace\n   ```\n3. > quoted\n   > more\n\n> - list in quote\n>\n> text in quote\n>> deeper",
         26
@@ -73,7 +73,7 @@ fn paragraphs_code_and_quotes_inside_items() {
 }
 
 #[test]
-fn code_is_verbatim_and_marked_where_it_goes_on() {
+fn code_is_verbatim_and_continuation_rows_are_marked() {
     insta::assert_snapshot!(shown(
         "```\n\tif x {\n\n\t\treturn   a_very_long_name;\n}\n```\n\n    indented code\n\n~~~text\n``` inside\n~~~",
         20
@@ -81,7 +81,7 @@ fn code_is_verbatim_and_marked_where_it_goes_on() {
 }
 
 #[test]
-fn tables_are_grids() {
+fn table_is_drawn_as_grid() {
     insta::assert_snapshot!(shown(
         "| file | lines | what **it** is |\n|:--|--:|:-:|\n| add.py | 2 | `x` |\n| 中文.py | 1024 | a 👍 |\n| short |",
         40
@@ -89,13 +89,13 @@ fn tables_are_grids() {
 }
 
 #[test]
-fn wide_tables_wrap_their_cells_and_then_become_lists() {
+fn wide_table_wraps_cells_then_becomes_list() {
     let table = "| name | what it does |\n|---|---|\n| alpha | reads the header of the file |\n| beta | writes |";
     insta::assert_snapshot!(format!("{}\n{}", shown(table, 24), shown(table, 10)));
 }
 
 #[test]
-fn what_could_hide_is_shown() {
+fn control_characters_and_link_targets_are_visible() {
     let cases = [
         ("<b>x</b> <!-- y -->", "<b>x</b> <!-- y -->\n"),
         ("<div>\nin\n</div>", "<div>\nin\n</div>\n"),
@@ -119,7 +119,7 @@ fn what_could_hide_is_shown() {
 }
 
 #[test]
-fn a_half_written_text_is_drawn_as_far_as_it_goes() {
+fn every_prefix_of_a_text_can_be_drawn() {
     let whole = "Some **bold** text\n\n```rs\nfn x() {}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |";
     for (end, _) in whole.char_indices() {
         let rows = drawn(&whole[..end], 30);
@@ -129,7 +129,7 @@ fn a_half_written_text_is_drawn_as_far_as_it_goes() {
 }
 
 #[test]
-fn the_end_of_the_text_is_the_end_of_the_rows() {
+fn no_blank_rows_at_the_end() {
     for text in ["", "\n", "\n\n\n", "<!-- -->", "a\n\n\n", "```\n```", "-"] {
         let rows = drawn(text, 20);
         assert!(rows.len() <= 1, "{text:?} {rows:?}");
@@ -137,7 +137,7 @@ fn the_end_of_the_text_is_the_end_of_the_rows() {
 }
 
 #[test]
-fn ink_does_not_depend_on_the_width() {
+fn text_offsets_do_not_depend_on_width() {
     let text = "# Head\n\nText with **bold** words and 中文.\n\n- item\n  - inner item\n\n| name | what it does |\n|---|---|\n| a | long words in a cell |\n\n```\nsome code here\n```\n\nEnd.";
     let end = |columns| {
         let mut ink = 0;
@@ -153,7 +153,7 @@ fn ink_does_not_depend_on_the_width() {
 }
 
 #[test]
-fn deep_nesting_leaves_room_for_words() {
+fn deep_nesting_leaves_room_for_text() {
     for text in [
         ">".repeat(500) + " deep",
         (0..60)
@@ -175,21 +175,21 @@ fn cut(text: &str) -> Vec<&str> {
     pieces.of(text).map(|p| &text[p.range]).collect()
 }
 
-/// A text that is drawn piece by piece.
-fn laid(text: &str, columns: usize) -> Laid {
-    let mut answer = Answer::begun(1);
-    answer.say(text);
+/// Lays out a text piece by piece.
+fn laid(text: &str, columns: usize) -> CellLayout {
+    let mut answer = Answer::streaming(1);
+    answer.push_text(text);
     let theme = &Theme::default();
-    let page = Page { columns, theme };
-    let kind = Kind::Answer(Box::new(answer));
-    lay(&kind, Above::Nothing, Mark::Plain, page, None)
+    let page = LayoutParams { columns, theme };
+    let kind = CellKind::Answer(Box::new(answer));
+    lay_out(&kind, Above::Nothing, SelectionMark::Unselected, page, None)
 }
 
 fn drawn_in_pieces(text: &str, columns: usize) -> Vec<Row> {
     laid(text, columns).rows(0).cloned().collect()
 }
 
-/// What stands in the rows, and in which looks; of blank rows only that they are there.
+/// Returns the styled content of the rows; blank rows are reduced to empty ones.
 fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let look = |row: &Row| {
         let is_blank = row.spans.iter().all(|s| s.content.trim().is_empty());
@@ -203,7 +203,7 @@ fn looks(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 #[test]
-fn long_code_is_cut_where_its_fence_begins_a_piece() {
+fn long_code_is_cut_if_its_fence_begins_a_piece() {
     let code = |lines: usize| "let x = 1;\n".repeat(lines);
     let lengths = |text: &str| -> Vec<usize> {
         cut(text)
@@ -215,9 +215,9 @@ fn long_code_is_cut_where_its_fence_begins_a_piece() {
         (format!("```rust\n{}```\nend\n", code(64)), vec![67]),
         (format!("```rust\n{}```\n\nend\n", code(66)), vec![65, 4, 1]),
         (format!("a\n\n~~~\n{}", code(200)), vec![2, 65, 65, 65, 6]),
-        // Not beside a blank line.
+        // Not next to a blank line.
         (format!("```\n{}\n\n{}", code(64), code(9)), vec![68, 8]),
-        // Nor where it is not sure that it is code, or code alone.
+        // Nor where it is not certain that the text is only code.
         (format!("a\n```\n{}", code(200)), vec![202]),
         (
             format!("- ```\n{}", code(200).replace("let", "  let")),
@@ -235,7 +235,7 @@ fn long_code_is_cut_where_its_fence_begins_a_piece() {
 }
 
 #[test]
-fn a_comment_goes_on_from_piece_to_piece() {
+fn block_comment_continues_in_next_piece() {
     let text = format!("```rust\n/* {}*/ let y;\n```\n", "let x = 1;\n".repeat(150));
     assert_eq!(cut(&text).len(), 3);
     assert_eq!(looks(&drawn_in_pieces(&text, 40)), looks(&drawn(&text, 40)));
@@ -269,7 +269,7 @@ fn pieces_end_where_blocks_are_closed() {
 }
 
 #[test]
-fn pieces_do_not_depend_on_the_portions() {
+fn pieces_do_not_depend_on_chunks() {
     let text = "a\n\n- b\n\n```\nc\n\n中\n```\n\nd\n\n1) e\n\nf\n";
     let mut whole = Pieces::default();
     whole.read(text);
@@ -280,7 +280,7 @@ fn pieces_do_not_depend_on_the_portions() {
     assert_eq!(grown, whole);
 }
 
-/// Blocks as models write them.
+/// Typical blocks of a model's answer.
 fn document() -> impl Strategy<Value = String> {
     let block = prop_oneof![
         "[a-z]{1,8}( [a-z*`]{1,8}){0,4}\n\n",
@@ -298,8 +298,8 @@ fn document() -> impl Strategy<Value = String> {
     proptest::collection::vec(block, 0..8).prop_map(|blocks| blocks.concat())
 }
 
-/// The same without blank rows at the end, and with one of several: a block of which there is nothing to draw yet is
-/// set apart in one and not in the other.
+/// Like `looks`, without trailing blank rows and with consecutive ones merged: a block that has nothing to draw yet is
+/// set apart in only one of the two renderings.
 fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
     let mut looks = looks(rows);
     looks.dedup_by(|a, b| a.is_empty() && b.is_empty());
@@ -310,15 +310,15 @@ fn looks_of_words(rows: &[Row]) -> Vec<Vec<Span<'static>>> {
 }
 
 proptest! {
-    /// What is drawn piece by piece is what is drawn at once.
+    /// Rendering piece by piece and rendering at once give the same rows.
     #[test]
-    fn cutting_changes_nothing(text in document(), columns in 8usize..40) {
+    fn pieces_draw_the_same_rows_as_the_whole(text in document(), columns in 8usize..40) {
         let joined = drawn_in_pieces(&text, columns);
         prop_assert_eq!(texts(&joined), shown(&text, columns));
         prop_assert_eq!(looks(&joined), looks(&drawn(&text, columns)));
     }
 
-    /// Whatever a model writes: no row is wider than its room.
+    /// Whatever a model writes, no row is wider than the page.
     #[test]
     fn no_row_is_too_wide(text in "[a-z *_`#>|\\-1.\\[\\]()<!~:中😀é\n]{0,200}", columns in 1usize..60) {
         for row in drawn(&text, columns) {
@@ -326,8 +326,7 @@ proptest! {
         }
     }
 
-    /// Letters are never lost, whatever stands between them. Two things are left out, which Markdown itself
-    /// drops: cells that have no column in the head of their table, and titles of links.
+    /// No letter is lost, except what Markdown itself drops: cells without a column in the table head, and link titles.
     #[test]
     fn no_letter_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
         let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| " >|-".contains(c));

@@ -1,4 +1,4 @@
-//! Whatever comes, it is bounded, harmless, and drawn.
+//! Tests of limits: stored text, work per frame, odd sizes and control characters.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use super::*;
 use crate::protocol::event::TurnEnd;
 
 #[test]
-fn control_sequences_are_shown() {
+fn control_sequences_are_escaped() {
     let bad = "a\u{1b}[31mr\u{202e}x\u{9b}2J\u{7}\u{200b}";
     let all = transcript(&[
         prompted(bad),
@@ -41,31 +41,31 @@ fn control_sequences_are_shown() {
 }
 
 #[test]
-fn the_number_of_cells_is_bounded_and_the_view_says_so() {
+fn cell_count_is_bounded_and_drop_is_shown() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX + 50 {
-        take(&mut all, &[injected(&n.to_string())]);
+        apply_all(&mut all, &[injected(&n.to_string())]);
         if n == 20 {
             all.scroll(Scroll::Top, view(60, 4));
             assert!(!all.is_following());
         }
     }
     assert_eq!(all.log.len(), CELLS_MAX);
-    // The row that was held is gone: the oldest one is in view.
+    // The anchored row was dropped, so the oldest row is at the top.
     assert_eq!(
         screen(&all, 60, 4),
-        "… 50 older entries are not kept here; .transcripts/ holds\n  the conversation\n\n· 50\n"
+        "… 50 older entries dropped; the full conversation is in\n  .transcripts/\n\n· 50\n"
     );
 }
 
 #[test]
-fn the_bytes_of_all_cells_are_bounded() {
+fn total_size_is_bounded() {
     let mut all = Transcript::new();
     let much = "x ".repeat(1024 * 1024);
     for n in 0..300 {
         let call = n.to_string();
-        take(&mut all, &[started(&call, "bash", "x")]);
-        take(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
+        apply_all(&mut all, &[started(&call, "bash", "x")]);
+        apply_all(&mut all, &[finished(&call, Outcome::Ok, &much, &much)]);
     }
     assert!(
         all.log.len() > 25 && all.log.len() < 50,
@@ -76,10 +76,10 @@ fn the_bytes_of_all_cells_are_bounded() {
 }
 
 #[test]
-fn only_what_is_in_view_is_laid_out() {
+fn only_visible_cells_are_laid_out() {
     let mut all = Transcript::new();
     for n in 0..CELLS_MAX {
-        take(&mut all, &[said(&format!("answer **{n}**"))]);
+        apply_all(&mut all, &[said(&format!("answer **{n}**"))]);
     }
     let mut cache = TranscriptCache::default();
     draw(&all, &mut cache, 80, 30);
@@ -93,29 +93,29 @@ fn only_what_is_in_view_is_laid_out() {
     assert!(screen(&all, 80, 30).starts_with("answer 0\n"));
 }
 
-/// The rows that are laid out anew in a frame after `events`, in a view that was drawn before.
+/// Returns the number of rows laid out in the frame after `events`.
 fn work(all: &mut Transcript, cache: &mut TranscriptCache, events: &[EventKind]) -> usize {
     draw(all, cache, 80, 30);
     let before = cache.rows_laid();
-    take(all, events);
+    apply_all(all, events);
     draw(all, cache, 80, 30);
     cache.rows_laid() - before
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
+fn frame_work_is_independent_of_transcript_length() {
     for cells in [100, CELLS_MAX] {
         let mut all = Transcript::new();
         for n in 0..cells {
-            take(&mut all, &[injected(&n.to_string())]);
+            apply_all(&mut all, &[injected(&n.to_string())]);
         }
         let mut cache = TranscriptCache::default();
         assert_eq!(work(&mut all, &mut cache, &[]), 0);
         assert_eq!(work(&mut all, &mut cache, &[injected("new")]), 1);
         assert_eq!(work(&mut all, &mut cache, &[delta("one\n\n")]), 2);
-        // The blank row above the answer, and what is new of it with the blank rows in between.
+        // The blank rows and the new text of the answer.
         assert_eq!(work(&mut all, &mut cache, &[delta("two\n\nthree ")]), 5);
-        // A line counts when it has ended: until then it is drawn with the paragraph before it.
+        // An unfinished line is laid out together with the paragraph before it.
         assert_eq!(work(&mut all, &mut cache, &[delta("more")]), 5);
         assert_eq!(work(&mut all, &mut cache, &[delta("\n\nlast")]), 7);
         assert_eq!(work(&mut all, &mut cache, &[delta(" words")]), 5);
@@ -123,7 +123,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
         all.scroll(Scroll::PageUp, view(80, 30));
         draw(&all, &mut cache, 80, 30);
         assert!(cache.rows_laid() - before <= 30);
-        // Another width: what is in view, once.
+        // A new width lays out the visible cells once.
         let before = cache.rows_laid();
         draw(&all, &mut cache, 60, 30);
         assert!(cache.rows_laid() - before <= 60);
@@ -131,7 +131,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_conversation() {
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_code_that_streams_in() {
+fn frame_work_is_independent_of_code_length() {
     let mut all = transcript(&[delta("This is it:\n\n```rust\n")]);
     let mut cache = TranscriptCache::default();
     for n in 0..1500 {
@@ -144,7 +144,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_code_that_streams_in() {
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams_in() {
+fn frame_work_is_independent_of_list_or_paragraph_length() {
     let lines: [fn(usize) -> String; 4] = [
         |n| format!("- item {n} with **bold** and `code`\n"),
         |n| format!("{}. item\n   - inner\n\n", n + 1),
@@ -164,7 +164,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_list_or_the_paragraph_that_streams
 }
 
 #[test]
-fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
+fn frame_work_is_independent_of_table_length() {
     // The widest cells are in the first rows.
     let line = |n: usize| {
         format!(
@@ -182,7 +182,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
         &[delta(&line(999)), delta(&line(998))],
     );
     for n in 0..400 {
-        // In small portions: a cell is wider while its signs are open.
+        // Arrives in small chunks: open markup makes a cell temporarily wider.
         let row = line(n);
         let (begin, end) = row.split_at(14);
         let laid =
@@ -194,7 +194,7 @@ fn the_work_of_a_frame_does_not_grow_with_the_table_that_streams_in() {
 }
 
 #[test]
-fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns() {
+fn growing_table_is_redrawn_at_most_once_per_column() {
     let mut all = transcript(&[delta("| n | what |\n|--:|---|\n")]);
     let mut cache = TranscriptCache::default();
     let (rows, mut laid) = (600, 0);
@@ -210,18 +210,18 @@ fn a_table_whose_columns_grow_is_drawn_anew_no_more_often_than_there_are_columns
             assert_eq!(draw(&all, &mut cache, 80, 30), fresh, "{n}");
         }
     }
-    // Drawn anew as a whole with each row it would be more than half a million.
+    // Redrawing the whole table for each row would take more than 500,000 rows.
     assert!(laid < 70_000, "{laid}");
 }
 
 #[test]
-fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
+fn paragraph_that_becomes_heading_is_redrawn() {
     let mut all = Transcript::new();
     let mut cache = TranscriptCache::default();
     for n in 0..40 {
         work(&mut all, &mut cache, &[delta(&format!("line {n}\n"))]);
     }
-    // So far it is one, and it may still become a row of a table, or a word.
+    // The line may still become a heading, a table row or a word.
     assert!(work(&mut all, &mut cache, &[delta("--")]) >= 40);
     assert!(screen(&all, 80, 60).starts_with("## line 0\nline 1\n"));
     work(&mut all, &mut cache, &[delta(" no")]);
@@ -233,35 +233,35 @@ fn a_heading_made_of_a_long_paragraph_is_drawn_anew_as_a_whole() {
 }
 
 #[test]
-fn five_megabytes_of_output_and_long_lines_are_drawn() {
+fn five_megabytes_and_long_lines_are_drawn() {
     let much = many(400_000, |n| format!("line {n}\n"));
     let long = "x".repeat(200 * 1024);
     let mut all = transcript(&[said(&long), prompted(&long), started("1", "bash", &long)]);
     for chunk in much.as_bytes().chunks(64 * 1024) {
         let chunk = String::from_utf8_lossy(chunk).into_owned();
-        take(&mut all, &[output("1", &chunk)]);
+        apply_all(&mut all, &[output("1", &chunk)]);
     }
     assert!(screen(&all, 80, 20).contains("line 399999"));
-    take(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
+    apply_all(&mut all, &[finished("1", Outcome::Ok, &much, "")]);
     all.toggle_selected();
     all.scroll(Scroll::LineUp, view(80, 300));
     let shown = screen(&all, 80, 300);
     for words in ["line 0\n", "lines are not shown …", "line 399998\n"] {
         assert!(shown.contains(words), "{words} in {shown}");
     }
-    take(&mut all, &[started("2", "bash", "long")]);
-    take(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
+    apply_all(&mut all, &[started("2", "bash", "long")]);
+    apply_all(&mut all, &[finished("2", Outcome::Error, &long, &long)]);
     all.select_next();
     all.toggle_selected();
     assert!(screen(&all, 80, 300).contains("rows are not shown …"));
 }
 
 #[test]
-fn a_very_long_answer_is_bounded_and_says_so() {
+fn very_long_answer_is_cut_with_a_mark() {
     let mut streamed = Transcript::new();
     let part = "some words of an answer that does not end\n\n".repeat(50);
     for _ in 0..500 {
-        take(&mut streamed, &[delta(&part)]);
+        apply_all(&mut streamed, &[delta(&part)]);
     }
     streamed.scroll(Scroll::LineUp, view(60, 10));
     let shown = screen(&streamed, 60, 10);
@@ -273,7 +273,7 @@ fn a_very_long_answer_is_bounded_and_says_so() {
 }
 
 #[test]
-fn any_size_will_do() {
+fn any_view_size_can_be_drawn() {
     let mut all = transcript(&[
         prompted("中文 👍"),
         thought(
@@ -293,7 +293,7 @@ fn any_size_will_do() {
             all.reveal_selected(view(columns, rows));
         }
     }
-    // An area that lies partly outside of the buffer is cut.
+    // An area partly outside the buffer is clipped.
     let mut buffer = Buffer::empty(Rect::new(0, 0, 10, 3));
     let area = Rect::new(5, 1, 20, 20);
     all.view(
@@ -354,9 +354,9 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever happens in whatever order: the loss of the cache changes no pixel.
+    /// Whatever happens in any order, dropping the cache does not change the screen.
     #[test]
-    fn the_cache_changes_no_pixel(steps in proptest::collection::vec(step(), 1..40)) {
+    fn dropping_the_cache_does_not_change_the_screen(steps in proptest::collection::vec(step(), 1..40)) {
         let mut all = Transcript::new();
         let mut cache = TranscriptCache::default();
         for (n, step) in steps.iter().enumerate() {
@@ -370,26 +370,26 @@ proptest! {
                     all.reveal_selected(view(size.0, size.1));
                 }
             }
-            let kept = draw(&all, &mut cache, size.0, size.1);
+            let cached = draw(&all, &mut cache, size.0, size.1);
             let fresh = draw(&all, &mut TranscriptCache::default(), size.0, size.1);
-            prop_assert_eq!(kept, fresh);
+            prop_assert_eq!(cached, fresh);
         }
     }
 
-    /// While the reader holds a place, events that add below it move nothing.
+    /// While a row is anchored, new content below does not move the view.
     #[test]
-    fn what_is_held_stays(
+    fn anchored_row_stays(
         before in proptest::collection::vec(event(), 10..30),
         after in proptest::collection::vec("[a-z *\n]{0,30}", 1..20),
     ) {
         let mut all = Transcript::new();
-        take(&mut all, &before);
-        take(&mut all, &[ended(TurnEnd::Interrupted)]);
+        apply_all(&mut all, &before);
+        apply_all(&mut all, &[ended(TurnEnd::Interrupted)]);
         all.scroll(Scroll::Top, view(24, 6));
         prop_assume!(!all.is_following());
         let shown = screen(&all, 24, 6);
         for text in &after {
-            take(&mut all, &[delta(text), injected(text), prompted(text)]);
+            apply_all(&mut all, &[delta(text), injected(text), prompted(text)]);
             prop_assert_eq!(&screen(&all, 24, 6), &shown);
         }
     }

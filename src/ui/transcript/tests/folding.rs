@@ -1,4 +1,4 @@
-//! Calls of the same tool that follow one another, in one line.
+//! Tests of call groups and of folded messages and answers.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -7,11 +7,11 @@ use super::*;
 use crate::ui::state::pane::Way;
 use crate::ui::writing::line_input::LineInput;
 
-/// A call that is done: what it works on, and what came of it.
-fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
+/// Events of a finished call.
+fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {
     let call = CallId(format!("{tool} {on}"));
     vec![
-        begun(tool, on),
+        started_call(tool, on),
         EventKind::ToolFinished {
             agent: bob(),
             call,
@@ -24,7 +24,7 @@ fn called(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> 
     ]
 }
 
-fn begun(tool: &str, on: &str) -> EventKind {
+fn started_call(tool: &str, on: &str) -> EventKind {
     EventKind::ToolStarted {
         agent: bob(),
         call: CallId(format!("{tool} {on}")),
@@ -34,10 +34,10 @@ fn begun(tool: &str, on: &str) -> EventKind {
     }
 }
 
-/// So many files are read.
+/// Events of `count` file reads.
 fn reads(count: usize) -> Vec<EventKind> {
     let read = |n: usize| {
-        called(
+        finished_call(
             "read_file",
             &format!("f{n}"),
             Outcome::Ok,
@@ -54,7 +54,7 @@ fn lines(all: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn three_calls_fold_and_two_do_not() {
+fn three_calls_are_grouped_but_two_are_not() {
     let two = transcript(&reads(2));
     assert_eq!(
         lines(&two),
@@ -62,13 +62,13 @@ fn three_calls_fold_and_two_do_not() {
     );
     let mut all = transcript(&reads(3));
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
-    take(&mut all, &[begun("read_file", "f4")]);
+    apply_all(&mut all, &[started_call("read_file", "f4")]);
     assert_eq!(lines(&all), ["◐ read_file × 4 · f1 … f4 · 1 running"]);
-    // Another tool, a word and a word of crewdeck each begin anew.
-    take(&mut all, &called("glob", "*.rs", Outcome::Ok, "a"));
-    take(&mut all, &reads(2));
-    take(&mut all, &[said("I see."), notice(Level::Info, "so")]);
-    take(&mut all, &reads(3));
+    // Another tool, an answer and a notice each end the group.
+    apply_all(&mut all, &finished_call("glob", "*.rs", Outcome::Ok, "a"));
+    apply_all(&mut all, &reads(2));
+    apply_all(&mut all, &[said("I see."), notice(Level::Info, "so")]);
+    apply_all(&mut all, &reads(3));
     let expected = [
         "◐ read_file × 4 · f1 … f4 · 1 running",
         "✓ glob *.rs · a",
@@ -82,24 +82,24 @@ fn three_calls_fold_and_two_do_not() {
 }
 
 #[test]
-fn what_an_agent_runs_and_changes_stays_apart() {
+fn commands_and_edits_are_not_grouped() {
     for tool in ["bash", "edit_file", "write_file", "task", "background_run"] {
-        let calls = (1..=4).flat_map(|n| called(tool, &n.to_string(), Outcome::Ok, ""));
+        let calls = (1..=4).flat_map(|n| finished_call(tool, &n.to_string(), Outcome::Ok, ""));
         let all = transcript(&calls.collect::<Vec<_>>());
         assert_eq!(lines(&all).len(), 4, "{tool}");
     }
 }
 
 #[test]
-fn a_failed_call_is_seen_in_the_folded_line() {
+fn group_header_shows_failures() {
     let mut calls = reads(3);
-    calls.extend(called(
+    calls.extend(finished_call(
         "read_file",
         "f9",
         Outcome::Error,
         "Error: no such file f9",
     ));
-    calls.extend(called(
+    calls.extend(finished_call(
         "read_file",
         "f8",
         Outcome::Error,
@@ -111,10 +111,10 @@ fn a_failed_call_is_seen_in_the_folded_line() {
         "  Error: no such file f9",
     ];
     assert_eq!(lines(&all), expected);
-    take(
+    apply_all(
         &mut all,
         &[
-            begun("read_file", "f7"),
+            started_call("read_file", "f7"),
             ended(crate::protocol::event::TurnEnd::Done),
         ],
     );
@@ -122,11 +122,11 @@ fn a_failed_call_is_seen_in_the_folded_line() {
 }
 
 #[test]
-fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
+fn group_and_its_calls_open_and_fold() {
     let mut all = transcript(&reads(3));
     all.toggle_selected();
     let open = [
-        "✓ read_file × 3 · one by one",
+        "✓ read_file × 3 · expanded",
         "✓ read_file f1 · text 1",
         "✓ read_file f2 · text 2",
         "✓ read_file f3 · text 3",
@@ -140,7 +140,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     all.select_prev();
     all.toggle_selected();
     assert_eq!(lines(&all), ["✓ read_file × 3 · f1 … f3"]);
-    // What is hidden is not selected.
+    // Hidden calls cannot be selected.
     all.select_next();
     all.select_prev();
     assert_eq!(
@@ -153,7 +153,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
     assert_eq!(
         lines(&all),
         [
-            "✓ read_file × 3 · one by one",
+            "✓ read_file × 3 · expanded",
             open[1],
             "✓ read_file f2 · text 2",
             "  path  f2",
@@ -164,7 +164,7 @@ fn enter_shows_the_calls_each_of_which_opens_and_folds_them_again() {
 }
 
 #[test]
-fn a_call_that_is_read_is_not_folded_away() {
+fn open_or_selected_call_keeps_its_group_open() {
     for open in [true, false] {
         let mut all = transcript(&reads(2));
         all.select_prev();
@@ -172,20 +172,20 @@ fn a_call_that_is_read_is_not_folded_away() {
             all.toggle_selected();
             all.scroll(Scroll::Bottom, view(40, 30));
         }
-        take(&mut all, &reads(1));
-        assert_eq!(lines(&all)[0], "✓ read_file × 3 · one by one");
+        apply_all(&mut all, &reads(1));
+        assert_eq!(lines(&all)[0], "✓ read_file × 3 · expanded");
     }
 }
 
 #[test]
-fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
+fn search_opens_group_for_match_and_folds_it_after() {
     let mut all = transcript(&reads(4));
-    take(&mut all, &[said("text beside")]);
+    apply_all(&mut all, &[said("text beside")]);
     all.begin_search();
     let view = view(40, 30);
     all.write_search(|line: &mut LineInput| line.insert("text 3"), view);
     assert_eq!(all.found(), (1, 1));
-    assert!(lines(&all)[0].ends_with("one by one"));
+    assert!(lines(&all)[0].ends_with("expanded"));
     all.write_search(|line: &mut LineInput| *line = LineInput::default(), view);
     assert_eq!(lines(&all)[0], "✓ read_file × 4 · f1 … f4");
     all.write_search(|line: &mut LineInput| line.insert("text"), view);
@@ -198,14 +198,14 @@ fn a_match_in_a_hidden_call_shows_it_and_the_next_one_elsewhere_hides_it() {
 }
 
 #[test]
-fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
+fn large_folded_group_is_cheap_and_counts_every_call() {
     let mut all = transcript(&[prompted("Read it all.")]);
-    take(&mut all, &reads(30));
+    apply_all(&mut all, &reads(30));
     all.scroll(Scroll::Top, view(40, 5));
     all.toggle_selected();
     all.scroll(Scroll::Top, view(40, 5));
-    take(&mut all, &reads(4_000));
-    // The line before the calls is no entry.
+    apply_all(&mut all, &reads(4_000));
+    // The group header is not an entry.
     assert_eq!(all.unread_below(), 4_000);
     all.scroll(Scroll::Bottom, view(40, 5));
     all.scroll(Scroll::LineUp, view(40, 5));
@@ -217,23 +217,23 @@ fn many_folded_calls_cost_no_more_than_a_few_and_count_as_what_they_are() {
 }
 
 #[test]
-fn the_reader_stays_where_he_is_when_the_calls_in_view_are_folded() {
+fn grouping_visible_calls_keeps_scroll_position() {
     let mut all = Transcript::new();
-    take(
+    apply_all(
         &mut all,
         &(0..40)
             .map(|n| said(&format!("word {n}")))
             .collect::<Vec<_>>(),
     );
-    take(&mut all, &reads(2));
+    apply_all(&mut all, &reads(2));
     all.scroll(Scroll::LineUp, view(40, 10));
-    take(&mut all, &reads(1));
+    apply_all(&mut all, &reads(1));
     let text = screen(&all, 40, 10);
     assert!(
         text.contains("word 36") && text.contains("✓ read_file × 3 · f1 … f1"),
         "{text}"
     );
-    // From there on everything can be reached, up and down.
+    // All other rows can be reached from there.
     for _ in 0..100 {
         all.scroll(Scroll::LineUp, view(40, 10));
     }
@@ -250,20 +250,20 @@ mod properties {
     use super::*;
 
     proptest! {
-        /// Whatever comes and is opened: drawn at once or step by step, a conversation looks the same; and a walk down from
-        /// the top passes every row that a tall view shows.
+        /// Drawn once or step by step, a transcript looks the same. Scrolling down from the top visits every row that a
+        /// tall view shows.
         #[test]
-        fn a_walk_passes_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
+        fn scrolling_down_visits_every_row(steps in proptest::collection::vec((0..8u8, 1..5usize), 1..14), rows in 3..9u16) {
             let mut all = Transcript::new();
             for (what, count) in steps {
                 match what {
-                    0 => take(&mut all, &[said("words")]),
-                    1 => take(&mut all, &called("glob", "g", Outcome::Error, "no")),
+                    0 => apply_all(&mut all, &[said("words")]),
+                    1 => apply_all(&mut all, &finished_call("glob", "g", Outcome::Error, "no")),
                     2 => { all.select_prev(); all.toggle_selected(); }
                     3 => (0..count).for_each(|_| all.select_prev()),
-                    4 => take(&mut all, &[begun("glob", "late")]),
+                    4 => apply_all(&mut all, &[started_call("glob", "late")]),
                     5 => all.shrink(count * 1_000),
-                    _ => take(&mut all, &reads(count)),
+                    _ => apply_all(&mut all, &reads(count)),
                 }
             }
             let tall = screen(&all, 40, 300);
@@ -287,7 +287,7 @@ mod properties {
 }
 
 #[test]
-fn a_message_is_read_where_it_came_in() {
+fn message_unfolds_in_place() {
     let text = "I finished the parser.\n\nThe second paragraph of it says what is left: the needle, and more words than fit.";
     let mut all = transcript(&[
         delta("before"),
@@ -316,7 +316,7 @@ fn a_message_is_read_where_it_came_in() {
 }
 
 #[test]
-fn words_inside_a_folded_message_are_found() {
+fn search_finds_text_in_folded_message() {
     let mut all = transcript(&[message("message from alice", "one\ntwo\nthe needle")]);
     all.begin_search();
     all.write_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
@@ -325,7 +325,7 @@ fn words_inside_a_folded_message_are_found() {
     assert!(open.contains("the needle"), "{open}");
 }
 
-/// A question that was answered.
+/// Events of a question that was answered.
 fn asked(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";
     let call = CallId("ask".into());
@@ -350,7 +350,7 @@ fn asked(answer: &str) -> Vec<EventKind> {
 }
 
 #[test]
-fn the_users_answer_is_read_in_full_below_the_question() {
+fn users_answer_is_shown_in_full_below_question() {
     let answer = "SQLite is simpler: one file, no server, and the one writer is all that we need.";
     let mut all = transcript(&asked(&format!("The user answers: {answer}")));
     let rows = lines(&all);
@@ -373,7 +373,7 @@ fn the_users_answer_is_read_in_full_below_the_question() {
 }
 
 #[test]
-fn many_questions_keep_their_answers_in_view() {
+fn answered_questions_are_not_grouped() {
     let mut events = Vec::new();
     for _ in 0..4 {
         events.extend(asked("The person answers: yes"));

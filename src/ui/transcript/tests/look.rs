@@ -1,4 +1,4 @@
-//! What cells look like.
+//! Tests of how cells are drawn.
 
 use pretty_assertions::assert_eq;
 
@@ -8,11 +8,11 @@ use crate::protocol::event::TurnEnd;
 const DIFF: &str = "--- a/add.py\n+++ b/add.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n";
 
 #[test]
-fn a_conversation() {
+fn conversation_overview() {
     let all = transcript(&[
         prompted("Fix the bug\nin add.py, and say in one sentence what it was"),
         thought(
-            "The person wants a fix.\nI look first.",
+            "The user wants a fix.\nI look first.",
             "I look at **add.py**.\n\n1. read\n2. fix",
         ),
         started(
@@ -40,7 +40,7 @@ fn a_conversation() {
 }
 
 #[test]
-fn turns_end_in_different_ways() {
+fn turn_ends_are_shown() {
     let all = transcript(&[
         ended(TurnEnd::Done),
         ended(TurnEnd::Interrupted),
@@ -56,7 +56,7 @@ fn turns_end_in_different_ways() {
 }
 
 #[test]
-fn an_open_call_shows_its_diff_in_colour() {
+fn open_call_shows_colored_diff() {
     let mut one = transcript(&[
         started("2", "edit_file", "add.py"),
         finished("2", Outcome::Ok, "Edited add.py", DIFF),
@@ -68,7 +68,7 @@ fn an_open_call_shows_its_diff_in_colour() {
 }
 
 #[test]
-fn an_open_call_shows_command_and_output() {
+fn open_call_shows_command_and_output() {
     let mut one = transcript(&[
         started("1", "bash", "seq 3"),
         finished("1", Outcome::Ok, "1\n\n  3 is a long line of output", ""),
@@ -81,7 +81,7 @@ fn an_open_call_shows_command_and_output() {
 }
 
 #[test]
-fn what_is_folded_is_one_line_at_any_width() {
+fn folded_cell_is_one_line_at_any_width() {
     let cases = [
         (
             60,
@@ -108,7 +108,7 @@ fn what_is_folded_is_one_line_at_any_width() {
 }
 
 #[test]
-fn how_a_call_failed_is_told_before_what_it_worked_on() {
+fn failed_call_shows_error_before_subject() {
     let one = transcript(&[
         started("1", "bash", "cargo test --workspace --all-features"),
         finished("1", Outcome::Error, "error: no\n[exit code 101]", ""),
@@ -120,7 +120,7 @@ fn how_a_call_failed_is_told_before_what_it_worked_on() {
 }
 
 #[test]
-fn a_running_call_shows_the_end_of_its_output() {
+fn running_call_shows_end_of_output() {
     let mut one = transcript(&[started("1", "bash", "make")]);
     for n in 0..20 {
         one.apply(&bob(), &output("1", &format!("line {n}\nhalf")));
@@ -132,10 +132,10 @@ fn a_running_call_shows_the_end_of_its_output() {
 }
 
 #[test]
-fn thoughts_are_one_line_until_they_are_opened() {
+fn thinking_is_one_line_until_opened() {
     let mut one = transcript(&[thinking("First I look.\nThen I"), thinking(" think")]);
     assert_eq!(screen(&one, 40, 2), "∴ thinking · Then I think\n\n");
-    take(
+    apply_all(
         &mut one,
         &[thought("First I look.\nThen I think of it.", "Yes.")],
     );
@@ -149,7 +149,7 @@ fn thoughts_are_one_line_until_they_are_opened() {
 }
 
 #[test]
-fn a_tool_call_that_came_as_text_is_explained() {
+fn tool_call_as_text_is_explained() {
     let text = "{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}";
     let shown = screen(&transcript(&[said(text)]), 60, 5);
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_tool_call_that_came_as_text_is_explained() {
 }
 
 #[test]
-fn streamed_words_give_way_to_the_whole_answer() {
+fn complete_answer_replaces_streamed_text() {
     let words = "One **two** three.\n\n- a\n- b\n\n```\ncode\n\nmore\n```\n\n| a | b |\n|---|---|\n| 中 | 2 |\n\nEnd";
     let whole = screen(&transcript(&[said(words)]), 30, 20);
     for size in [1, 3, 7, 1000] {
@@ -169,20 +169,20 @@ fn streamed_words_give_way_to_the_whole_answer() {
         let mut cache = TranscriptCache::default();
         let chars: Vec<char> = words.chars().collect();
         for part in chars.chunks(size) {
-            take(&mut streamed, &[delta(&String::from_iter(part))]);
-            let kept = draw(&streamed, &mut cache, 30, 20);
+            apply_all(&mut streamed, &[delta(&String::from_iter(part))]);
+            let cached = draw(&streamed, &mut cache, 30, 20);
             let fresh = draw(&streamed, &mut TranscriptCache::default(), 30, 20);
-            assert_eq!(kept, fresh, "what is kept of the drawing changes nothing");
+            assert_eq!(cached, fresh, "the cache does not change the screen");
         }
         assert_eq!(screen(&streamed, 30, 20), whole, "portions of {size}");
-        take(&mut streamed, &[said(words)]);
+        apply_all(&mut streamed, &[said(words)]);
         assert_eq!(screen(&streamed, 30, 20), whole);
         assert_eq!(streamed.log.len(), 1);
     }
 }
 
 #[test]
-fn words_of_the_same_length_are_not_taken_for_each_other() {
+fn answers_of_same_length_do_not_share_a_layout() {
     let mut one = Transcript::new();
     let mut cache = TranscriptCache::default();
     let steps = [
@@ -195,7 +195,7 @@ fn words_of_the_same_length_are_not_taken_for_each_other() {
         (said("ii\n\njj"), "cc||dd||ii||jj"),
     ];
     for (event, expected) in steps {
-        take(&mut one, &[event]);
+        apply_all(&mut one, &[event]);
         let buffer = draw(&one, &mut cache, 2, 9);
         let rows: Vec<String> = buffer
             .content
@@ -207,9 +207,9 @@ fn words_of_the_same_length_are_not_taken_for_each_other() {
     }
 }
 
-/// Steps of one story: (what happens, what the screen shows then).
+/// Each step: event, and the expected screen after it.
 #[test]
-fn an_answer_event_by_event() {
+fn answer_is_drawn_after_each_event() {
     let mut one = Transcript::new();
     let mut cache = TranscriptCache::default();
     let steps: Vec<(Vec<EventKind>, &str)> = vec![
@@ -229,16 +229,16 @@ fn an_answer_event_by_event() {
         ),
     ];
     for (events, expected) in steps {
-        take(&mut one, &events);
+        apply_all(&mut one, &events);
         let shown = screen(&one, 20, 12);
         assert_eq!(shown.trim_end().replace('\n', "|"), expected, "{events:?}");
-        let kept = draw(&one, &mut cache, 20, 12);
-        assert_eq!(kept, draw(&one, &mut TranscriptCache::default(), 20, 12));
+        let cached = draw(&one, &mut cache, 20, 12);
+        assert_eq!(cached, draw(&one, &mut TranscriptCache::default(), 20, 12));
     }
 }
 
 #[test]
-fn results_find_their_calls() {
+fn results_are_matched_to_calls() {
     let all = transcript(&[
         started("a", "one", "x"),
         started("b", "two", "y"),
@@ -259,7 +259,7 @@ fn results_find_their_calls() {
 }
 
 #[test]
-fn events_of_others_are_not_taken() {
+fn events_of_other_agents_are_ignored() {
     let mut all = Transcript::new();
     for event in [said("x"), delta("x"), started("1", "x", "x"), reset()] {
         all.apply(&Name::lead(), &event);
@@ -270,7 +270,7 @@ fn events_of_others_are_not_taken() {
 }
 
 #[test]
-fn the_selected_cell_is_marked_and_gives_its_text() {
+fn selected_cell_is_marked_and_can_be_copied() {
     let mut all = transcript(&[
         started("1", "bash", "ls"),
         finished("1", Outcome::Ok, "a\nb", ""),
@@ -293,7 +293,7 @@ fn the_selected_cell_is_marked_and_gives_its_text() {
 }
 
 #[test]
-fn folded_thoughts_say_how_long_they_took() {
+fn folded_thinking_shows_duration() {
     let mut one = transcript(&[thought("I look first.\nThen I mend.", "Done.")]);
     let cases = [
         (60, "∴ thought for 4 s · I look first.\nDone.\n"),
@@ -310,7 +310,7 @@ fn folded_thoughts_say_how_long_they_took() {
 }
 
 #[test]
-fn code_and_addresses_have_their_looks() {
+fn code_and_urls_are_styled() {
     let all = transcript(&[said(
         "See https://a.b/c_d. or [docs](https://x.y)\n\n```rust\nlet x = \"1\"; // 2\n```",
     )]);

@@ -1,4 +1,4 @@
-//! Reading is calm: what is looked at stays where it is.
+//! Tests of scrolling: what is being read stays in place.
 
 use pretty_assertions::assert_eq;
 
@@ -47,7 +47,7 @@ fn scrolling_moves_by_rows() {
 }
 
 #[test]
-fn what_fits_can_not_be_scrolled() {
+fn short_transcript_does_not_scroll() {
     for step in [
         Scroll::LineUp,
         Scroll::PageUp,
@@ -64,49 +64,49 @@ fn what_fits_can_not_be_scrolled() {
 }
 
 #[test]
-fn what_is_read_does_not_move_while_more_comes_in() {
+fn anchored_view_does_not_move_when_content_arrives() {
     let mut all = numbered(30);
-    take(&mut all, &[delta("An answer that ")]);
+    apply_all(&mut all, &[delta("An answer that ")]);
     all.scroll(Scroll::HalfUp, view(20, 10));
     let before = screen(&all, 20, 8);
     for n in 0..20 {
-        take(&mut all, &[delta(&format!("goes on {n}\n\n"))]);
+        apply_all(&mut all, &[delta(&format!("goes on {n}\n\n"))]);
         assert_eq!(screen(&all, 20, 8), before);
     }
-    take(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
-    take(&mut all, &[output("1", "x\ny\nz\n"), injected("letter")]);
+    apply_all(&mut all, &[said("It is whole"), started("1", "bash", "ls")]);
+    apply_all(&mut all, &[output("1", "x\ny\nz\n"), injected("message")]);
     assert_eq!(screen(&all, 20, 8), before);
 }
 
 #[test]
-fn an_answer_that_is_read_while_it_grows_stays() {
+fn streaming_answer_does_not_move_anchored_view() {
     let mut all = Transcript::new();
     let paragraph = |n: usize| delta(&format!("paragraph {n} of some words\n\n"));
     for n in 0..20 {
-        take(&mut all, &[paragraph(n)]);
+        apply_all(&mut all, &[paragraph(n)]);
     }
     all.scroll(Scroll::PageUp, view(12, 10));
     let before = screen(&all, 12, 10);
     for n in 20..40 {
-        take(&mut all, &[paragraph(n)]);
+        apply_all(&mut all, &[paragraph(n)]);
     }
     assert_eq!(screen(&all, 12, 10), before);
     let whole = many(40, |n| format!("paragraph {n} of some words\n\n"));
-    take(&mut all, &[said(&whole)]);
+    apply_all(&mut all, &[said(&whole)]);
     assert_eq!(screen(&all, 12, 10), before);
 }
 
 #[test]
-fn new_cells_are_counted_until_they_are_seen() {
+fn unread_cells_are_counted_until_visible() {
     let mut all = numbered(30);
     assert_eq!(all.unread_below(), 0);
     all.scroll(Scroll::PageUp, view(20, 10));
     assert_eq!(all.unread_below(), 0);
     for n in 0..6 {
-        take(&mut all, &[injected(&format!("new {n}"))]);
+        apply_all(&mut all, &[injected(&format!("new {n}"))]);
     }
     assert_eq!(all.unread_below(), 6);
-    // The row above the newest one that was there is the first in view: nothing new yet.
+    // The first visible row is the one above the previously newest row, so nothing new is visible.
     all.scroll(Scroll::PageDown, view(20, 10));
     assert_eq!(all.unread_below(), 6);
     all.scroll(Scroll::LineDown, view(20, 10));
@@ -119,7 +119,7 @@ fn new_cells_are_counted_until_they_are_seen() {
 }
 
 #[test]
-fn another_width_keeps_the_words_in_view() {
+fn resize_keeps_visible_text() {
     let words = many(400, |n| format!("word{n} "));
     let mut all = transcript(&[prompted("go"), said(&words), said("end")]);
     all.scroll(Scroll::Top, view(40, 10));
@@ -136,14 +136,14 @@ fn another_width_keeps_the_words_in_view() {
         );
     }
     assert_eq!(first_row(&all, 40, 10), at_40);
-    // Scrolling goes on from there at the new width.
+    // Scrolling continues from there at the new width.
     all.scroll(Scroll::LineDown, view(20, 10));
     all.scroll(Scroll::LineUp, view(20, 10));
     assert!(first_row(&all, 20, 10).split(' ').any(|w| w == first));
 }
 
 #[test]
-fn a_view_that_grows_is_filled() {
+fn taller_view_is_filled() {
     let mut all = numbered(30);
     all.scroll(Scroll::LineUp, view(20, 10));
     assert_eq!(first_row(&all, 20, 10), "· 19");
@@ -152,13 +152,13 @@ fn a_view_that_grows_is_filled() {
 }
 
 #[test]
-fn the_selected_cell_comes_into_view() {
+fn selected_cell_is_scrolled_into_view() {
     let mut all = Transcript::new();
     for n in 0..10 {
         let call = n.to_string();
-        take(&mut all, &[started(&call, "bash", &call)]);
+        apply_all(&mut all, &[started(&call, "bash", &call)]);
         let long = format!("{call}\n").repeat(20);
-        take(&mut all, &[finished(&call, Outcome::Ok, &long, "")]);
+        apply_all(&mut all, &[finished(&call, Outcome::Ok, &long, "")]);
     }
     let small = view(30, 4);
     for n in (0..10).rev() {
@@ -173,7 +173,7 @@ fn the_selected_cell_comes_into_view() {
         assert!(screen(&all, 30, 4).contains(&format!("bash {n} ")), "{n}");
     }
     assert!(all.is_following());
-    // Opened, its head is the first row; folded, all is as before.
+    // Open, its first row is at the top; folded, the view is as before.
     all.toggle_selected();
     all.reveal_selected(small);
     assert_eq!(first_row(&all, 30, 4), "✓ bash 9 · 20 lines");
@@ -184,14 +184,14 @@ fn the_selected_cell_comes_into_view() {
 }
 
 #[test]
-fn a_held_answer_may_be_taken_back() {
+fn anchored_answer_may_be_removed() {
     let mut all = numbered(3);
     let long = many(50, |n| format!("{n}\n\n"));
-    take(&mut all, &[delta(&long)]);
+    apply_all(&mut all, &[delta(&long)]);
     all.scroll(Scroll::PageUp, view(20, 10));
-    take(&mut all, &[reset()]);
+    apply_all(&mut all, &[reset()]);
     assert_eq!(first_row(&all, 20, 10), "· 0");
-    take(&mut all, &[delta("new")]);
+    apply_all(&mut all, &[delta("new")]);
     assert!(screen(&all, 20, 10).contains("new"));
     all.scroll(Scroll::LineDown, view(20, 10));
     assert!(all.is_following());

@@ -1,4 +1,4 @@
-//! The search in a conversation, and the way from prompt to prompt.
+//! Tests of the search and of moving between prompts.
 
 use pretty_assertions::assert_eq;
 
@@ -24,21 +24,21 @@ fn story() -> Transcript {
 }
 
 #[test]
-fn the_matches_are_counted_and_gone_through_round_and_round() {
+fn search_counts_matches_and_wraps_around() {
     let mut all = story();
     search(&mut all, "parser", view(40, 4));
-    // on, input, output twice, thinking: every one of them, folded or not.
+    // Subject, input, output (twice) and thinking are all counted, folded or not.
     assert_eq!(all.found(), (7, 7));
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..8 {
         let round = all.next_match(Way::Forward, view(40, 4));
-        seen.push((all.found().0, round));
+        actual.push((all.found().0, round));
     }
     let expected: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 1]
         .into_iter()
         .map(|n| (n, if n == 1 { Round::Again } else { Round::Same }))
         .collect();
-    assert_eq!(seen, expected);
+    assert_eq!(actual, expected);
     assert_eq!(all.next_match(Way::Back, view(40, 4)), Round::Again);
     assert_eq!(all.found(), (7, 7));
     all.end_search();
@@ -46,7 +46,7 @@ fn the_matches_are_counted_and_gone_through_round_and_round() {
 }
 
 #[test]
-fn what_is_folded_is_opened_for_a_match_and_folded_again_behind_it() {
+fn search_opens_cell_for_match_and_folds_it_after() {
     let mut all = story();
     search(&mut all, "fn other", view(40, 6));
     assert_eq!(all.found(), (1, 1));
@@ -62,7 +62,7 @@ fn what_is_folded_is_opened_for_a_match_and_folded_again_behind_it() {
 }
 
 #[test]
-fn who_gives_up_while_writing_stands_where_the_search_began() {
+fn cancelled_search_restores_scroll_position() {
     let mut events: Vec<EventKind> = (0..50).map(|n| injected(&format!("{n}"))).collect();
     events.insert(3, injected("the word"));
     let mut all = transcript(&events);
@@ -76,7 +76,7 @@ fn who_gives_up_while_writing_stands_where_the_search_began() {
 }
 
 #[test]
-fn matches_look_like_matches_also_where_they_are_wrapped() {
+fn wrapped_matches_are_highlighted() {
     let mut all = transcript(&[said("one two three"), said("say: one two")]);
     search(&mut all, "one two", view(8, 9));
     all.next_match(Way::Forward, view(8, 9));
@@ -84,23 +84,23 @@ fn matches_look_like_matches_also_where_they_are_wrapped() {
 }
 
 #[test]
-fn what_comes_in_and_goes_is_counted() {
+fn match_count_follows_added_and_removed_cells() {
     let mut all = story();
     search(&mut all, "needle", view(40, 9));
     assert_eq!(all.found(), (0, 0));
-    take(&mut all, &[delta("a nee")]);
+    apply_all(&mut all, &[delta("a nee")]);
     assert_eq!(all.found().1, 0);
-    take(&mut all, &[delta("dle")]);
+    apply_all(&mut all, &[delta("dle")]);
     assert_eq!(all.found().1, 1);
-    take(&mut all, &[reset()]);
+    apply_all(&mut all, &[reset()]);
     assert_eq!(all.found().1, 0);
     let many: Vec<EventKind> = (0..CELLS_MAX + 5).map(|_| injected("needle")).collect();
-    take(&mut all, &many);
+    apply_all(&mut all, &many);
     assert_eq!(all.found().1, CELLS_MAX);
 }
 
 #[test]
-fn a_search_in_ten_thousand_cells_lays_out_what_is_in_view_alone() {
+fn search_in_10000_cells_lays_out_only_visible_ones() {
     let events: Vec<EventKind> = (0..CELLS_MAX)
         .map(|n| said(&format!("# Answer {n}\n\nwith *words* {}", n % 100)))
         .collect();
@@ -114,7 +114,7 @@ fn a_search_in_ten_thousand_cells_lays_out_what_is_in_view_alone() {
 }
 
 #[test]
-fn words_behind_the_lines_that_are_shown_are_not_counted() {
+fn matches_in_omitted_lines_are_not_counted() {
     let lines: String = many(1000, |n| format!("line {n}\n"));
     let mut all = transcript(&[
         started("1", "bash", "x"),
@@ -139,7 +139,7 @@ fn words_behind_the_lines_that_are_shown_are_not_counted() {
 }
 
 #[test]
-fn from_prompt_to_prompt() {
+fn jumps_between_prompts() {
     let mut events = Vec::new();
     for n in 0..5 {
         events.push(prompted(&format!("prompt {n}")));

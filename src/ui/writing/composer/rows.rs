@@ -1,64 +1,65 @@
-//! Pure: a line that is being written, in rows: words stay whole, nothing that was typed is out of sight, and every
-//! place of the cursor has one cell.
+//! Wraps one line of the text being typed. Every typed character stays visible, and every cursor position has exactly
+//! one cell. No I/O.
 //!
-//! A row keeps its last column for the cursor behind a word, and for the blank at which the row breaks: that blank
-//! stays where it was typed, and the next row begins with a word. A word that is longer than a row breaks by letters.
+//! A row reserves its last column for the cursor after a word, or for the blank at which the row breaks. That blank
+//! stays where it was typed, so the next row begins with a word. A word longer than a row breaks between grapheme
+//! clusters.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::domain::text::{CLUSTER_MAX, harmless_chars};
-use crate::ui::textual::wrap::{Glue, base, breaks_between, clusters, glue};
+use crate::ui::textual::wrap::{BreakClass, base_char, break_class, can_break_between, clusters};
 
-/// Least columns of a row: what is wide has a place.
+/// Minimum width of a row, in columns; a wide character must fit.
 const COLUMNS_MIN: usize = 2;
 
-/// A line in rows. Places in it are counted in characters, as the text field counts them.
-pub struct Rows<'a> {
+/// A wrapped line. Positions in it count characters, as the text field does.
+pub struct WrappedLine<'a> {
     line: Cow<'a, str>,
     width: usize,
-    starts: Vec<Start>,
+    starts: Vec<RowStart>,
 }
 
 /// Where a row begins in its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Start {
+struct RowStart {
     bytes: usize,
     chars: usize,
 }
 
-/// What one stop of the cursor stands on.
-struct Cell<'a> {
+/// One cursor position: a grapheme cluster as it is drawn.
+struct CursorCell<'a> {
     shown: Cow<'a, str>,
     columns: usize,
     chars: usize,
     bytes: usize,
 }
 
-impl<'a> Rows<'a> {
-    /// `line` in rows of at most `width` columns.
-    pub fn new(line: &'a str, width: usize) -> Rows<'a> {
+impl<'a> WrappedLine<'a> {
+    /// Wraps `line` into rows of at most `width` columns.
+    pub fn new(line: &'a str, width: usize) -> WrappedLine<'a> {
         let width = width.max(COLUMNS_MIN);
         let line = harmless_chars(line);
-        Rows {
+        WrappedLine {
             starts: starts(&line, width),
             line,
             width,
         }
     }
 
-    /// How many rows there are: at least one.
+    /// Returns the number of rows, at least one.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// What stands in a row.
+    /// Returns the text of a row as it is drawn.
     pub fn text(&self, row: usize) -> String {
         self.cells(row).map(|cell| cell.shown).collect()
     }
 
-    /// The row and the column of a place; behind the end, those of the end.
-    pub fn place(&self, chars: usize) -> (usize, usize) {
+    /// Returns the row and column of a character position. A position past the end maps to the end.
+    pub fn cell_of(&self, chars: usize) -> (usize, usize) {
         let after = self.starts.partition_point(|start| start.chars <= chars);
         let row = after.saturating_sub(1);
         let mut at = self.starts.get(row).map_or(0, |start| start.chars);
@@ -73,8 +74,8 @@ impl<'a> Rows<'a> {
         (row, column)
     }
 
-    /// The place whose cell is at a column of a row; behind the end of a row, its last one.
-    pub fn at(&self, row: usize, column: usize) -> usize {
+    /// Returns the character position at a column of a row. A column past the end maps to the last position of the row.
+    pub fn position_at(&self, row: usize, column: usize) -> usize {
         let row = row.min(self.len() - 1);
         let is_last = row + 1 == self.len();
         let mut at = self.starts.get(row).map_or(0, |start| start.chars);
@@ -82,7 +83,7 @@ impl<'a> Rows<'a> {
         let mut cells = self.cells(row).peekable();
         while let Some(cell) = cells.next() {
             used += cell.columns;
-            // The place behind the last cell of a row is the first one of the next row.
+            // The position after the last cell of a row belongs to the next row.
             if used > column || !is_last && cells.peek().is_none() {
                 break;
             }
@@ -91,7 +92,7 @@ impl<'a> Rows<'a> {
         at
     }
 
-    fn cells(&self, row: usize) -> impl Iterator<Item = Cell<'_>> {
+    fn cells(&self, row: usize) -> impl Iterator<Item = CursorCell<'_>> {
         let from = self.starts.get(row).map_or(0, |start| start.bytes);
         let to = self.starts.get(row + 1).map(|start| start.bytes);
         let text = self.line.get(from..to.unwrap_or(self.line.len()));
@@ -99,8 +100,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The characters of the cell that holds the character `at` of `line`: what is seen as one sign.
-pub fn sign(line: &str, at: usize) -> Range<usize> {
+/// Returns the character range of the grapheme cluster that contains character `at` of `line`.
+pub fn cluster_range(line: &str, at: usize) -> Range<usize> {
     let line = harmless_chars(line);
     let mut begin = 0;
     for (cluster, _) in clusters(&line) {
@@ -113,22 +114,22 @@ pub fn sign(line: &str, at: usize) -> Range<usize> {
     begin..begin
 }
 
-fn cells(text: &str, width: usize) -> impl Iterator<Item = Cell<'_>> {
+fn cells(text: &str, width: usize) -> impl Iterator<Item = CursorCell<'_>> {
     clusters(text).map(move |(cluster, wide)| {
         let (shown, columns) = if cluster.len() > CLUSTER_MAX {
-            (Cow::Owned(format!("{}\u{fffd}", base(cluster))), wide)
+            (Cow::Owned(format!("{}\u{fffd}", base_char(cluster))), wide)
         } else if wide == 0 {
             (Cow::Borrowed("\u{fffd}"), 1)
         } else {
             (Cow::Borrowed(cluster), wide)
         };
-        // Wider than a whole row: something must stand for it.
+        // A cluster wider than a whole row is replaced.
         let (shown, columns) = if columns > width {
             (Cow::Borrowed("…"), 1)
         } else {
             (shown, columns)
         };
-        Cell {
+        CursorCell {
             shown,
             columns,
             chars: if cluster.len() == 1 {
@@ -141,28 +142,28 @@ fn cells(text: &str, width: usize) -> impl Iterator<Item = Cell<'_>> {
     })
 }
 
-fn starts(line: &str, width: usize) -> Vec<Start> {
+fn starts(line: &str, width: usize) -> Vec<RowStart> {
     let room = width - 1;
-    let mut at = Start { bytes: 0, chars: 0 };
+    let mut at = RowStart { bytes: 0, chars: 0 };
     let mut out = vec![at];
-    // The columns of the row, and of its part up to where it may break.
+    // Width of the current row, and of its part before the last possible break.
     let mut used = 0;
-    let mut may: Option<(Start, usize)> = None;
-    let mut before = Before::Begin;
+    let mut last_break: Option<(RowStart, usize)> = None;
+    let mut before = Previous::Begin;
     for cell in cells(line, width) {
         let now = match cell.shown.as_ref() {
-            " " => Before::Blank,
-            shown => Before::Sign(glue(shown, cell.columns)),
+            " " => Previous::Blank,
+            shown => Previous::Cluster(break_class(shown, cell.columns)),
         };
         let most = match now {
-            Before::Blank => width,
-            Before::Begin | Before::Sign(_) => room,
+            Previous::Blank => width,
+            Previous::Begin | Previous::Cluster(_) => room,
         };
-        if may_break(before, now) {
-            may = Some((at, used));
+        if can_break(before, now) {
+            last_break = Some((at, used));
         }
         while used > 0 && used + cell.columns > most {
-            let word = may.take().filter(|_| now != Before::Blank);
+            let word = last_break.take().filter(|_| now != Previous::Blank);
             let (start, above) = word.unwrap_or((at, used));
             out.push(start);
             used -= above;
@@ -179,16 +180,16 @@ fn starts(line: &str, width: usize) -> Vec<Start> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Previous {
     Begin,
     Blank,
-    Sign(Glue),
+    Cluster(BreakClass),
 }
 
-fn may_break(before: Before, now: Before) -> bool {
+fn can_break(before: Previous, now: Previous) -> bool {
     match (before, now) {
-        (Before::Begin, _) | (_, Before::Begin | Before::Blank) => false,
-        (Before::Blank, Before::Sign(_)) => true,
-        (Before::Sign(last), Before::Sign(next)) => breaks_between(last, next),
+        (Previous::Begin, _) | (_, Previous::Begin | Previous::Blank) => false,
+        (Previous::Blank, Previous::Cluster(_)) => true,
+        (Previous::Cluster(last), Previous::Cluster(next)) => can_break_between(last, next),
     }
 }

@@ -1,10 +1,10 @@
-//! What is written, and where each sign and each place of the cursor stand on the screen.
+//! Tests of the composer: editing, history, paste limits, and where text and cursor are drawn.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::rows::Rows;
+use super::rows::WrappedLine;
 use super::*;
 use crate::domain::text::harmless_chars;
 use crate::ui::keys;
@@ -15,12 +15,12 @@ fn room(width: u16, height: u16) -> Room {
 }
 
 fn rows(line: &str, width: usize) -> Vec<String> {
-    let rows = Rows::new(line, width);
+    let rows = WrappedLine::new(line, width);
     (0..rows.len()).map(|row| rows.text(row)).collect()
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_shown_and_what_shapes_a_sign_stays() {
+fn typed_control_characters_are_escaped_but_joiners_kept() {
     let mut composer = Composer::default();
     for c in "a\u{9b}2\u{202e}می\u{200c}خb\u{200d}".chars() {
         let key = KeyEvent::new(KeyCode::Char(c), crossterm::event::KeyModifiers::NONE);
@@ -40,7 +40,7 @@ fn typed(keys: &str) -> Composer {
 }
 
 #[test]
-fn a_paste_is_cut_at_the_bound_and_says_so() {
+fn paste_is_cut_at_the_limit() {
     let mut composer = Composer::default();
     let pasted = composer.paste(&"é".repeat(600_000));
     assert_eq!(
@@ -56,7 +56,7 @@ fn a_paste_is_cut_at_the_bound_and_says_so() {
 }
 
 #[test]
-fn no_more_of_a_paste_is_kept_than_it_is_said_to_hold() {
+fn cut_paste_reports_expanded_length() {
     let mut composer = Composer::default();
     let tabs = "\t".repeat(100_000);
     let whole = harmless(&tabs).len();
@@ -69,34 +69,34 @@ fn no_more_of_a_paste_is_kept_than_it_is_said_to_hold() {
 }
 
 #[test]
-fn line_ends_of_all_kinds_and_control_characters() {
+fn paste_normalizes_line_ends_and_escapes_controls() {
     let mut composer = Composer::default();
     assert_eq!(composer.paste("a\rb\r\nc\n\u{1b}[2J\td"), Pasted::Whole);
     assert_eq!(composer.text(), "a\nb\nc\n␛[2J    d");
 }
 
 #[test]
-fn history_goes_back_and_forth_and_keeps_the_draft() {
+fn history_recall_keeps_the_draft() {
     let mut composer = Composer::default();
     for text in ["one", "two", "two", " "] {
         composer.set(text);
         composer.take();
     }
     composer.set("draft");
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..3 {
         composer.older(40);
-        seen.push(composer.text());
+        actual.push(composer.text());
     }
     for _ in 0..3 {
         composer.newer(40);
-        seen.push(composer.text());
+        actual.push(composer.text());
     }
-    assert_eq!(seen, ["two", "one", "one", "two", "draft", "draft"]);
+    assert_eq!(actual, ["two", "one", "one", "two", "draft", "draft"]);
 }
 
 #[test]
-fn the_history_is_bounded() {
+fn history_is_bounded() {
     let mut composer = Composer::default();
     for i in 0..HISTORY_MAX + 5 {
         composer.set(&i.to_string());
@@ -109,11 +109,11 @@ fn the_history_is_bounded() {
 }
 
 #[test]
-fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
+fn words_stay_whole_and_blanks_stay_in_place() {
     let cases: [(&str, usize, &[&str]); 16] = [
         ("", 5, &[""]),
         ("one two", 8, &["one two"]),
-        // The cursor behind the word has the last column.
+        // The last column is reserved for the cursor.
         ("one two", 7, &["one ", "two"]),
         ("one two", 4, &["one ", "two"]),
         ("one ", 4, &["one ", ""]),
@@ -132,12 +132,12 @@ fn words_stay_whole_and_blanks_stay_where_they_were_typed() {
     for (line, width, expected) in cases {
         assert_eq!(rows(line, width), expected, "{line:?} in {width}");
     }
-    let heap = format!("a{}b", "\u{301}".repeat(50_000));
-    assert_eq!(rows(&heap, 10), ["a\u{fffd}b"]);
+    let marks = format!("a{}b", "\u{301}".repeat(50_000));
+    assert_eq!(rows(&marks, 10), ["a\u{fffd}b"]);
 }
 
 #[test]
-fn the_cursor_is_in_the_window() {
+fn cursor_is_in_the_window() {
     let mut composer = Composer::default();
     composer.set("ab中d");
     let window = composer.window(room(5, 8));
@@ -156,25 +156,25 @@ fn the_cursor_is_in_the_window() {
 }
 
 #[test]
-fn up_and_down_keep_the_column_also_over_what_is_shorter() {
+fn vertical_movement_keeps_column_over_short_lines() {
     let mut composer = Composer::default();
     // Rows: "one two ", "three ", "", "x", "中中中中中", "four five".
     composer.set("one two three\n\nx\n中中中中中\nfour five");
     let room = room(11, 10);
-    let mut seen = vec![composer.window(room).cursor];
+    let mut actual = vec![composer.window(room).cursor];
     for _ in 0..4 {
         composer.older(11);
-        seen.push(composer.window(room).cursor);
+        actual.push(composer.window(room).cursor);
     }
     composer.older(11);
     let at_the_top = composer.window(room).cursor;
     for _ in 0..9 {
         composer.newer(11);
     }
-    assert_eq!(seen, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
+    assert_eq!(actual, [(5, 9), (4, 8), (3, 1), (2, 0), (1, 5)]);
     assert_eq!(at_the_top, (0, 7));
     assert_eq!(composer.window(room).cursor, (5, 9));
-    // Whoever types goes on from there.
+    // Typing resets the goal column.
     composer.older(11);
     composer.older(11);
     composer.key(keys::parse("y").unwrap(), 11);
@@ -183,16 +183,16 @@ fn up_and_down_keep_the_column_also_over_what_is_shorter() {
 }
 
 #[test]
-fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
+fn grapheme_cluster_is_one_cursor_stop() {
     let family = "👩🏽‍❤️‍💋‍👨🏿";
     let mut composer = Composer::default();
     composer.set(&format!("a{family}e\u{301}"));
-    let mut seen = Vec::new();
+    let mut actual = Vec::new();
     for key in ["left", "left", "left", "right", "right"] {
         composer.key(keys::parse(key).unwrap(), 40);
-        seen.push(composer.window(room(40, 1)).cursor.1);
+        actual.push(composer.window(room(40, 1)).cursor.1);
     }
-    assert_eq!(seen, [3, 1, 0, 1, 3]);
+    assert_eq!(actual, [3, 1, 0, 1, 3]);
     composer.key(keys::parse("backspace").unwrap(), 40);
     assert_eq!(composer.text(), "ae\u{301}");
     composer.key(keys::parse("delete").unwrap(), 40);
@@ -202,7 +202,7 @@ fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
         composer.key(keys::parse(key).unwrap(), 40);
     }
     assert_eq!(composer.text(), "a");
-    // What is put together key by key is not torn apart before another sign.
+    // An emoji sequence can be typed code point by code point before another emoji.
     composer.set("👧");
     for key in ["left", "👨", "\u{200d}", "👩", "\u{200d}"] {
         for c in key.chars().filter(|_| key != "left") {
@@ -216,7 +216,7 @@ fn what_is_seen_as_one_sign_is_one_stop_and_goes_at_once() {
 }
 
 #[test]
-fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
+fn view_scrolls_only_when_cursor_leaves_it() {
     let mut composer = Composer::default();
     let lines: Vec<String> = (0..20).map(|n| format!("line {n}")).collect();
     composer.set(&lines.join("\n"));
@@ -237,7 +237,7 @@ fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
     composer.newer(20);
     composer.reveal(room);
     assert_eq!(first(&composer), "line 15");
-    // Lines that go leave no row empty.
+    // Deleting lines scrolls the view back, so that no row stays empty.
     for _ in 0..30 {
         composer.key(keys::parse("backspace").unwrap(), 20);
     }
@@ -245,18 +245,18 @@ fn the_text_stays_where_it_is_while_the_cursor_moves_in_it() {
 }
 
 #[test]
-fn a_long_paste_is_laid_out_once_around_the_cursor() {
+fn long_paste_is_laid_out_only_around_the_cursor() {
     let text = "word ".repeat(2_000);
     let mut composer = Composer::default();
     composer.paste(&text.repeat(20));
     assert_eq!(composer.window(room(60, 8)).rows.len(), 8);
     composer.set(&format!("{text}\n").repeat(20));
-    // Of all lines only those that can be in view are laid out.
+    // Only lines that can be visible are laid out.
     assert_eq!(composer.laid_out(room(60, 8)), 9);
 }
 
 #[test]
-fn what_a_jump_can_not_name_is_reached_too() {
+fn cursor_reaches_positions_beyond_16_bits() {
     let mut composer = Composer::default();
     composer.set(&"x".repeat(200_000));
     let at = composer.window(room(10, 3)).cursor;
@@ -283,32 +283,32 @@ fn anything() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Each stop has a cell of its own, that cell leads back to it, and the cells of a row lead to nothing else.
+    /// Every cursor position has its own cell, and every cell maps to a cursor position in its row.
     #[test]
-    fn every_place_of_the_cursor_is_one_cell_and_back(line in anything(), width in 2usize..40) {
-        let rows = Rows::new(&line, width);
+    fn cursor_positions_and_cells_map_one_to_one(line in anything(), width in 2usize..40) {
+        let rows = WrappedLine::new(&line, width);
         let mut stops = vec![0];
         for cluster in harmless_chars(&line).graphemes(true) {
             stops.push(stops[stops.len() - 1] + cluster.chars().count());
         }
-        let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.place(*at)).collect();
+        let places: Vec<(usize, usize)> = stops.iter().map(|at| rows.cell_of(*at)).collect();
         prop_assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
         for (at, (row, column)) in stops.iter().zip(&places) {
             prop_assert!(*column < width && *row < rows.len());
-            prop_assert_eq!(rows.at(*row, *column), *at);
+            prop_assert_eq!(rows.position_at(*row, *column), *at);
         }
         for row in 0..rows.len() {
             for column in 0..width + 3 {
-                let at = rows.at(row, column);
+                let at = rows.position_at(row, column);
                 prop_assert!(stops.contains(&at));
-                prop_assert_eq!(rows.place(at).0, row);
+                prop_assert_eq!(rows.cell_of(at).0, row);
             }
         }
     }
 
-    /// Whatever is pressed, in whatever room: the cursor is in view, and a click at it leaves it there.
+    /// After any keys at any size, the cursor is visible and a click on it does not move it.
     #[test]
-    fn the_cursor_is_always_in_view_and_a_click_at_it_moves_nothing(
+    fn cursor_is_visible_and_click_on_it_keeps_it(
         text in "([a-c 中👍é]{0,30}\n?){0,9}",
         keys in proptest::collection::vec(
             proptest::sample::select(vec![
@@ -333,7 +333,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_typed_is_out_of_sight(line in anything(), width in 4usize..40) {
+    fn all_typed_text_is_visible(line in anything(), width in 4usize..40) {
         let rows = rows(&line, width);
         for row in &rows {
             prop_assert!(wrap::width(row) <= width, "{row:?}");
@@ -350,23 +350,23 @@ proptest! {
     fn words_that_fit_are_never_broken(words in proptest::collection::vec("[a-z]{1,9}", 1..30), width in 10usize..40) {
         let line = words.join(" ");
         let rows = rows(&line, width);
-        let seen: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
-        prop_assert_eq!(seen, words);
+        let actual: Vec<&str> = rows.iter().flat_map(|row| row.split_whitespace()).collect();
+        prop_assert_eq!(actual, words);
         prop_assert!(rows.iter().skip(1).all(|row| !row.starts_with(' ')));
     }
 }
 
 #[test]
-fn a_window_says_where_the_text_goes_on() {
+fn window_shows_where_text_continues() {
     for (text, height, up, expected) in [
         ("word", 1, 0, Beyond::Nowhere),
         ("a\nb\nc", 3, 0, Beyond::Nowhere),
         ("a\nb\nc", 2, 0, Beyond::Above),
         ("a\nb\nc", 1, 1, Beyond::Both),
         ("a\nb\nc", 2, 2, Beyond::Below),
-        // Rows of one line count as lines do.
+        // Rows of one wrapped line count like lines.
         ("word word word word", 2, 0, Beyond::Above),
-        // A line that is far away is not laid out.
+        // Lines far from the cursor are not laid out.
         ("a\nb\nc\nd\ne\nf\ng\nh", 2, 7, Beyond::Below),
     ] {
         let mut composer = Composer::default();

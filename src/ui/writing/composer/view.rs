@@ -1,16 +1,15 @@
-//! Pure: what of the text that is being written is in view, and where the cursor and a click are in it.
+//! The visible part of the composer's text, and the mapping between its cells and the cursor. No I/O.
 
 use ratatui::layout::Rect;
 
 use super::Composer;
-use super::rows::Rows;
+use super::rows::WrappedLine;
 
-/// The room that a text is written in.
+/// Size of a text area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Columns of a row.
+    /// Columns.
     pub width: u16,
-    /// Rows.
     pub height: u16,
 }
 
@@ -23,32 +22,28 @@ impl From<Rect> for Room {
     }
 }
 
-/// What of the text is in view.
+/// The visible part of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// The rows, each at most as wide as asked for.
+    /// The visible rows, each at most as wide as the text area.
     pub rows: Vec<String>,
-    /// Row and column of the cursor in them.
+    /// Row and column of the cursor.
     pub cursor: (u16, u16),
-    /// On which sides the text goes on. How far it does is not known: only what is near is laid out.
+    /// On which sides more text follows. Its length is unknown, because only lines near the cursor are laid out.
     pub beyond: Beyond,
 }
 
-/// On which sides of what is in view a text goes on.
+/// On which sides of the visible part more text follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
-    /// On none: all of it is in view.
     Nowhere,
-    /// Above.
     Above,
-    /// Below.
     Below,
-    /// On both.
     Both,
 }
 
 impl Beyond {
-    /// The words that say so.
+    /// Returns the label that is shown on the frame.
     pub fn words(self) -> &'static str {
         match self {
             Beyond::Nowhere => "",
@@ -59,22 +54,22 @@ impl Beyond {
     }
 }
 
-/// The rows around the cursor.
-struct Around<'a> {
-    /// The lines that were laid out, each with its number.
-    lines: Vec<(usize, Rows<'a>)>,
-    /// The row of the cursor in them, and its column.
+/// The laid-out rows around the cursor.
+struct LaidOutRows<'a> {
+    /// The laid-out lines with their line numbers.
+    lines: Vec<(usize, WrappedLine<'a>)>,
+    /// Row of the cursor among the laid-out rows, and its column.
     cursor: (usize, usize),
-    /// The first row in view.
+    /// Index of the first visible row.
     top: usize,
-    /// How many rows were laid out.
+    /// Number of laid-out rows.
     len: usize,
 }
 
-impl<'a> Around<'a> {
-    /// The rows of all lines: the number of the line, its rows, and which of them.
-    fn rows<'s>(&'s self) -> impl Iterator<Item = (usize, &'s Rows<'a>, usize)> {
-        let rows = |(number, rows): &'s (usize, Rows<'a>)| {
+impl<'a> LaidOutRows<'a> {
+    /// Iterates over all rows as line number, wrapped line, and row within that line.
+    fn rows<'s>(&'s self) -> impl Iterator<Item = (usize, &'s WrappedLine<'a>, usize)> {
+        let rows = |(number, rows): &'s (usize, WrappedLine<'a>)| {
             (0..rows.len()).map(move |row| (*number, rows, row))
         };
         self.lines.iter().flat_map(rows)
@@ -82,31 +77,31 @@ impl<'a> Around<'a> {
 }
 
 impl Composer {
-    /// Puts the cursor where a click is, in a row and a column of what is in view.
+    /// Moves the cursor to a clicked cell, given as row and column of the text area.
     pub fn click(&mut self, room: Room, row: u16, column: u16) {
         let around = self.around(room);
         let all = around.rows().skip(around.top).take(usize::from(row) + 1);
         let Some((line, rows, row)) = all.last() else {
             return;
         };
-        let at = rows.at(row, usize::from(column));
+        let at = rows.position_at(row, usize::from(column));
         drop(around);
-        self.go(line, at);
+        self.move_cursor_to(line, at);
         self.goal = None;
     }
 
-    /// Remembers which rows are in view, so that the text stays where it is while the cursor moves in it.
+    /// Stores the first visible row, so that the view does not scroll while the cursor moves within it.
     pub fn reveal(&mut self, room: Room) {
         let around = self.around(room);
         let first = around.rows().nth(around.top);
         if let Some((line, rows, row)) = first {
-            let top = (line, rows.at(row, 0));
+            let top = (line, rows.position_at(row, 0));
             drop(around);
             self.top = top;
         }
     }
 
-    /// The rows that are in view in such a room; the cursor is in one of them.
+    /// Returns the visible rows for a text area of this size. The cursor is always visible.
     pub fn window(&self, room: Room) -> Window {
         let around = self.around(room);
         let rows = around.rows().map(|(_, rows, row)| (rows, row));
@@ -131,35 +126,35 @@ impl Composer {
         }
     }
 
-    fn around(&self, room: Room) -> Around<'_> {
+    fn around(&self, room: Room) -> LaidOutRows<'_> {
         let height = usize::from(room.height.max(1));
         let (line, at) = self.cursor();
-        // Lines far above the cursor can not be in view: there is no need to lay them out.
+        // Lines further above cannot be visible.
         let first = line.saturating_sub(height);
         let mut lines = Vec::new();
         let mut len = 0;
         let mut cursor = (0, 0);
-        // The lines above it may be gone.
+        // `None` if the stored first line is above the laid-out lines or no longer exists.
         let mut top = None;
         for (number, text) in self.area.lines().iter().enumerate().skip(first) {
             if number > line && len > cursor.0 + height {
                 break;
             }
-            let rows = Rows::new(text, usize::from(room.width));
+            let rows = WrappedLine::new(text, usize::from(room.width));
             if number == line {
-                let (row, column) = rows.place(at);
+                let (row, column) = rows.cell_of(at);
                 cursor = (len + row, column);
             }
             if number == self.top.0 {
-                top = Some(len + rows.place(self.top.1).0);
+                top = Some(len + rows.cell_of(self.top.1).0);
             }
             len += rows.len();
             lines.push((number, rows));
         }
         let top = top.unwrap_or(if self.top.0 < first { 0 } else { cursor.0 });
-        Around {
+        LaidOutRows {
             lines,
-            // The cursor is in view, and no row is left empty while there is text for it.
+            // The cursor must be visible, and no row may stay empty while there is text for it.
             top: top
                 .clamp((cursor.0 + 1).saturating_sub(height), cursor.0)
                 .min(len.saturating_sub(height)),
@@ -168,7 +163,7 @@ impl Composer {
         }
     }
 
-    /// How many lines are laid out to draw such a room.
+    /// Returns the number of lines that are laid out for a text area of this size.
     #[cfg(test)]
     pub fn laid_out(&self, room: Room) -> usize {
         self.around(room).lines.len()

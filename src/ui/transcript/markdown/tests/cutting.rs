@@ -1,11 +1,11 @@
-//! Long lists, paragraphs and tables are cut where it changes nothing.
+//! Tests that cutting long lists, paragraphs and tables changes nothing.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::{cut, drawn, drawn_in_pieces, laid, looks_of_words};
 
-/// Lists and paragraphs that are long enough to be cut, and lines that end them or change what they are.
+/// Lists and paragraphs long enough to be cut, with lines that end or reinterpret them.
 fn long_blocks() -> impl Strategy<Value = String> {
     let words = "[a-z]{1,4}( [a-z]{1,4}){0,2}";
     let item = prop_oneof![
@@ -80,9 +80,9 @@ fn long_blocks() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Wherever the stream stands: what is drawn piece by piece is what is drawn at once.
+    /// At every point of the stream, rendering piece by piece and rendering at once give the same rows.
     #[test]
-    fn long_blocks_are_cut_where_it_changes_nothing(
+    fn cut_long_blocks_draw_the_same_rows(
         text in long_blocks(),
         ends in proptest::collection::vec(any::<proptest::sample::Index>(), 8),
         columns in 8usize..40,
@@ -97,7 +97,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_table_is_one_grid_or_one_list_however_many_pieces_it_has() {
+fn pieces_of_a_long_table_share_one_layout() {
     let rows: Vec<String> = (0..60)
         .map(|n| format!("| {n} | row **{n}** |\n"))
         .collect();
@@ -119,7 +119,7 @@ fn a_long_table_is_one_grid_or_one_list_however_many_pieces_it_has() {
                 looks_of_words(&pieces.rows(0).cloned().collect::<Vec<_>>()),
                 looks_of_words(&whole)
             );
-            // A place in the text is the same one.
+            // Positions in the text are the same, too.
             let inks: Vec<usize> = (0..pieces.len()).map(|row| pieces.ink_of(row)).collect();
             assert_eq!(
                 inks,
@@ -131,7 +131,7 @@ fn a_long_table_is_one_grid_or_one_list_however_many_pieces_it_has() {
 }
 
 #[test]
-fn what_is_no_table_for_sure_is_not_cut_as_one() {
+fn uncertain_tables_are_not_cut() {
     let rows = "| a | b |\n".repeat(40);
     for begin in [
         "words\n| a | b |\n|---|---|\n",

@@ -1,0 +1,124 @@
+//! Bounded text that grows: keeps the beginning and the end, and marks what was cut between them.
+
+/// Number of bytes kept from the beginning.
+const HEAD: usize = 128 * 1024;
+/// Minimum number of bytes kept from the end.
+const TAIL: usize = 96 * 1024;
+/// Number of bytes removed per cut. Between cuts, the end does not move, so its layout stays valid.
+const STEP: usize = 32 * 1024;
+
+/// Text of at most 256 KiB plus a mark. The result depends only on the whole text, not on how it was split into chunks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeadTailText {
+    text: String,
+    /// Offset at which the end begins: after the head, or after the mark.
+    tail: usize,
+    cut: usize,
+    /// Number of cuts. Offsets into the text are valid while it does not change.
+    epoch: u32,
+}
+
+impl HeadTailText {
+    /// Returns the text, with the mark if it was cut.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the number of cuts.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// Appends text and cuts the middle if necessary.
+    pub fn push(&mut self, mut more: &str) {
+        loop {
+            let tail = if self.cut == 0 { HEAD } else { self.tail };
+            let room = (tail + TAIL + STEP).saturating_sub(self.text.len());
+            if more.len() < room {
+                self.text.push_str(more);
+                return;
+            }
+            let (fits, rest) = more.split_at(border(more, room));
+            self.text.push_str(fits);
+            self.cut_step();
+            more = rest;
+        }
+    }
+
+    fn cut_step(&mut self) {
+        let head = (0..=HEAD)
+            .rev()
+            .find(|at| self.text.is_char_boundary(*at))
+            .unwrap_or(0);
+        let start = if self.cut == 0 { head } else { self.tail };
+        let end = border(&self.text, start + STEP);
+        self.cut += end - start;
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", self.cut);
+        self.text.replace_range(head..end, &mark);
+        self.tail = head + mark.len();
+        self.epoch += 1;
+    }
+}
+
+impl From<&str> for HeadTailText {
+    fn from(text: &str) -> HeadTailText {
+        let mut out = HeadTailText::default();
+        out.push(text);
+        out
+    }
+}
+
+/// Returns the first character boundary at or after `at`.
+fn border(text: &str, at: usize) -> usize {
+    (at..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_does_not_depend_on_chunks() {
+        for sign in ["x", "é", "中", "👍"] {
+            let whole = sign.repeat(1024 * 1024 / sign.len());
+            let expected = HeadTailText::from(whole.as_str());
+            for size in [7, 4096, 300_000] {
+                let mut grown = HeadTailText::default();
+                let mut rest = whole.as_str();
+                while !rest.is_empty() {
+                    let (some, more) = rest.split_at(border(rest, size));
+                    grown.push(some);
+                    rest = more;
+                }
+                assert!(grown == expected, "{sign} in portions of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_text_keeps_both_ends_and_counts_cut_bytes() {
+        let whole = "first".to_string() + &"x".repeat(5_000_000) + "last";
+        let shortened = HeadTailText::from(whole.as_str());
+        assert!(shortened.text.len() <= 256 * 1024 + 64);
+        assert!(shortened.text.starts_with("first") && shortened.text.ends_with("last"));
+        let mark = format!("\n\n[… {} bytes cut here …]\n\n", shortened.cut);
+        assert!(shortened.text.contains(&mark));
+        assert_eq!(
+            shortened.text.len() - mark.len() + shortened.cut,
+            whole.len()
+        );
+        assert_eq!(shortened.text.matches("cut here").count(), 1);
+    }
+
+    #[test]
+    fn short_text_is_kept_whole() {
+        let shortened = HeadTailText::from("short");
+        assert_eq!((shortened.as_str(), shortened.epoch()), ("short", 0));
+    }
+}

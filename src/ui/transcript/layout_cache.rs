@@ -1,0 +1,104 @@
+//! Cache of the layouts of visible cells.
+
+use std::collections::HashMap;
+
+use super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use super::log::CellLog;
+use crate::ui::theme::Theme;
+
+/// Maximum number of cached rows. Beyond it, only layouts used in the last frame are kept.
+const ROWS_KEPT: usize = 8_000;
+
+/// Cached layouts for one width and one theme.
+#[derive(Debug, Default)]
+pub struct LayoutCache {
+    columns: usize,
+    theme: Option<Theme>,
+    cached: HashMap<u64, CachedLayout>,
+    rows: usize,
+    frame: u64,
+    /// Number of rows laid out so far, as a measure of work.
+    work: usize,
+}
+
+#[derive(Debug)]
+struct CachedLayout {
+    layout: CellLayout,
+    version: u64,
+    above: Above,
+    mark: SelectionMark,
+    /// The frame in which it was last used.
+    frame: u64,
+}
+
+impl LayoutCache {
+    /// Starts a frame. A change of width or theme clears the cache.
+    pub fn begin(&mut self, columns: usize, theme: &Theme) {
+        if self.columns != columns || self.theme.as_ref() != Some(theme) {
+            *self = LayoutCache {
+                columns,
+                theme: Some(*theme),
+                work: self.work,
+                ..LayoutCache::default()
+            };
+        }
+        if self.rows > ROWS_KEPT {
+            let last = self.frame;
+            self.cached.retain(|_, e| e.frame == last);
+            self.rows = self.cached.values().map(|e| e.layout.len()).sum();
+        }
+        self.frame += 1;
+    }
+
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Returns the number of rows laid out so far.
+    pub fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Returns the number of cached layouts.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.cached.len()
+    }
+
+    /// Returns the layout of a cell, given its index.
+    pub fn get(&mut self, log: &CellLog, at: usize) -> &CellLayout {
+        let number = log.number(at);
+        let cell = log.cell(at);
+        let (above, mark) = (log.above(at), log.mark(at));
+        let theme = self.theme.unwrap_or_default();
+        let page = LayoutParams {
+            columns: self.columns,
+            theme: &theme,
+        };
+        let (rows, work, frame) = (&mut self.rows, &mut self.work, self.frame);
+        let entry = self.cached.entry(number).or_insert_with(|| {
+            let layout = lay_out(&cell.kind, above, mark, page, None);
+            *rows += layout.len();
+            *work += layout.fresh();
+            CachedLayout {
+                layout,
+                version: cell.version,
+                above,
+                mark,
+                frame,
+            }
+        });
+        if (entry.version, entry.above, entry.mark) != (cell.version, above, mark) {
+            let old = std::mem::take(&mut entry.layout);
+            *rows -= old.len();
+            entry.layout = lay_out(&cell.kind, above, mark, page, Some(old));
+            *rows += entry.layout.len();
+            *work += entry.layout.fresh();
+            entry.version = cell.version;
+            entry.above = above;
+            entry.mark = mark;
+        }
+        entry.frame = frame;
+        &entry.layout
+    }
+}

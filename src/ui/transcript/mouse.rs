@@ -1,0 +1,37 @@
+//! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
+
+use super::Transcript;
+use super::cell::CellKind;
+use super::follow::Viewport;
+
+impl Transcript {
+    /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.
+    pub fn open_at(&mut self, row: usize, viewport: Viewport) {
+        let mut found = None;
+        self.with_layouts(viewport, |place, log, layouts, rows| {
+            let Some(top) = place.top(log, layouts, rows) else {
+                return;
+            };
+            let mut left = row + top.line;
+            let mut next = Some(top.at);
+            while let Some(at) = next {
+                next = log.next_shown(at);
+                let height = layouts.get(log, at).len();
+                if left < height {
+                    found = Some(at);
+                    return;
+                }
+                left -= height;
+            }
+        });
+        let Some(at) = found else { return };
+        if matches!(
+            self.log.cell(at).kind,
+            CellKind::Tool(_) | CellKind::CallGroup(_)
+        ) {
+            self.log.selected = Some(self.log.number(at));
+            self.toggle_selected();
+            self.reveal_selected(viewport);
+        }
+    }
+}

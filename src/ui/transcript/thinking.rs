@@ -1,0 +1,67 @@
+//! Draws the model's thinking before an answer.
+
+use ratatui::text::Span;
+
+use super::answer::{Answer, StreamState};
+use super::cell::Fold;
+use super::fold;
+use super::layout::{LayoutParams, SelectionMark};
+use super::run::duration;
+use crate::domain::text::harmless;
+use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
+
+/// Minimum width, in columns, for a preview of folded thinking.
+const LEAST_THOUGHT: usize = 12;
+/// Maximum number of rows of open thinking.
+const THOUGHTS_MAX: usize = 400;
+
+/// Returns the rows of the thinking: one line, or all of it.
+pub fn thinking_rows(
+    answer: &Answer,
+    mark: SelectionMark,
+    page: LayoutParams<'_>,
+    ink: &mut usize,
+) -> Vec<Row> {
+    let text = answer.thinking.as_str().trim();
+    let dim = page.theme.dim;
+    let sign = match mark {
+        SelectionMark::Selected => page.theme.selection,
+        SelectionMark::Unselected => dim,
+    };
+    let margin = Margin::hanging(vec![Span::styled("∴", sign), " ".into()], vec!["  ".into()]);
+    match answer.fold {
+        Fold::Folded => {
+            // While the model is thinking, the last line is shown, afterward the first.
+            let mut lines = text.lines().filter(|l| !l.trim().is_empty());
+            let (label, line) = match answer.progress {
+                StreamState::Open => ("thinking", lines.next_back()),
+                StreamState::Closed | StreamState::ClosedWithCall => ("thought", lines.next()),
+            };
+            let label = match answer.thought_ms {
+                0..1000 => label.to_string(),
+                ms @ 1000..60_000 => format!("{label} for {} s", ms / 1000),
+                ms => format!("{label} for {}", duration(ms)),
+            };
+            let mut spans = vec![Span::styled("∴", sign), " ".into()];
+            let room = page.columns.saturating_sub(2);
+            spans.push(Span::styled(fit(&label, room.max(1)), dim));
+            let margin = spans.len();
+            let room = room.saturating_sub(width(&label) + 3);
+            // A shorter preview would say too little.
+            if room >= LEAST_THOUGHT {
+                spans.push(Span::styled(" · ", dim));
+                spans.push(Span::styled(
+                    fit(&harmless(line.unwrap_or_default()), room),
+                    dim,
+                ));
+            }
+            let ink = 0;
+            vec![Row { spans, ink, margin }]
+        }
+        Fold::Open => {
+            let words = [Span::styled(harmless(text), dim)];
+            let rows = wrap(&words, page.columns, &margin, Break::Words, ink);
+            fold::elide_rows(rows, THOUGHTS_MAX, page)
+        }
+    }
+}

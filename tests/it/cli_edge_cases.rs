@@ -191,7 +191,8 @@ fn unattended_demo_denies_requests_set_to_ask() {
     // The plan was denied, so tasks that depend on it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
-        ran.err().contains("approved (change it with --shutdown, --tool ")
+        ran.err()
+            .contains("approved (change it with --shutdown, --tool ")
             && ran.err().contains("denied (change it with --plan "),
         "{}",
         ran.err()

@@ -133,9 +133,7 @@ fn user_takes_a_task_from_a_working_teammate() {
     expect_event_log_entry(&mut screen, "is back on the board: you took it from alice");
     // The user continues her work in the same worktree.
     screen.send("gc");
-    screen.wait_for(
-        "#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.",
-    );
+    screen.wait_for("#1 is yours: its worktree is .worktrees/task-1, with the earlier work on it.");
     wait_for_task(&project, 1, |t| t["owner"] == "user");
     screen.press("Y", "Copied the path of #1's worktree");
     std::fs::write(&bed, "whole\n").unwrap();

@@ -295,8 +295,8 @@ fn reftable_repository_is_warned_about_once() {
     }
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let made = repository::git_output(&root, &["init", "-q", "--ref-format=reftable"]);
-    if !made.status.success() {
+    let init = repository::git_output(&root, &["init", "-q", "--ref-format=reftable"]);
+    if !init.status.success() {
         eprintln!("skipped: this git does not support reftable");
         return;
     }

@@ -141,7 +141,7 @@ fn malformed_input_gets_an_error_and_never_runs() {
         panic!("{messages:?}")
     };
     assert!(
-        content.contains("not a JSON object") && content.contains("{\"a\": "),
+        content.contains("not a valid JSON object") && content.contains("{\"a\": "),
         "{content}"
     );
     assert_eq!(*outcome, Outcome::Error);

@@ -228,9 +228,9 @@ fn cli_refusals_name_the_remedy_and_change_nothing() {
 
 #[test]
 fn tool_refusals_name_the_remedy_and_change_nothing() {
-    let place = Place::new();
-    create_board(&place.root());
-    let before = files(&place.root());
+    let fixture = Place::new();
+    create_board(&fixture.root());
+    let before = files(&fixture.root());
     let more = [
         (
             "task_update",
@@ -273,7 +273,7 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
         .into_iter()
         .filter_map(|(_, call, words)| call.map(|(tool, input)| (tool, input, words)));
     for (tool, input, words) in calls.chain(more) {
-        let out = place.call_as("bob", tool, input.clone());
+        let out = fixture.call_as("bob", tool, input.clone());
         assert_eq!(out.outcome, Outcome::Error, "{input}: {out:?}");
         assert!(
             out.text.starts_with("Error: ") && out.text.contains(words),
@@ -282,15 +282,15 @@ fn tool_refusals_name_the_remedy_and_change_nothing() {
         );
         assert!(out.text.len() < 1000, "{tool} {input}");
     }
-    assert_eq!(files(&place.root()), before);
+    assert_eq!(files(&fixture.root()), before);
     // The same change succeeds for the owner, and unknown fields are kept.
-    let completed = place.call_as(
+    let completed = fixture.call_as(
         "alice",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
     );
     assert_eq!(completed.outcome, Outcome::Ok, "{completed:?}");
-    let text = place.read(".tasks/task_2.json");
+    let text = fixture.read(".tasks/task_2.json");
     assert!(
         text.contains("\"color\": \"red\"") && text.contains("\"blockedBy\": []"),
         "{text}"
@@ -314,9 +314,9 @@ fn create_large_board(root: &Path, count: u64) {
 
 #[test]
 fn task_list_pages_a_large_board() {
-    let place = Place::new();
-    create_large_board(&place.root(), 10_000);
-    let first = place.ok("task_list", json!({}));
+    let fixture = Place::new();
+    create_large_board(&fixture.root(), 10_000);
+    let first = fixture.ok("task_list", json!({}));
     let lines: Vec<&str> = first.lines().collect();
     assert_eq!(lines.len(), 302);
     assert!(first.len() < 64 * 1024, "{}", first.len());
@@ -330,7 +330,7 @@ fn task_list_pages_a_large_board() {
     );
     let (mut after, mut seen) = (9_000, 0);
     loop {
-        let part = place.ok("task_list", json!({"show": "ready", "after": after}));
+        let part = fixture.ok("task_list", json!({"show": "ready", "after": after}));
         let ids: Vec<u64> = part
             .lines()
             .filter_map(|l| l.strip_prefix("[ ] #")?.split(':').next()?.parse().ok())
@@ -343,15 +343,15 @@ fn task_list_pages_a_large_board() {
         assert_eq!(ids.last(), Some(&after));
     }
     assert_eq!(seen, 667);
-    let done = place.ok("task_list", json!({"show": "completed", "after": 3330}));
+    let done = fixture.ok("task_list", json!({"show": "completed", "after": 3330}));
     assert_eq!(done.lines().filter(|l| l.starts_with("[x]")).count(), 3);
     // The results of other tools stay as short as on a small board.
-    let claimed = place.ok("claim_task", json!({}));
+    let claimed = fixture.ok("claim_task", json!({}));
     assert!(
         claimed.starts_with("Claimed task #3334") && claimed.len() < 300,
         "{claimed}"
     );
-    let wrong = place.no(
+    let wrong = fixture.no(
         "task_update",
         json!({"task_id": "x".repeat(10_000), "status": "completed"}),
     );
@@ -360,17 +360,17 @@ fn task_list_pages_a_large_board() {
 
 #[test]
 fn task_blocking_thousands_is_handled_within_bounds() {
-    let place = Place::new();
-    let tasks = place.root().join(".tasks");
+    let fixture = Place::new();
+    let tasks = fixture.root().join(".tasks");
     std::fs::write(tasks.join("task_1.json"), r#"{"id": 1, "subject": "gate"}"#).unwrap();
     for id in 2..=2_000 {
         let on: Vec<u64> = [1, 2].into_iter().filter(|b| *b < id).collect();
         let text = json!({"id": id, "subject": "behind", "blockedBy": on});
         std::fs::write(tasks.join(format!("task_{id}.json")), text.to_string()).unwrap();
     }
-    let done = place.ok("task_update", json!({"task_id": 1, "status": "completed"}));
+    let done = fixture.ok("task_update", json!({"task_id": 1, "status": "completed"}));
     assert!(done.len() < 64 * 1024, "{}", done.len());
-    let list = place.ok("task_list", json!({}));
+    let list = fixture.ok("task_list", json!({}));
     assert!(
         list.contains("#2: behind\n") && list.contains("#3: behind (blocked by: [2])"),
         "{list}"

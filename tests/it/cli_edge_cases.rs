@@ -82,7 +82,7 @@ fn task_commands_set_damaged_tasks_aside() {
 #[test]
 fn concurrent_mail_reads_never_share_a_message() {
     let project = team();
-    let mut taken = Vec::new();
+    let mut received = Vec::new();
     for round in 0..3 {
         for n in 0..10 {
             project.json(&["mail", "send", "amy", &format!("{round}-{n}")]);
@@ -99,13 +99,13 @@ fn concurrent_mail_reads_never_share_a_message() {
         for reader in readers {
             let out = reader.wait_with_output().unwrap();
             let messages: Vec<serde_json::Value> = serde_json::from_slice(&out.stdout).unwrap();
-            taken.extend(messages.iter().map(|m| m["content"].to_string()));
+            received.extend(messages.iter().map(|m| m["content"].to_string()));
         }
     }
-    assert_eq!(taken.len(), 30);
-    taken.sort();
-    taken.dedup();
-    assert_eq!(taken.len(), 30);
+    assert_eq!(received.len(), 30);
+    received.sort();
+    received.dedup();
+    assert_eq!(received.len(), 30);
 }
 
 /// Returns the address of a port on which no server listens.
@@ -191,7 +191,8 @@ fn unattended_demo_denies_requests_set_to_ask() {
     // The plan was denied, so tasks that depend on it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
-        ran.err().contains("approved (change it with --shutdown, --tool ")
+        ran.err()
+            .contains("approved (change it with --shutdown, --tool ")
             && ran.err().contains("denied (change it with --plan "),
         "{}",
         ran.err()

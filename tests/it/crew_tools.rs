@@ -9,20 +9,23 @@ use crate::common::place::Place;
 
 #[test]
 fn task_tools_accept_every_form_of_task_id() {
-    let place = Place::new();
+    let fixture = Place::new();
     let id = |text: String| {
         serde_json::from_str::<Value>(&text).unwrap()["id"]
             .as_u64()
             .unwrap()
     };
-    assert_eq!(id(place.ok("task_create", json!({"subject": "Parse"}))), 1);
+    assert_eq!(
+        id(fixture.ok("task_create", json!({"subject": "Parse"}))),
+        1
+    );
     for (n, by) in [
         (2, json!([1])),
         (3, json!("1")),
         (4, json!(["#1"])),
         (5, json!(1)),
     ] {
-        let text = place.ok(
+        let text = fixture.ok(
             "task_create",
             json!({"subject": format!("After {n}"), "blocked_by": by}),
         );
@@ -33,7 +36,7 @@ fn task_tools_accept_every_form_of_task_id() {
             "{task}"
         );
     }
-    let text = place.no(
+    let text = fixture.no(
         "task_create",
         json!({"subject": "More", "blocked_by": ["Parse"]}),
     );
@@ -42,22 +45,26 @@ fn task_tools_accept_every_form_of_task_id() {
         "{text}"
     );
     assert!(
-        place
+        fixture
             .no(
                 "task_create",
                 json!({"subject": "More", "blocked_by": [77]})
             )
             .contains("77")
     );
-    place.no("task_create", json!({"subject": "  "}));
-    assert!(place.no("claim_task", json!({"task_id": 2})).contains('1'));
+    fixture.no("task_create", json!({"subject": "  "}));
     assert!(
-        place
+        fixture
+            .no("claim_task", json!({"task_id": 2}))
+            .contains('1')
+    );
+    assert!(
+        fixture
             .ok("claim_task", json!({}))
             .starts_with("Claimed task #1 for alice\nParse")
     );
-    place.no("claim_task", json!({"task_id": "#3"}));
-    let foreign = place.call_as(
+    fixture.no("claim_task", json!({"task_id": "#3"}));
+    let foreign = fixture.call_as(
         "bob",
         "task_update",
         json!({"task_id": 1, "status": "completed"}),
@@ -66,30 +73,35 @@ fn task_tools_accept_every_form_of_task_id() {
         foreign.outcome == Outcome::Error && foreign.text.contains("alice"),
         "{foreign:?}"
     );
-    place.no("task_update", json!({"task_id": 1}));
-    place.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
-    place.ok(
+    fixture.no("task_update", json!({"task_id": 1}));
+    fixture.no("task_update", json!({"task_id": 1, "addBlockedBy": [2]}));
+    fixture.ok(
         "task_update",
         json!({"task_id": "#1", "status": "completed"}),
     );
-    let task: Value = serde_json::from_str(&place.ok("task_get", json!({"task_id": "2"}))).unwrap();
+    let task: Value =
+        serde_json::from_str(&fixture.ok("task_get", json!({"task_id": "2"}))).unwrap();
     assert_eq!(task["blockedBy"], json!([]));
     assert!(
-        place
+        fixture
             .ok("claim_task", json!({"task_id": "2"}))
             .contains("Claimed task #2")
     );
-    assert!(place.ok("task_list", json!({})).contains("After 5"));
-    assert!(place.no("task_get", json!({"task_id": 99})).contains("99"));
+    assert!(fixture.ok("task_list", json!({})).contains("After 5"));
+    assert!(
+        fixture
+            .no("task_get", json!({"task_id": 99}))
+            .contains("99")
+    );
 }
 
 #[test]
 fn send_message_ignores_forged_sender_and_type() {
-    let place = Place::new();
+    let fixture = Place::new();
     let input =
         json!({"to": "@bob", "content": "hello", "from": "lead", "type": "shutdown_request"});
-    assert_eq!(place.ok("send_message", input), "Sent message to bob");
-    let inbox = Post::open(&place.root())
+    assert_eq!(fixture.ok("send_message", input), "Sent message to bob");
+    let inbox = Post::open(&fixture.root())
         .look(&Name::party("bob").unwrap())
         .unwrap();
     let message = serde_json::to_value(&inbox.letters[0]).unwrap();
@@ -97,53 +109,53 @@ fn send_message_ignores_forged_sender_and_type() {
         (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))
     );
-    let text = place.no("send_message", json!({"to": "carol", "content": "x"}));
+    let text = fixture.no("send_message", json!({"to": "carol", "content": "x"}));
     assert!(
         text.contains("carol") && text.contains("alice, bob (and lead, user)"),
         "{text}"
     );
-    place.no("send_message", json!({"to": "Alice", "content": "x"}));
-    place.no("send_message", json!({"to": "bob", "content": "  "}));
-    place.no("send_message", json!({"to": "../../x", "content": "x"}));
+    fixture.no("send_message", json!({"to": "Alice", "content": "x"}));
+    fixture.no("send_message", json!({"to": "bob", "content": "  "}));
+    fixture.no("send_message", json!({"to": "../../x", "content": "x"}));
 }
 
 #[test]
 fn todo_enforces_its_limits() {
-    let place = Place::new();
+    let fixture = Place::new();
     let item =
         |n: usize, status: &str| json!({"id": n, "text": format!("step {n}"), "status": status});
     let items: Vec<Value> = (1..=20).map(|n| item(n, "pending")).collect();
-    let text = place.ok("todo", json!({"items": items}));
+    let text = fixture.ok("todo", json!({"items": items}));
     assert!(text.contains("step 20"), "{text}");
     let items: Vec<Value> = (1..=21).map(|n| item(n, "pending")).collect();
     assert!(
-        place
+        fixture
             .no("todo", json!({"items": items}))
             .contains("Max 20 todos")
     );
     let two = json!({"items": [item(1, "in_progress"), item(2, "in_progress")]});
     assert!(
-        place
+        fixture
             .no("todo", two)
             .contains("Only one task can be in_progress")
     );
     assert!(
-        place
+        fixture
             .no("todo", json!({"items": [{"text": " "}]}))
             .contains("text required")
     );
     assert!(
-        place
+        fixture
             .no("todo", json!({"items": [item(1, "someday")]}))
             .contains("does not fit")
     );
-    assert_eq!(place.ok("todo", json!({"items": []})), "No todos.");
-    assert_eq!(place.host.lists.lock().unwrap().len(), 2);
+    assert_eq!(fixture.ok("todo", json!({"items": []})), "No todos.");
+    assert_eq!(fixture.host.lists.lock().unwrap().len(), 2);
 }
 
 #[test]
 fn ask_user_rejects_invalid_questions() {
-    let place = Place::new();
+    let fixture = Place::new();
     let many: Vec<String> = (0..7).map(|n| n.to_string()).collect();
     for (input, why) in [
         (json!({"question": " "}), "the question is empty"),
@@ -165,7 +177,7 @@ fn ask_user_rejects_invalid_questions() {
         ),
         (json!({"question": "?", "options": ["a"]}), "does not fit"),
     ] {
-        let text = place.no("ask_user", input);
+        let text = fixture.no("ask_user", input);
         assert!(text.contains(why), "{text}");
     }
 }

@@ -102,7 +102,8 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let fixed = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        fixed.err()
+        fixed
+            .err()
             .contains("nothing is fixed while a crew runs here"),
         "{}",
         fixed.err()

@@ -82,26 +82,26 @@ fn runs_no_programs(tool: &str) -> bool {
 
 #[test]
 fn any_tool_input_gets_a_bounded_result() {
-    let place = Place::new();
+    let fixture = Place::new();
     let mut runner = TestRunner::deterministic();
     for tool in TABLE.iter().filter(|t| runs_no_programs(t.name)) {
         let strategy = tool_input(&(tool.schema)());
         for _ in 0..40 {
             let input = strategy.new_tree(&mut runner).unwrap().current();
-            let out = place.call_as("alice", tool.name, input.clone());
+            let out = fixture.call_as("alice", tool.name, input.clone());
             let size = out.text.len() + out.diff.len();
             assert!(size <= RESULT_MAX, "{} {input}: {size}", tool.name);
         }
     }
-    let secret = std::fs::read_to_string(place.dir.path().join("secret"));
+    let secret = std::fs::read_to_string(fixture.dir.path().join("secret"));
     assert_eq!(secret.unwrap(), "outside");
-    let outside = std::fs::read_dir(place.dir.path()).unwrap().count();
+    let outside = std::fs::read_dir(fixture.dir.path()).unwrap().count();
     assert_eq!(outside, 2, "the project and the secret");
 }
 
 #[test]
 fn invalid_tool_input_gets_a_short_error() {
-    let place = Place::new();
+    let fixture = Place::new();
     for tool in TABLE {
         for input in [
             json!([]),
@@ -109,7 +109,7 @@ fn invalid_tool_input_gets_a_short_error() {
             json!(1e300),
             json!({"\u{1b}[2J": {}}),
         ] {
-            let out = place.call_as("alice", tool.name, input.clone());
+            let out = fixture.call_as("alice", tool.name, input.clone());
             assert!(out.text.len() < 2000, "{} {input}: {}", tool.name, out.text);
         }
     }
@@ -118,8 +118,8 @@ fn invalid_tool_input_gets_a_short_error() {
 #[test]
 fn deep_patterns_overflow_no_stack_and_errors_are_short() {
     const DEPTH: usize = 100_000;
-    let place = Place::new();
-    place.write("a.txt", "text\n");
+    let fixture = Place::new();
+    fixture.write("a.txt", "text\n");
     for (open, close) in [
         ("{", "}"),
         ("{a,", "}"),
@@ -144,7 +144,7 @@ fn deep_patterns_overflow_no_stack_and_errors_are_short() {
             ("load_skill", json!({"name": pattern})),
             ("task_get", json!({"id": pattern})),
         ] {
-            let out = place.call_as("alice", tool, input);
+            let out = fixture.call_as("alice", tool, input);
             // Other tools may repeat the path in full; the agent truncates every result.
             if ["glob", "grep"].contains(&tool) {
                 let size = out.text.len();

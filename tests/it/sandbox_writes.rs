@@ -97,11 +97,11 @@ fn expect_all_fail(supervisor: &Arc<Guard>, dir: &Path, commands: &[String]) {
         .collect();
     let report = run(supervisor, dir, &(script.concat() + "true"));
     assert_eq!(report.ended, Ended::Code(0), "{}", report.output);
-    let done = report
+    let succeeded = report
         .output
         .lines()
         .map(|at| &commands[at.parse::<usize>().unwrap()]);
-    assert_eq!(done.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(succeeded.collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]

@@ -19,10 +19,10 @@ fn sandboxed_tools() -> Option<Place> {
     if !held::can_be_tried_without(report.missing()) {
         return None;
     }
-    let mut place = Place::new();
+    let mut fixture = Place::new();
     // No temporary folders: everything outside the project is protected.
-    place.guard = Some(held::confined(&place.root(), &[], &[]));
-    Some(place)
+    fixture.guard = Some(held::confined(&fixture.root(), &[], &[]));
+    Some(fixture)
 }
 
 fn ruling(command: &str, workdir: &Path) -> Ruling {
@@ -82,10 +82,10 @@ const DESTRUCTIVE: &[&str] = &[
 
 #[test]
 fn destructive_commands_need_approval_and_do_no_harm() {
-    let Some(place) = sandboxed_tools() else {
+    let Some(fixture) = sandboxed_tools() else {
         return;
     };
-    let outside = place.dir.path().join("theirs");
+    let outside = fixture.dir.path().join("theirs");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("precious"), "years of work").unwrap();
     for pattern in DESTRUCTIVE {
@@ -94,15 +94,15 @@ fn destructive_commands_need_approval_and_do_no_harm() {
         let command_for_policy = pattern.replace('@', "/home/ada");
         assert!(
             matches!(
-                ruling(&command_for_policy, &place.root()),
+                ruling(&command_for_policy, &fixture.root()),
                 Ruling::Ask { .. } | Ruling::Deny { .. }
             ),
             "{command_for_policy}: {:?}",
-            ruling(&command_for_policy, &place.root())
+            ruling(&command_for_policy, &fixture.root())
         );
-        let out = place.call_as("alice", "bash", json!({"command": command}));
-        let kept = std::fs::read_to_string(outside.join("precious")).unwrap_or_default();
-        assert_eq!(kept, "years of work", "{command}: {}", out.text);
+        let out = fixture.call_as("alice", "bash", json!({"command": command}));
+        let content = std::fs::read_to_string(outside.join("precious")).unwrap_or_default();
+        assert_eq!(content, "years of work", "{command}: {}", out.text);
         assert_eq!(
             std::fs::read_dir(&outside).unwrap().count(),
             1,
@@ -110,7 +110,7 @@ fn destructive_commands_need_approval_and_do_no_harm() {
             out.text
         );
     }
-    let text = place.no(
+    let text = fixture.no(
         "bash",
         json!({"command": format!("rm -rf {}", outside.display())}),
     );
@@ -125,15 +125,15 @@ fn destructive_commands_need_approval_and_do_no_harm() {
 
 #[test]
 fn harmless_commands_run_without_approval() {
-    let Some(place) = sandboxed_tools() else {
+    let Some(fixture) = sandboxed_tools() else {
         return;
     };
     let build = tempfile::tempdir_in("/tmp").unwrap();
-    std::fs::create_dir_all(place.root().join("src")).unwrap();
-    std::fs::create_dir_all(place.root().join("docs")).unwrap();
-    place.write("src/a.rs", "fn shutdown_protocol() {}\n");
-    place.write("docs/sudo.md", "never type sudo rm -rf / or reboot\n");
-    let mut in_temp = place;
+    std::fs::create_dir_all(fixture.root().join("src")).unwrap();
+    std::fs::create_dir_all(fixture.root().join("docs")).unwrap();
+    fixture.write("src/a.rs", "fn shutdown_protocol() {}\n");
+    fixture.write("docs/sudo.md", "never type sudo rm -rf / or reboot\n");
+    let mut in_temp = fixture;
     in_temp.guard = Some(held::confined(&in_temp.root(), &["/tmp".into()], &[]));
     for command in [
         "ls no-such-file 2> /dev/null; true",
@@ -155,9 +155,9 @@ fn harmless_commands_run_without_approval() {
 /// A second thread repeatedly swaps a folder for a link while files are written through its name.
 #[test]
 fn racing_symlink_cannot_redirect_a_write() {
-    let place = Place::new();
-    let root = place.root();
-    let outside = place.dir.path().join("outside");
+    let fixture = Place::new();
+    let root = fixture.root();
+    let outside = fixture.dir.path().join("outside");
     for folder in [&outside, &root.join(".git/hooks"), &root.join("plain")] {
         std::fs::create_dir_all(folder).unwrap();
     }
@@ -165,11 +165,11 @@ fn racing_symlink_cannot_redirect_a_write() {
         let swaps = root.join("swaps");
         std::os::unix::fs::symlink(&target, root.join("link")).unwrap();
         std::fs::create_dir(&swaps).unwrap();
-        let over = AtomicBool::new(false);
+        let is_finished = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let (link, away) = (root.join("link"), root.join("away"));
-                while !over.load(Ordering::SeqCst) {
+                while !is_finished.load(Ordering::SeqCst) {
                     // Replace the folder by the link, and back.
                     let _ = std::fs::rename(&swaps, &away);
                     let _ = std::fs::rename(&link, &swaps);
@@ -185,14 +185,14 @@ fn racing_symlink_cannot_redirect_a_write() {
                         "write_file" => json!({"path": "swaps/x", "content": "one"}),
                         _ => json!({"path": "swaps/x", "old_text": "one", "new_text": "one two"}),
                     };
-                    let out = place.call_as("alice", tool, input);
+                    let out = fixture.call_as("alice", tool, input);
                     written += usize::from(out.outcome == crewdeck::domain::chat::Outcome::Ok);
                 }
             }
-            over.store(true, Ordering::SeqCst);
+            is_finished.store(true, Ordering::SeqCst);
         });
-        for kept in [&outside, &root.join(".git/hooks"), &root.join(".tasks")] {
-            let names: Vec<_> = std::fs::read_dir(kept)
+        for folder in [&outside, &root.join(".git/hooks"), &root.join(".tasks")] {
+            let names: Vec<_> = std::fs::read_dir(folder)
                 .unwrap()
                 .map(|e| e.unwrap().file_name())
                 .collect();

@@ -21,11 +21,11 @@ impl Project {
     /// Creates an empty git repository.
     pub fn git() -> Project {
         let project = Project::new();
-        let made = Command::new("git")
+        let status = Command::new("git")
             .args(["init", "--quiet"])
             .current_dir(project.path())
             .status();
-        assert!(made.unwrap().success());
+        assert!(status.unwrap().success());
         project
     }
 

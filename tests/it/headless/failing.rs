@@ -35,12 +35,12 @@ fn model_failure_prints_one_remedy_line_and_exits_1() {
             ],
         );
         assert_eq!(out.status.code(), Some(1), "{out:?}");
-        let said = text(&out.stderr);
+        let stderr = text(&out.stderr);
         assert!(
-            said.lines().count() == 1 && said.starts_with("crewdeck: "),
-            "{said}"
+            stderr.lines().count() == 1 && stderr.starts_with("crewdeck: "),
+            "{stderr}"
         );
-        assert!(said.to_lowercase().contains(remedy), "{said}");
+        assert!(stderr.to_lowercase().contains(remedy), "{stderr}");
         assert!(!lines(&out.stdout).is_empty());
     }
 }
@@ -91,9 +91,9 @@ fn run_ends_when_the_model_of_a_teammate_fails() {
     say: Bob could not work.
 ";
     let out = run(dir.path(), rules, &[]);
-    let (said, progress) = (text(&out.stdout), text(&out.stderr));
-    assert_eq!(out.status.code(), Some(4), "{said}{progress}");
-    assert_eq!(said, "Bob is at work.\nBob could not work.\n");
+    let (answer, progress) = (text(&out.stdout), text(&out.stderr));
+    assert_eq!(out.status.code(), Some(4), "{answer}{progress}");
+    assert_eq!(answer, "Bob is at work.\nBob could not work.\n");
     let last = progress.lines().last().unwrap();
     assert!(
         last.starts_with("crewdeck: the run ended with 1 open task: #1 one"),
@@ -124,17 +124,21 @@ fn run_with_open_tasks_lists_them_and_exits_4() {
         let out = run(dir.path(), rules, more);
         let progress = text(&out.stderr);
         assert_eq!(out.status.code(), Some(4), "{progress}");
-        let said: Vec<&str> = progress
+        let end_lines: Vec<&str> = progress
             .lines()
             .filter(|l| l.contains("the run ended with"))
             .collect();
-        assert_eq!(said.len(), 1, "{progress}");
+        assert_eq!(end_lines.len(), 1, "{progress}");
         assert!(
-            said[0].starts_with("crewdeck: ") && said[0].contains("#1 one, #2 two"),
+            end_lines[0].starts_with("crewdeck: ") && end_lines[0].contains("#1 one, #2 two"),
             "{}",
-            said[0]
+            end_lines[0]
         );
-        assert!(said[0].contains("crewdeck task list"), "{}", said[0]);
+        assert!(
+            end_lines[0].contains("crewdeck task list"),
+            "{}",
+            end_lines[0]
+        );
         for file in [".tasks", ".transcripts"] {
             std::fs::remove_dir_all(dir.path().join(file)).unwrap();
         }
@@ -195,9 +199,9 @@ fn rate_limited_team_backs_off_and_completes() {
     assert!(text(&out.stdout).contains("They are at work.\n"), "{out:?}");
     let events = journal(dir.path());
     for name in names {
-        let said = |e: &&Value| e["type"] == "said" && e["agent"] == name;
-        let said: Vec<_> = events.iter().filter(said).collect();
-        assert_eq!(said.len(), 1, "{name}: {said:?}");
+        let is_answer = |e: &&Value| e["type"] == "said" && e["agent"] == name;
+        let answers: Vec<_> = events.iter().filter(is_answer).collect();
+        assert_eq!(answers.len(), 1, "{name}: {answers:?}");
     }
     let events_in_state = |state: &str| -> Vec<&Value> {
         let is = |e: &&Value| e["activity"]["state"] == state;

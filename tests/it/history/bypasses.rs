@@ -144,7 +144,7 @@ fn offline_command_needs_network_namespaces() {
         ..process::Reach::default()
     };
     let dir = plain.path().canonicalize().unwrap();
-    for supervisor in [crate::common::held::free(), confined(&dir, &[], &[])] {
+    for supervisor in [held::free(), confined(&dir, &[], &[])] {
         let supervisor = without_namespaces(&supervisor, crew.temp.path(), "net");
         let why = start_error(&supervisor, &dir, reach, "touch ran");
         assert!(
@@ -295,8 +295,8 @@ fn reftable_repository_is_warned_about_once() {
     }
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let made = repository::git_output(&root, &["init", "-q", "--ref-format=reftable"]);
-    if !made.status.success() {
+    let init = repository::git_output(&root, &["init", "-q", "--ref-format=reftable"]);
+    if !init.status.success() {
         eprintln!("skipped: this git does not support reftable");
         return;
     }

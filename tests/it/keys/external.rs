@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::keys::dashboard::{CTRL_C, Dashboard, ENTER, ESC};
 
-const RETURN_PROMPT: &str = "Press Enter to go back";
+const RETURN_PROMPT: &str = "Press Enter to return";
 
 /// Leaves the alternate screen.
 const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";

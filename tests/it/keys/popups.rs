@@ -9,9 +9,9 @@ fn help_search_and_palette_run_actions() {
     dashboard.clear("q", "╭ Keys");
     dashboard.press(ESC, "? help");
     dashboard.press("?", "╭ Keys");
-    dashboard.press("/another lay", "› another lay");
-    dashboard.wait_for("another layout: wall, board, focus");
-    dashboard.press(ENTER, "Enter do it");
+    dashboard.press("/next lay", "› next lay");
+    dashboard.wait_for("next layout: wall, board, focus");
+    dashboard.press(ENTER, "Enter run");
     dashboard.clear(ENTER, "╭ Keys");
     dashboard.wait_for("Layout board");
     dashboard.press("4Z", "Z does nothing here");

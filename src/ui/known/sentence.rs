@@ -27,7 +27,7 @@ pub fn letter(letter: &Letter) -> String {
             Some(false) => with("plan rejected", &words),
             None => with("answers the plan", &words),
         },
-        LetterKind::TaskAssignment => with("takes over a task", &words),
+        LetterKind::TaskAssignment => with("assigns this task", &words),
         LetterKind::IdleNotification => with("has nothing to do", &words),
         LetterKind::PermissionRequest => with("asks for permission", &words),
         LetterKind::PermissionResponse => match approved(letter) {
@@ -238,7 +238,7 @@ mod tests {
             ),
             (
                 r#"{"type":"task_assignment","from":"a","content":"{\"taskId\":3,\"subject\":\"Fix it\"}"}"#,
-                "takes over a task: Fix it",
+                "assigns this task: Fix it",
             ),
             (
                 r#"{"type":"idle_notification","from":"a"}"#,

@@ -160,7 +160,7 @@ fn enter_opens_subject_of_line() {
     );
     // A decided request opens its agent.
     press(&mut state, "esc");
-    enter(&mut state, "approved the plan");
+    enter(&mut state, "approved bob's plan");
     assert_eq!(state.shown, name("bob"));
     let mut state = busy(100, 30);
     enter(&mut state, "asks you to approve");

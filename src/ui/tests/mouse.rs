@@ -109,7 +109,7 @@ fn first_click_on_pane_only_focuses() {
 #[test]
 fn buttons_hints_tabs_and_banner_are_clickable() {
     let mut state = busy(160, 45);
-    click(&mut state, "Alt+w to decide");
+    click(&mut state, "Alt+w review");
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     press(&mut state, "h");
     let done = click(&mut state, "a approve");

@@ -156,7 +156,7 @@ fn replay_rejects_changes_with_message() {
     for keys in ["6 a", "6 r", "4 j n", "i", "m"] {
         let out = press(&mut state, keys);
         assert_eq!(out, [], "{keys}");
-        assert!(picture(&state).contains("recording"), "{keys}");
+        assert!(picture(&state).contains("This is a replay"), "{keys}");
         press(&mut state, "esc");
     }
     assert_eq!(press(&mut state, "q"), [Do::Quit]);

@@ -16,7 +16,7 @@
 //!                                                 └─ file watcher on .tasks .team is a cache of them
 //! ```
 //!
-//! [`promises`] lists the guarantees for users, what enforces each one, and which tests cover it.
+//! `docs/GUARANTEES.md` lists the guarantees for users, what enforces each one, and which tests cover it.
 //!
 //! # Layers
 //!
@@ -103,7 +103,7 @@
 //! - session replay: [`ui::replay`] (the player), `ui/update/replay.rs` (seeking)
 //! - key bindings: [`ui::keymap`]; colours and built-in themes: [`ui::theme`]; custom themes: [`domain::own_theme`],
 //!   `config/themes.rs`, `ui/theme/own.rs`
-//! - comparison with other tools: [`ui::compared`]
+//! - comparison with other tools: `docs/PRIOR_ART.md`
 //!
 //! # Rules for all code
 //!
@@ -132,7 +132,6 @@ pub mod domain;
 pub mod fuzzing;
 pub mod model;
 pub mod process;
-pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

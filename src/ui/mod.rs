@@ -9,7 +9,6 @@
 
 pub mod attention;
 mod board;
-pub mod compared;
 mod costs;
 mod diff;
 mod event_log;

@@ -53,7 +53,7 @@ pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
             let pending = reader.pending()?;
             Desk::warn(&pending.notices());
             context.print(&pending.letters, || message_lines(&pending.letters))?;
-            // Print first: a message that was not printed is not acknowledged (promise 1 in `promises.rs`).
+            // Print first: a message that was not printed is not acknowledged (guarantee 1 in docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
             Ok(Ended::Done)
         }

@@ -34,8 +34,6 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "config", "cli", "verbs", "doctor", "app",
         ],
     ),
-    // Documentation only: the promises and their tests.
-    ("promises", &["domain", "store"]),
     (
         "fuzzing",
         &[
@@ -284,7 +282,7 @@ fn only_main_exits_the_process() {
 #[test]
 fn every_test_named_in_promises_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(base.join("src/promises.rs")).unwrap();
+    let page = fs::read_to_string(base.join("docs/GUARANTEES.md")).unwrap();
     let named: Vec<(&str, &str)> = page
         .split('`')
         .skip(1)
@@ -304,7 +302,7 @@ fn every_test_named_in_promises_exists() {
             !text.contains(&format!("fn {test}("))
         })
         .map(|(file, test)| {
-            format!("src/promises.rs names {file}.rs::{test}, which does not exist")
+            format!("docs/GUARANTEES.md names {file}.rs::{test}, which does not exist")
         })
         .collect();
     assert_no_problems(&problems);
@@ -313,7 +311,7 @@ fn every_test_named_in_promises_exists() {
 #[test]
 fn every_file_named_in_the_comparison_exists() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(base.join("src/ui/compared.rs")).unwrap();
+    let page = fs::read_to_string(base.join("docs/PRIOR_ART.md")).unwrap();
     // Files of other programs have other prefixes.
     let ours = |name: &&str| {
         let starts = ["src/", "tests/", "benches/"];
@@ -325,7 +323,7 @@ fn every_file_named_in_the_comparison_exists() {
     let problems: Vec<String> = named
         .iter()
         .filter(|name| !base.join(name).is_file())
-        .map(|name| format!("src/ui/compared.rs names {name}, which does not exist"))
+        .map(|name| format!("docs/PRIOR_ART.md names {name}, which does not exist"))
         .collect();
     assert_no_problems(&problems);
 }

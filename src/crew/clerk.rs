@@ -45,7 +45,6 @@ enum Reading {
 /// When a decision was made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// While this crew is running.
     Now,
     /// Before this crew started.
     Before,

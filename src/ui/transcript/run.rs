@@ -113,7 +113,7 @@ impl ToolRun {
         };
         match rendered {
             Some(OutputFields { summary, fields }) => {
-                (self.summary, self.output_fields) = (one_line(&summary), fields)
+                (self.summary, self.output_fields) = (one_line(&summary), fields);
             }
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }

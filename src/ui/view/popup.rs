@@ -328,9 +328,6 @@ fn takes(state: &UiState) -> String {
 fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &state.models) {
-        (Choice::Palette { .. }, _) => "No matches.".into(),
-        (Choice::Copy, _) => "No matches.".into(),
-        (Choice::Themes, _) => "No matches.".into(),
         (Choice::Scopes(_), _) => {
             let key = state.keymap.key(Context::Picker, Action::Back);
             format!("No matches. {key} cancels.")
@@ -340,7 +337,9 @@ fn nothing(state: &UiState, picker: &Picker) -> String {
             let key = state.keymap.key(context, Action::ApproveForTeam);
             format!("No permissions yet. {key} on a permission request adds one.")
         }
-        (Choice::Rules, _) => "No matches.".into(),
+        (Choice::Palette { .. } | Choice::Copy | Choice::Themes | Choice::Rules, _) => {
+            "No matches.".into()
+        }
         (Choice::Models, _) if !written.is_empty() => {
             let key = takes(state);
             format!("No listed model matches. {key} uses the name as typed: {written}")

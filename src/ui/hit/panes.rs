@@ -63,7 +63,7 @@ fn todo(state: &UiState, inside: Rect) -> (usize, usize) {
     )
 }
 
-/// Returns the same as [`todo`] for the team or the inbox.
+/// Returns the same as [`todo()`] for the team or the inbox.
 fn listed_in(state: &UiState, pane: Pane, list: Rect) -> (usize, usize) {
     let (len, selected) = if pane == Pane::Team {
         let selected = rows::selected_member(state).map(|(at, _)| at);

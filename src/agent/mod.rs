@@ -5,6 +5,7 @@ pub mod compact;
 pub mod desk;
 pub mod driver;
 mod engine;
+mod environment;
 pub mod idle;
 mod keeper;
 mod letterbox;

@@ -43,6 +43,7 @@ use crate::agent::calls::RuleBook;
 use crate::agent::desk::Desk;
 use crate::agent::driver::{Control, EngineSlot};
 use crate::domain::conversation::TurnState;
+use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::SkillBook;
@@ -104,6 +105,8 @@ struct Shared {
     compact_at: u64,
     idle_timeout: Option<Duration>,
     memory: Option<(String, String)>,
+    /// The machine and the project, as they were at the start.
+    environment: Environment,
     skills: Skills,
     skill_book: RwLock<Arc<SkillBook>>,
     publisher: Publisher,
@@ -174,8 +177,10 @@ impl Crew {
         let board = Board::open(&parts.root);
         // Git is asked beside the rest: it takes longer than everything before the first look of the person.
         let asked = start::ask_git(&parts);
+        let seen = start::look_around(&parts);
         let graph = start::first_look(&parts, &board).await;
         let heard = start::heard_of_git(asked).await;
+        let environment = start::environment(seen).await;
         let shared = Arc::new(Shared {
             head: tokio::sync::Mutex::default(),
             trees: heard.trees,
@@ -202,6 +207,7 @@ impl Crew {
             compact_at: parts.compact_at,
             idle_timeout: parts.idle_timeout,
             memory: parts.memory,
+            environment,
             skills: parts.skills,
             skill_book: RwLock::default(),
             publisher: parts.publisher,

@@ -97,6 +97,7 @@ impl Shared {
             workdir: shown(&self.root),
             memory: self.memory.clone(),
             skills: self.skill_book().skills.clone(),
+            environment: self.environment.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
         let side_by_side = tools

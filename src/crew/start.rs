@@ -1,14 +1,21 @@
 //! What the start of a crew is quick with: who is here and what is on the board, while git is asked whether there can
 //! be worktrees.
 
+use std::time::Duration;
+
 use tokio::task::JoinHandle;
 
 use super::trees::Trees;
 use super::{MergeRule, Parts};
 use crate::agent::driver::blocking;
+use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
+use crate::domain::stamp::Stamp;
 use crate::protocol::event::{EventKind, Level};
-use crate::store::{Board, StoreError, Which, Worktrees};
+use crate::store::{self, Board, StoreError, Which, Worktrees};
+
+/// How long the description of the project may take.
+const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// The question to git, under way.
 pub(super) struct Asked {
@@ -37,6 +44,28 @@ pub(super) fn ask_git(parts: &Parts) -> Option<Asked> {
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
     Some(Asked { rule, door, answer })
+}
+
+/// Looks at the machine and the project for the system prompts, beside everything else.
+pub(super) fn look_around(parts: &Parts) -> JoinHandle<Environment> {
+    let (root, date) = (parts.root.clone(), day((parts.clock)()));
+    tokio::task::spawn_blocking(move || store::environment(&root, date))
+}
+
+/// Returns what was seen. A directory that takes longer is described no further, so that the lead does not wait for it.
+pub(super) async fn environment(seen: JoinHandle<Environment>) -> Environment {
+    let seen = tokio::time::timeout(LOOK_TIME, seen).await;
+    seen.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// Returns the day of a point in time in the local time zone, such as `2026-11-22`.
+fn day(time: Stamp) -> String {
+    #[allow(clippy::cast_possible_truncation)] // seconds of this age of the world
+    let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
+    second
+        .to_zoned(jiff::tz::TimeZone::system())
+        .date()
+        .to_string()
 }
 
 /// The answer of git.

@@ -6,6 +6,7 @@ pub mod attention;
 pub mod ceiling;
 pub mod chat;
 pub mod conversation;
+pub mod environment;
 pub mod folders;
 pub mod graph;
 pub mod ids;

@@ -8,6 +8,7 @@
 pub mod atomic;
 mod board;
 mod cursor;
+mod environment;
 mod git;
 mod in_use;
 pub(crate) mod inbox;
@@ -42,6 +43,7 @@ use crate::domain::worktree::WorktreeError;
 pub(crate) use board::rewritten;
 pub use board::{Board, News, Reading, Which};
 pub use cursor::Cursor;
+pub use environment::environment;
 pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
     begin as begin_repository, facts as git_facts, is_tracked,

@@ -32,12 +32,19 @@ struct Input {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
-    // What can not be shown as a diff can still be replaced.
+    // A file that cannot be shown as a diff can still be replaced.
     let there = space.text(&input.path).ok().flatten();
     let key = space.key(&input.path).map_err(ToolOutput::error)?;
     if let Some(there) = &there {
         let checked = context.snapshots.check(&key, &input.path, there);
         checked.map_err(|why| ToolOutput::error(format!("Error: {why}")))?;
+    }
+    if there.as_ref() == Some(&input.content) {
+        context.snapshots.record(key, input.content.as_bytes());
+        return Ok(ToolOutput::ok(format!(
+            "{} already has exactly this content. Nothing was changed.",
+            input.path
+        )));
     }
     let before = there.unwrap_or_default();
     if let Some(why) = marks::destroys(&context.redactor, &before, &input.content) {

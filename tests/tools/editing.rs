@@ -160,6 +160,15 @@ fn a_change_too_large_to_show_asks_for_another_read() {
 }
 
 #[test]
+fn writing_the_same_content_again_says_that_nothing_changed() {
+    let place = Place::new();
+    let write = json!({"path": "a.py", "content": PYTHON});
+    assert!(place.ok("write_file", write.clone()).contains("Wrote"));
+    let text = place.ok("write_file", write);
+    assert!(text.contains("Nothing was changed"), "{text}");
+}
+
+#[test]
 fn own_changes_and_unread_files_are_not_refused() {
     let place = Place::new();
     place.write("a.py", PYTHON);

@@ -26,7 +26,7 @@ use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{After, Asker, Length, Retry, Summary};
 pub use inputs::{Effect, Input};
-use progress::Progress;
+use progress::{Progress, Round};
 
 /// Rounds without `todo` after which an agent with open items is reminded.
 const REMIND_AFTER: u32 = 3;
@@ -39,6 +39,14 @@ pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 /// Told before the next message when the user stopped a turn before a word of its answer had come: both stand in one
 /// message then.
 const UNANSWERED: &str = "<crew>The user stopped the answer to what is above before it began. Answer what follows.</crew>";
+
+/// The reminder that follows the results of tool calls that came with the same results before.
+fn repeated(times: usize) -> String {
+    format!(
+        "<reminder>You made the same tool calls {times} times and got the same results. Making them again will change \
+         nothing. If the work is done, answer now without tools. If not, try something else.</reminder>"
+    )
+}
 
 /// What an agent may do within one turn.
 #[derive(Debug, Clone, Default)]
@@ -330,10 +338,17 @@ impl Turn {
         if self.todo_open == TodoOpen::Yes && self.since_todo >= REMIND_AFTER {
             self.said.push(Block::text(REMINDER));
         }
-        if let Some(why) = self.progress.round(mark) {
-            let mut effects = self.flush_user();
-            effects.extend(self.end_stuck(why));
-            return effects;
+        match self.progress.round(mark) {
+            Round::Progress => {}
+            Round::Repeated { times } => self.said.push(Block::text(repeated(times))),
+            Round::Loop => {
+                let mut effects = self.flush_user();
+                effects.extend(self.end_stuck(format!(
+                    "the same tool calls came {} times with the same results",
+                    progress::LOOP_MAX
+                )));
+                return effects;
+            }
         }
         self.gather()
     }

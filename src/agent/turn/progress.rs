@@ -4,11 +4,25 @@ use std::collections::{HashSet, VecDeque};
 
 /// How often the same calls with the same results may come within [`LOOP_WINDOW`] rounds.
 pub(super) const LOOP_MAX: usize = 5;
+/// From this many on, the model is told that it repeats itself.
+const REPEATED_MIN: usize = 3;
 /// Rounds that the loop detection looks back, from now and from the last compaction.
 const LOOP_WINDOW: usize = 12;
 
 /// Most parts of files that a turn remembers as read. What it reads beyond them counts as nothing new.
 const READS_MAX: usize = 10_000;
+
+/// What the last round of tool calls means for the turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    Progress,
+    /// The same calls gave the same results before. The model can still try something else.
+    Repeated {
+        times: usize,
+    },
+    /// That happened [`LOOP_MAX`] times: the turn ends.
+    Loop,
+}
 
 /// What one turn did so far, as far as loops show in it.
 #[derive(Debug, Default)]
@@ -26,12 +40,15 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A round of calls ended. `mark` stands for the calls and their results. The reason, if that is a loop.
-    pub(super) fn round(&mut self, mark: u64) -> Option<String> {
+    /// Records a round of tool calls. `mark` is a hash of the calls and their results.
+    pub(super) fn round(&mut self, mark: u64) -> Round {
         push(&mut self.recent, mark);
-        let times = self.recent.iter().chain(&self.before);
-        (times.filter(|m| **m == mark).count() >= LOOP_MAX)
-            .then(|| format!("the same tool calls came {LOOP_MAX} times with the same results"))
+        let marks = self.recent.iter().chain(&self.before);
+        match marks.filter(|m| **m == mark).count() {
+            times if times >= LOOP_MAX => Round::Loop,
+            times if times >= REPEATED_MIN => Round::Repeated { times },
+            _ => Round::Progress,
+        }
     }
 
     /// Something was said to the agent: there is a reason to go on.

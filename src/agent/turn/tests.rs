@@ -385,6 +385,22 @@ fn the_reminder_comes_after_three_rounds_with_open_todos() {
 }
 
 #[test]
+fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
+    let mut turn = calling(reads());
+    let reminders: Vec<bool> = (1..progress::LOOP_MAX)
+        .map(|_| {
+            turn.step(asks(&[tool("a", "bash")]));
+            turn.step(done("a"));
+            turn.step(Input::Mail(vec![]));
+            let text = turn.messages().last().unwrap().words();
+            text.contains("got the same results")
+        })
+        .collect();
+    assert_eq!(reminders, [false, false, true, true]);
+    assert_eq!(chat::check(&turn.messages()), Ok(()));
+}
+
+#[test]
 fn the_same_calls_over_and_over_end_the_turn() {
     let mut turn = calling(reads());
     for round in 1.. {

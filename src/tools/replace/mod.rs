@@ -84,6 +84,8 @@ impl Refusal {
 /// A part of the file and what takes its place.
 type Patch = (Range<usize>, String);
 
+/// Fewest bytes of a new text whose presence in the file hints at an edit that was made before.
+const REPEATED_MIN: usize = 8;
 /// Most line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
 
@@ -126,10 +128,18 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
             return apply(text, patches, ignored, 1);
         }
     }
-    Err(Refusal::new(
-        "Text not found",
-        nearest::help(&file, &variants),
-    ))
+    let help = nearest::help(&file, &variants);
+    let new = edit.new.trim();
+    Err(if new.len() >= REPEATED_MIN && text.contains(new) {
+        Refusal::new(
+            "Text not found",
+            format!(
+                "The file already contains new_text: if you made this edit before, go on. {help}"
+            ),
+        )
+    } else {
+        Refusal::new("Text not found", help)
+    })
 }
 
 /// Steps 1 and 2 for one variant; `None`: no place matches.

@@ -142,6 +142,15 @@ fn all_places_are_replaced_where_they_are_asked_for() {
 }
 
 #[test]
+fn a_repeated_edit_is_named_in_the_refusal() {
+    let file = "limit = 20\nname = 'long enough'\n";
+    let text = refused(file, "an entirely different line", "name = 'long enough'");
+    assert!(text.contains("already contains new_text"), "{text}");
+    let text = refused(file, "an entirely different line", "name = 'another one'");
+    assert!(!text.contains("already contains"), "{text}");
+}
+
+#[test]
 fn a_refusal_shows_the_nearest_lines_within_bounds() {
     let text = refused(PY, "    def g(this):\n        return 22\n        pass", "x");
     assert!(text.contains("    6 |     def g(self):"), "{text}");

@@ -1,0 +1,37 @@
+//! What agents are told about the machine and the project, as it was when the crew began.
+
+/// The machine and the project at one point in time. Agents get it in their system prompt, so it is taken once: a text that
+/// changed during a session would cost the provider's prompt cache.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Environment {
+    /// Operating system and processor, such as `linux x86_64`.
+    pub platform: String,
+    /// The day, such as `2026-11-22`.
+    pub date: String,
+    /// `None`: there is no git repository, or git did not answer in time.
+    pub git: Option<GitState>,
+    /// Files and folders of the project, to two levels.
+    pub tree: FileTree,
+}
+
+/// What git says about the project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GitState {
+    /// The branch that is checked out; `None`: none is.
+    pub branch: Option<String>,
+    /// Changed and untracked files as `git status --short` prints them, the first ones.
+    pub changes: Vec<String>,
+    /// How many more there are.
+    pub changes_left_out: usize,
+    /// The last commits, newest first: short hash and subject.
+    pub commits: Vec<String>,
+}
+
+/// A bounded overview of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileTree {
+    /// Entries in order; folders end with `/`, entries of a folder are indented by two blanks.
+    pub lines: Vec<String>,
+    /// Entries that are missing.
+    pub left_out: usize,
+}

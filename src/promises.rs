@@ -230,7 +230,7 @@
 //! - `tests/merging.rs::board_and_commands_agree_with_git_through_a_conflict`
 //! - `src/ui/tests/notices.rs::a_message_is_withdrawn_when_it_is_no_longer_true`
 //! - `tests/merging.rs::the_demo_waits_for_the_plan_and_says_farewell_once`
-//! - `src/ui/guide/tour_tests.rs::the_keys_in_the_words_of_the_demo_work_from_everywhere`
+//! - `src/ui/shell/tour_tests.rs::the_keys_in_the_words_of_the_demo_work_from_everywhere`
 //! - `tests/needs.rs::typing_an_answer_answers_the_question`
 //! - `tests/needs.rs::the_second_of_two_requests_finds_the_focus_where_it_was`
 //! - `tests/needs.rs::a_permission_is_not_given_before_its_end_was_in_view`

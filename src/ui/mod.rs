@@ -7,43 +7,36 @@
 //! shown: `view/`, placed by `layout/`, in the words of `textual/` and the colours of [`theme`]. The larger panes and
 //! popups have folders of their own.
 
+mod app;
 pub mod attention;
-mod board;
 pub mod compared;
-mod costs;
 mod diff;
-mod event_log;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod frame;
 mod graph;
-pub mod guide;
-mod hit;
 pub mod keymap;
 pub mod keys;
-mod known;
-mod layout;
-mod look;
-mod popup;
-mod problems;
+mod model;
+mod panes;
+mod popups;
 pub mod replay;
-mod state;
+mod shell;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
-mod textual;
+mod text;
 pub mod theme;
 pub mod transcript;
-mod update;
-mod view;
-mod writing;
+mod widgets;
 
-pub use state::key_guard::SETTLE;
-pub use state::pane::{Focus, Pane};
-pub use state::seat::Seat;
-pub use state::tick::next_tick;
-pub use state::{Motion, MouseOwner, UiState};
-pub use textual::bytes;
-pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
-pub use update::{Do, Msg, begin_replay, recall, update};
-pub use view::{ViewCache, draw};
-pub use writing::composer::COMPOSER_MAX;
+pub use crate::ui::app::key_guard::SETTLE;
+pub use crate::ui::app::role::Seat;
+pub use crate::ui::app::{Motion, MouseOwner, UiState};
+pub use crate::ui::keymap::pane::{Focus, Pane};
+pub use crate::ui::shell::tick::next_tick;
+pub use crate::ui::shell::update::{Do, Msg, begin_replay, recall, update};
+pub use crate::ui::shell::view::{ViewCache, draw};
+pub use crate::ui::text::bytes;
+pub use crate::ui::theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
+pub use crate::ui::widgets::composer::COMPOSER_MAX;

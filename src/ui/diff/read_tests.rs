@@ -2,8 +2,8 @@
 
 use pretty_assertions::assert_eq;
 
-use super::Line::{Added, Gap, Other, Removed, Same};
-use super::*;
+use crate::ui::diff::read::Line::{Added, Gap, Other, Removed, Same};
+use crate::ui::diff::read::*;
 
 fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
     Line::File(File {
@@ -39,7 +39,7 @@ fn lines_have_the_numbers_of_their_files() {
         Removed(1, "x"),
     ];
     assert_eq!(read(text), expected);
-    assert_eq!(super::super::digits(&expected), 2);
+    assert_eq!(crate::ui::diff::digits(&expected), 2);
 }
 
 /// The path of each file and what is said beside it.
@@ -180,7 +180,7 @@ fn behind_a_cut_no_line_is_counted_to_the_file_before_it() {
 mod properties {
     use proptest::prelude::*;
 
-    use super::super::*;
+    use crate::ui::diff::read::*;
 
     proptest! {
         /// Whatever is made of the pieces of diffs: nothing breaks, and no line of a file is counted twice or lost.

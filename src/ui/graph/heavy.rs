@@ -1,7 +1,7 @@
 //! Glyphs of which some arms are heavy: where a line that stands out meets others, only its own arms do.
 
-use super::Path;
-use super::ink::{EAST, NORTH, SOUTH, WEST, walk};
+use crate::ui::graph::Path;
+use crate::ui::graph::ink::{EAST, NORTH, SOUTH, WEST, walk};
 
 /// The arms of the glyphs that a drawing has.
 const ARMS: [(char, u8); 11] = [
@@ -112,8 +112,8 @@ impl Path {
 mod tests {
     use pretty_assertions::assert_eq;
 
-    use super::super::ink::ARROW;
     use super::*;
+    use crate::ui::graph::ink::ARROW;
 
     #[test]
     fn only_the_arms_that_are_meant_are_heavy() {

@@ -1,6 +1,6 @@
 //! The order of the points in their columns, so that few links cross.
 
-use super::layers::Web;
+use crate::ui::graph::layers::Web;
 
 /// Sweeps over the columns; more rarely find anything.
 const SWEEPS: usize = 10;

@@ -1,13 +1,13 @@
 //! The row of each point: in the order of its column, as near to its neighbours as it can be.
 
-use super::layers::Web;
+use crate::ui::graph::layers::Web;
 
 /// Rounds there and back over the columns.
 const ROUNDS: usize = 3;
 
 /// The row of each point, the first row being 0.
 pub fn rows(web: &Web) -> Vec<usize> {
-    let mut rows: Vec<isize> = super::order::places(web)
+    let mut rows: Vec<isize> = crate::ui::graph::order::places(web)
         .into_iter()
         .map(usize::cast_signed)
         .collect();

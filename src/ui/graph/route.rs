@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::layers::Web;
+use crate::ui::graph::layers::Web;
 
 /// How far the rows of points are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What keys can do: one word each, in the table, in the help and in `update`.
 
-use crate::ui::board::Toward;
-use crate::ui::state::pane::Pane;
+use crate::ui::graph::viewport::Toward;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::transcript::Scroll;
 
 /// What a key does. One word for it in the table, in the help and in `update`.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use super::{Action, Bound, Context, KeyMap};
+use crate::ui::keymap::{Action, Bound, Context, KeyMap};
 use crate::ui::keys;
 
 /// What the person wants changed: an action, alone (`approve`) or in one context (`board.merge`), and the keys that it
@@ -257,8 +257,8 @@ fn collide(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::keymap::pane::Pane;
     use crate::ui::keymap::{Found, TABLE};
-    use crate::ui::state::pane::Pane;
     use crate::ui::transcript::Scroll;
 
     fn changes(pairs: &[(&str, &[&str])]) -> Changes {

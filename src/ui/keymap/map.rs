@@ -1,6 +1,6 @@
 //! The key map in use: the table with the person's changes. Whoever needs a key asks it.
 
-use super::{Action, Context, TABLE};
+use crate::ui::keymap::{Action, Context, TABLE};
 use crate::ui::keys;
 
 /// What an action without a key shows in place of one.
@@ -127,7 +127,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::ui::state::pane::Pane;
+    use crate::ui::keymap::pane::Pane;
     use crate::ui::transcript::Scroll;
 
     #[test]

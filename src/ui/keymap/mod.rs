@@ -4,13 +4,14 @@
 mod action;
 mod change;
 mod map;
+pub(in crate::ui) mod pane;
 
-use super::board::Toward;
-use super::transcript::Scroll;
-use crate::ui::state::pane::Pane;
-pub use action::Action;
-pub use change::{ChangeError, Changes};
-pub use map::{Bound, Found, KeyMap};
+use crate::ui::graph::viewport::Toward;
+pub use crate::ui::keymap::action::Action;
+pub use crate::ui::keymap::change::{ChangeError, Changes};
+pub use crate::ui::keymap::map::{Bound, Found, KeyMap};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::transcript::Scroll;
 
 /// Where a key counts. A press is looked up in the contexts that hold now, the narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::MemberStatus;
 use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
-use crate::ui::{Do, Msg, Seat, UiState, keys, update};
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, Seat, UiState, keys};
 
 /// A question of the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {

@@ -4,12 +4,13 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, name, picture, press, started};
-use crate::ui::guide::hints::hints;
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::writing::complete::{Completion, offers, selected};
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::lead::complete::{Completion, offers, selected};
+use crate::ui::shell::hints::hints;
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, UiState};
 
 fn words(state: &UiState) -> Vec<String> {
     offers(state).into_iter().map(|o| o.words).collect()

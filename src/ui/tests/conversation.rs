@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::protocol::EventKind;
 use crate::ui::Do;
 use crate::ui::fixture::{busy, picture, press, tell};
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 
 #[test]

@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Asked, Command, EventKind};
+use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, tell};
-use crate::ui::guide::first::Weight;
 use crate::ui::{Do, UiState};
 
 fn message(to: &str, text: &str) -> Do {

@@ -11,14 +11,15 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
 use crate::ui::Do;
-use crate::ui::event_log::{LINES_MAX, LogView};
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Searching, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };
 use crate::ui::keymap::Context;
-use crate::ui::popup::{Popup, Searching, Text};
-use crate::ui::state::UiState;
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::event_log::LINES_MAX;
+use crate::ui::popups::event_log::LogView;
 
 /// A crew to which several kinds of things have happened, trouble among them.
 pub fn eventful(width: u16, height: u16) -> UiState {
@@ -66,7 +67,7 @@ fn view(state: &UiState) -> &LogView {
 
 /// The words of the selected line.
 fn selected(state: &UiState) -> String {
-    crate::ui::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
+    crate::ui::popups::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
 }
 
 #[test]
@@ -189,9 +190,9 @@ fn the_mouse_selects_and_opens() {
         row: u16::try_from(row).unwrap(),
         modifiers: KeyModifiers::NONE,
     };
-    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
+    crate::ui::shell::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(selected(&state).contains("offered again"));
-    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
+    crate::ui::shell::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(matches!(state.popups.last(), Some(Popup::Reader(_))));
 }
 
@@ -214,7 +215,7 @@ fn a_long_log_says_where_the_rest_is() {
         kind,
     };
     let first = event(500, EventKind::notice(Level::Info, "late"));
-    crate::ui::update(&mut late, crate::ui::Msg::Event(first));
+    crate::ui::shell::update(&mut late, crate::ui::Msg::Event(first));
     assert!(late.event_log.is_cut());
 }
 
@@ -231,7 +232,7 @@ fn a_recording_shows_the_same_log() {
         .collect();
     let mut live = blank(100, 30);
     for event in &events {
-        crate::ui::update(&mut live, crate::ui::Msg::Event(event.clone()));
+        crate::ui::shell::update(&mut live, crate::ui::Msg::Event(event.clone()));
     }
     let mut back = blank(100, 30);
     let player = crate::ui::replay::Player::new(events.clone(), 1.0);

@@ -2,14 +2,15 @@
 
 use pretty_assertions::assert_eq;
 
-use super::scenes::cast;
 use crate::domain::mail::LetterKind;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, letter, name, picture, press, tell};
-use crate::ui::hit::{self, Hit};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::rows;
+use crate::ui::panes::rows;
+use crate::ui::shell::hit_test;
+use crate::ui::shell::hit_test::Hit;
+use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};
 
 fn team(state: &UiState) -> Vec<String> {
@@ -124,7 +125,7 @@ fn what_is_seen_is_what_is_hit() {
     ] {
         let mut state = busy(size.0, size.1);
         press(&mut state, keys);
-        let targets = hit::targets(&state);
+        let targets = hit_test::targets(&state);
         let rows = targets
             .iter()
             .filter(|t| matches!(t.what, Hit::Row(p, _) if p == pane));

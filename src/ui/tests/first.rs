@@ -6,11 +6,12 @@ use pretty_assertions::assert_eq;
 
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
-use crate::ui::fixture::{self, picture, press, started, tell};
-use crate::ui::guide::first::{Offer, Weight};
+use crate::ui::app::onboarding::{Offer, Weight};
+use crate::ui::fixture::{picture, press, started, tell};
 use crate::ui::keymap::Action;
-use crate::ui::state::pane::Focus;
-use crate::ui::{Do, Msg, SETTLE, Seat, UiState, keys, update};
+use crate::ui::keymap::pane::Focus;
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys};
 
 #[test]
 fn the_first_page_does_what_it_offers_and_nothing_else() {

@@ -8,11 +8,12 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Command, Event, EventKind};
+use crate::ui::app::key_guard::{HOLD, SETTLE};
 use crate::ui::fixture::{busy, permission, picture, press, question, started, tell};
-use crate::ui::state::key_guard::{HOLD, SETTLE};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::tick::next_tick;
-use crate::ui::{Do, Msg, UiState, keys, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::shell::tick::next_tick;
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, UiState, keys};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 

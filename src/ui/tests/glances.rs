@@ -4,18 +4,20 @@ use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use super::scenes::cast;
 use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Do, Msg, Theme, UiState, costs, layout, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::popups::costs;
+use crate::ui::shell::{layout, update};
+use crate::ui::tests::scenes::work;
+use crate::ui::{Do, Msg, Theme, UiState};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
-    all.extend(cast::spending());
+    all.extend(work::spending());
     all
 }
 
@@ -75,7 +77,7 @@ fn an_older_record_has_no_calls_and_is_read_all_the_same() {
 #[test]
 fn the_panel_leads_to_an_agent_and_to_a_task() {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::spending());
+    tell(&mut state, work::spending());
     press(&mut state, "esc $ j enter");
     assert!(state.popups.is_empty());
     assert_eq!(
@@ -236,7 +238,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         let alice = name("alice");
-        tell(&mut state, cast::conversation_of(&alice));
+        tell(&mut state, work::conversation_of(&alice));
         press(&mut state, "esc 4 g space");
         let newest = peeked(&state);
         press(&mut state, "pgup");
@@ -310,7 +312,7 @@ fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
     let mut state = crate::ui::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
-    let judged = super::hands::judged(2, crate::domain::worktree::Losses::default());
+    let judged = crate::ui::tests::hands::judged(2, crate::domain::worktree::Losses::default());
     tell(&mut state, vec![judged]);
     let asks = matches!(state.popups.as_slice(), [Popup::Peek(_), Popup::Confirm(_)]);
     assert!(asks, "{:?}", state.popups);
@@ -332,7 +334,7 @@ fn an_empty_pane_has_nothing_to_peek_at() {
 #[test]
 fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control_characters() {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::long_conversation());
+    tell(&mut state, work::long_conversation());
     let evil = EventKind::Said {
         agent: Name::lead(),
         text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
@@ -373,7 +375,7 @@ fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
             None
         }
     });
-    let layout = crate::ui::layout::layout(state, state.size);
+    let layout = crate::ui::shell::layout::layout(state, state.size);
     (layout.pane(Pane::Todo).is_some(), state.focus, kept)
 }
 

@@ -8,8 +8,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::PersonAct;
 use crate::protocol::{Asked, Command, EventKind, TaskWish};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
-use crate::ui::popup::Popup;
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
@@ -105,7 +105,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
         (Some(6), 6, "u", Some("release"), None),
     ] {
         let mut state = at(160, 45, own, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         let offered = hints.iter().find(|h| h.key == key);
         assert_eq!(offered.map(|h| h.words.as_str()), offers, "{id} {key}");
         let done = press(&mut state, key);
@@ -305,9 +305,9 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a field with one line has one line.
-    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
+    crate::ui::shell::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
-    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
+    crate::ui::shell::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
     assert!(picture(&state).contains("c d"));
 }
 
@@ -340,7 +340,7 @@ fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
 #[test]
 fn no_more_forms_are_on_their_way_than_are_remembered() {
     let mut state = at(160, 45, None, 4);
-    for _ in 0..crate::ui::writing::task_forms::FORMS_MAX {
+    for _ in 0..crate::ui::app::task_forms::FORMS_MAX {
         assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
     }
     assert_eq!(press(&mut state, "a \"One more\" enter"), []);
@@ -412,7 +412,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         (5, "#5 has no worktree"),
     ] {
         let mut state = merging_on(160, 45, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         assert!(!hints.iter().any(|h| h.key == "W"), "{id}");
         assert_eq!(press(&mut state, "W"), [], "{id}");
         assert!(picture(&state).contains(words), "{id}");

@@ -13,9 +13,9 @@ use crate::domain::team::MemberStatus;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Do;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, tell};
-use crate::ui::popup::Popup;
-use crate::ui::state::rows;
+use crate::ui::panes::rows;
 
 #[test]
 fn team_cursor_follows_an_agent_that_sinks() {
@@ -49,7 +49,8 @@ fn subagent_that_is_done_gives_way_to_its_parent() {
 fn board_cursor_stays_on_its_task_and_then_on_its_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
-    let selected = |state: &crate::ui::UiState| crate::ui::board::selected(state).map(|(_, id)| id);
+    let selected =
+        |state: &crate::ui::UiState| crate::ui::panes::board::selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // Others come before it in the list.
     let graph = board();
@@ -66,7 +67,7 @@ fn board_cursor_stays_on_its_task_and_then_on_its_row() {
     assert_eq!(selected(&state), Some(first));
     // It is taken from the board: the one in its row is next, not the first of the list.
     press(&mut state, "j j");
-    let (row, gone) = crate::ui::board::selected(&state).unwrap();
+    let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(row > 0);
     tell(
         &mut state,
@@ -75,7 +76,7 @@ fn board_cursor_stays_on_its_task_and_then_on_its_row() {
             removed: vec![gone],
         }],
     );
-    let (now, next) = crate::ui::board::selected(&state).unwrap();
+    let (now, next) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 

@@ -6,11 +6,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
+use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
-use crate::ui::layout::layout;
-use crate::ui::state::MouseOwner;
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::shell::layout::layout;
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, UiState};
 
 fn prompt(to: &str, text: &str) -> Do {
     Do::Command(Command::Prompt {
@@ -287,7 +288,7 @@ fn a_comment_closes_when_somebody_else_decided() {
 fn the_filter_keeps_what_fits_and_esc_clears_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 / \"header\"");
-    let shown = |state: &UiState| crate::ui::board::rows(state).len();
+    let shown = |state: &UiState| crate::ui::panes::board::rows(state).len();
     assert_eq!(shown(&state), 2);
     press(&mut state, "enter j");
     assert_eq!(state.selected.task.map(|id| id.0), Some(4));

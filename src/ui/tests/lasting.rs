@@ -11,7 +11,7 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{Compaction, Shortened};
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{name, picture, press, started, tell};
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::{Do, UiState};
 
 fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {

@@ -2,12 +2,12 @@
 
 use pretty_assertions::assert_eq;
 
-use super::scenes::cast;
 use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::ui::board::tests::board;
 use crate::ui::fixture::{board_told, busy, picture, press, tell};
-use crate::ui::layout::layout;
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::board::tests::board;
+use crate::ui::shell::layout::layout;
+use crate::ui::tests::scenes::cast;
 use crate::ui::{Do, UiState};
 
 fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {

@@ -8,11 +8,12 @@ use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::TWICE;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
-use crate::ui::state::TWICE;
-use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
+use crate::ui::shell::update;
+use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys};
 
 #[test]
 fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {

@@ -7,10 +7,10 @@ use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, board_told, branches_told, busy, cells, merging, name, picture, press, tell,
 };
-use crate::ui::popup::Popup;
 use crate::ui::{ColorDepth, Do, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
@@ -87,7 +87,7 @@ fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() 
         (9, Some("#9 has nothing to merge")),
     ] {
         let mut state = on(160, 45, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         let offers = hints.iter().any(|h| h.words == "merge");
         assert_eq!(offers, words.is_none(), "{id}");
         assert_eq!(press(&mut state, "m"), [], "{id}");
@@ -167,7 +167,7 @@ fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.selected.task = Some(TaskId(id));
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }
 }

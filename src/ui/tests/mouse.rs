@@ -5,13 +5,14 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{Arrangement, SHARE_MAX, SHARE_MIN};
 use crate::protocol::Command;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::task_form::Field;
 use crate::ui::fixture::{busy, name, picture, press};
-use crate::ui::hit::{self, Hit};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::rows;
-use crate::ui::writing::task_form::Field;
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::rows;
+use crate::ui::shell::hit_test::Hit;
+use crate::ui::shell::{hit_test, update};
+use crate::ui::{Do, Msg, UiState};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
@@ -61,7 +62,7 @@ fn what_is_seen_is_what_is_hit() {
         ];
         for (words, expected) in cases {
             let (x, y) = find(&state, words);
-            let hit = hit::at(&state, x, y);
+            let hit = hit_test::at(&state, x, y);
             match expected {
                 Some(expected) => assert_eq!(hit, expected, "{layout:?} {words}"),
                 None => assert!(matches!(hit, Hit::Button(_)), "{layout:?} {words} {hit:?}"),
@@ -96,7 +97,7 @@ fn the_first_click_on_a_pane_only_gives_it_the_keys() {
     let mut state = busy(160, 45);
     let (_, first) = rows::selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
-    let team = crate::ui::layout::layout(&state, state.size)
+    let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)
         .unwrap();
     mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
@@ -149,7 +150,7 @@ fn a_row_of_a_popup_is_taken_by_a_second_click() {
 fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
     let mut state = busy(160, 45);
     let border = |state: &UiState| {
-        let layout = crate::ui::layout::layout(state, state.size);
+        let layout = crate::ui::shell::layout::layout(state, state.size);
         layout.border.unwrap().x
     };
     let at = border(&state);

@@ -8,10 +8,10 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board_told, branches_told, hands, merging, name, press, tell};
-use crate::ui::guide::hints::hints;
 use crate::ui::keymap::Action;
-use crate::ui::popup::Popup;
+use crate::ui::shell::hints::hints;
 
 /// What a press comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ fn a_key_is_offered_just_where_it_is_not_refused() {
                 let is_tree = [Action::Merge, Action::Diff, Action::RemoveTree].contains(&action);
                 let is_untold = is_tree
                     && !task.worktree.is_empty()
-                    && crate::ui::board::branch(&state, &task).is_none();
+                    && crate::ui::model::board::branches::branch(&state, &task).is_none();
                 let is_nobodys = action == Action::CompleteTask && task.owner.is_empty();
                 if is_untold || is_nobodys {
                     assert!(!offers(&state, action), "{what}");

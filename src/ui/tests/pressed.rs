@@ -10,17 +10,18 @@ use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
 };
-use crate::ui::guide::bars::Placed;
-use crate::ui::hit::{self, Hit};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
-use crate::ui::popup::Popup;
+use crate::ui::panes::{board, rows};
 use crate::ui::replay::Player;
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::rows;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, board, update};
+use crate::ui::shell::hints::bars::Placed;
+use crate::ui::shell::hit_test::Hit;
+use crate::ui::shell::{hit_test, update};
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
@@ -122,7 +123,7 @@ const TYPED: &[&str] = &["\"/\"", "\"@\""];
 
 /// The first cell of each thing that is not covered by what lies above it.
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
-    let all = hit::targets(state);
+    let all = hit_test::targets(state);
     let mut out = Vec::new();
     for (i, Placed { at, what }) in all.iter().enumerate() {
         assert_eq!(at.intersection(state.size), *at, "{what:?} is outside");
@@ -179,7 +180,7 @@ fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
         for look in LOOKS {
             let state = crew(size, look);
             for ((x, y), what) in cells(&state) {
-                assert_eq!(hit::at(&state, x, y), what, "{size:?} {look}");
+                assert_eq!(hit_test::at(&state, x, y), what, "{size:?} {look}");
             }
         }
     }
@@ -304,7 +305,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
             Pane::Lead | Pane::Board => "",
         },
     );
-    if hit::at(&state, here.0, here.1) != Hit::Row(pane, at) {
+    if hit_test::at(&state, here.0, here.1) != Hit::Row(pane, at) {
         // The pane has another size once it has the keys.
         return;
     }
@@ -338,7 +339,7 @@ fn a_second_click_opens_as_enter_does() {
 #[test]
 fn too_small_a_screen_has_nothing_to_press() {
     let mut state = crew((59, 15), "");
-    assert!(hit::targets(&state).is_empty());
+    assert!(hit_test::targets(&state).is_empty());
     for row in 0..15 {
         assert_eq!(click(&mut state, (3, row)), []);
     }

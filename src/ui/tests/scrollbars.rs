@@ -4,14 +4,15 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use super::scenes::{Scene, cast, scenes};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, press, tell};
-use crate::ui::hit::{self, Hit};
-use crate::ui::layout::layout;
-use crate::ui::layout::scrollbar::Scrollbar;
-use crate::ui::popup::Popup;
+use crate::ui::shell::hit_test::Hit;
+use crate::ui::shell::layout::layout;
+use crate::ui::shell::{hit_test, update};
+use crate::ui::tests::scenes::{Scene, cast, scenes, work};
 use crate::ui::theme::roles;
-use crate::ui::{Msg, Pane, UiState, update};
+use crate::ui::widgets::scrollbar::Scrollbar;
+use crate::ui::{Msg, Pane, UiState};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
@@ -29,7 +30,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, column: u16, row: u16) {
 
 /// The scrollbars that the mouse finds.
 fn bars(state: &UiState) -> Vec<Scrollbar> {
-    let all = hit::targets(state).into_iter();
+    let all = hit_test::targets(state).into_iter();
     all.filter_map(|target| match target.what {
         Hit::Scrollbar(_, bar) => Some(bar),
         _ => None,
@@ -85,8 +86,8 @@ fn every_thumb_that_is_drawn_is_one_that_the_mouse_finds() {
 
 fn full(pane: Pane) -> UiState {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::long_conversation());
-    tell(&mut state, cast::long_conversation());
+    tell(&mut state, work::long_conversation());
+    tell(&mut state, work::long_conversation());
     tell(&mut state, vec![cast::long_todo()]);
     tell(&mut state, cast::many_letters());
     tell(&mut state, cast::large_team());
@@ -141,7 +142,7 @@ fn a_pull_at_the_bar_of_a_popup_goes_there() {
 #[test]
 fn a_pull_at_the_bar_of_a_diff_turns_to_the_file_that_is_in_view() {
     let mut state = full(Pane::Lead);
-    tell(&mut state, vec![cast::diff_of_files()]);
+    tell(&mut state, vec![work::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {
         Some(Popup::Reader(reader)) => reader.row,
         other => panic!("{other:?}"),

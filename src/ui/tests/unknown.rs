@@ -8,9 +8,10 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, tell};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Msg, UiState, update};
+use crate::ui::shell::update;
+use crate::ui::{Msg, UiState};
 
 /// What is said after `keys` on a screen of a crew at work.
 fn said(keys: &str) -> Option<String> {

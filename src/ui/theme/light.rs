@@ -2,7 +2,7 @@
 
 use ratatui::style::Color;
 
-use super::tones::{Tone, Tones};
+use crate::ui::theme::tones::{Tone, Tones};
 
 /// Its colours.
 pub const TONES: Tones = Tones {

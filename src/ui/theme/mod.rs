@@ -7,6 +7,19 @@
 //! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
 //! `own.rs`; for what their colours are given is [`Meaning`].
 
+#[cfg(test)]
+mod contrast;
+mod dark;
+mod depth;
+mod light;
+mod mono;
+mod own;
+#[cfg(test)]
+pub mod roles;
+mod sight;
+mod terminal;
+mod tones;
+
 /// Hands the names of all styles of a theme to a macro.
 #[cfg(test)]
 macro_rules! each_style {
@@ -49,25 +62,12 @@ macro_rules! each_style {
     };
 }
 
-#[cfg(test)]
-mod contrast;
-mod dark;
-mod depth;
-mod light;
-mod mono;
-mod own;
-#[cfg(test)]
-pub mod roles;
-mod sight;
-mod terminal;
-mod tones;
-
 use ratatui::style::Style;
 
 use crate::domain::own_theme::Meaning;
 pub use crate::domain::own_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
-pub use depth::ColorDepth;
+pub use crate::ui::theme::depth::ColorDepth;
 
 /// Every style of the screen, named by what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::sight::{self, contrast};
-use super::{ColorDepth, Theme};
 use crate::domain::own_theme::{Ink, Meaning, OwnTheme};
+use crate::ui::theme::sight::contrast;
+use crate::ui::theme::{ColorDepth, Theme, sight};
 
 /// Least contrast of what can be read at all. Whether it is read with ease is up to who wrote the theme.
 const LEAST: f64 = 1.5;

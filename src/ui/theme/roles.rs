@@ -3,7 +3,7 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
-use super::Theme;
+use crate::ui::theme::Theme;
 
 /// The letters of the styles that words have, by the name of the style. Lower-case, since the bar of a selected row is
 /// told by upper-case ones; only frames have signs, and no bar lies on a frame.

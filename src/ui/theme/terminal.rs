@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::Theme;
+use crate::ui::theme::Theme;
 
 /// It.
 pub fn theme() -> Theme {

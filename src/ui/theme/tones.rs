@@ -2,8 +2,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::Theme;
-use super::depth::ColorDepth;
+use crate::ui::theme::Theme;
+use crate::ui::theme::depth::ColorDepth;
 
 /// Red, green and blue of a colour, and what stands for it on terminals with fewer: one of xterm's 256 from 16 on, and one
 /// of the sixteen. The nearest one need not be the one that can be read, so neither is worked out.

@@ -1,14 +1,14 @@
 //! Applies events to a transcript.
 
-use super::Transcript;
-use super::answer::Answer;
-use super::cell::CellKind;
-use super::entry::Entry;
-use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::head_and_tail;
 use crate::protocol::EventKind;
-use crate::ui::known::sentence;
+use crate::ui::model::sentence;
+use crate::ui::transcript::Transcript;
+use crate::ui::transcript::answer::Answer;
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::entry::Entry;
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 /// Maximum length of a prompt, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;

@@ -3,16 +3,17 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::calls::CallGroup;
-use super::cell::Fold;
-use super::fields::Field;
-use super::forms::{OutputKind, tool_display};
-use super::layout::{LayoutParams, SelectionMark};
-use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
-use crate::ui::textual::pad;
-use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::diff::{read, rows};
+use crate::ui::text::pad;
+use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::transcript::calls::CallGroup;
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fields::Field;
+use crate::ui::transcript::forms::{OutputKind, tool_display};
+use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 /// Maximum number of lines of output or diff of an open call.
 const LINES_MAX: usize = 200;
@@ -45,7 +46,7 @@ pub fn rows(
             if run.diff.is_empty() {
                 out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
             }
-            let diff = diff::read(run.diff.trim_end());
+            let diff = read(run.diff.trim_end());
             let look = diff::Look {
                 columns: page.columns,
                 theme: page.theme,
@@ -53,7 +54,7 @@ pub fn rows(
                 digits: diff::digits(&diff),
             };
             out.extend(elide_lines(&diff, page, ink, |line, ink| {
-                diff::rows(line, look, ink)
+                rows(line, look, ink)
             }));
             out.extend(field_rows(
                 &run.output_fields,

@@ -1,9 +1,9 @@
 //! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
-use super::layout::Above;
-use super::layout_cache::LayoutCache;
-use super::log::CellLog;
-use crate::ui::layout::scrollbar::Scrolled;
+use crate::ui::transcript::layout::Above;
+use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::log::CellLog;
+use crate::ui::widgets::scrollbar::Scrolled;
 
 /// A scroll command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

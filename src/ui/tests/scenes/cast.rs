@@ -1,6 +1,8 @@
 //! What fills the scenes beside the crew of the fixtures: more of everything than fits.
 
-pub use super::work::{
+use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
+use crate::ui::tests::lasting::sent;
+use crate::ui::tests::scenes::work::{
     conversation_of, diff, diff_of_files, jobs, long_conversation, spending, written_tasks,
 };
 
@@ -19,8 +21,6 @@ use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
-use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
-use crate::ui::tests::lasting::sent;
 
 /// A todo list as long as it may be.
 pub fn long_todo() -> EventKind {

@@ -1,0 +1,333 @@
+//! What all panes share: the frame with its title, the selected row, the words of an empty pane.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Position, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
+
+use crate::ui::app::filters::Filter;
+use crate::ui::app::popup::Searching;
+use crate::ui::app::{UiState, filters};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::rows::first_row;
+use crate::ui::shell::hints::bars;
+use crate::ui::text::{fit, width, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::composer::Beyond;
+use crate::ui::widgets::scrollbar;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// The thumb of a scrollbar.
+const THUMB: &str = "┃";
+
+/// What a pane writes on its frame.
+#[derive(Debug, Clone, Default)]
+pub struct Titles {
+    /// After the pane's number.
+    pub name: String,
+    /// On the right of the upper edge.
+    pub aside: Vec<Span<'static>>,
+    /// On the left of the lower edge.
+    pub foot: Vec<Span<'static>>,
+    /// On the right of the lower edge.
+    pub below: Vec<Span<'static>>,
+    /// In the right edge.
+    pub bar: Option<Scrollbar>,
+}
+
+/// Draws the frame of a pane; the place inside comes back.
+pub fn pane(
+    state: &UiState,
+    pane: Pane,
+    titles: Titles,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let has_keys = state.focus == Focus::Pane(pane) && state.is_in_panes();
+    let calls = pane == Pane::Needs && state.requests.for_person() > 0;
+    let (border, title) = match (has_keys, calls) {
+        (true, _) => (theme.border_focused, theme.title_focused),
+        (false, true) => (theme.border_waiting, theme.waiting),
+        (false, false) => (theme.border, theme.title),
+    };
+    let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
+    let room = usize::from(area.width).saturating_sub(aside + 8);
+    let name = vec![
+        Span::styled(format!(" {} ", bars::pane_key(state, pane)), theme.dim),
+        Span::styled(fit(&titles.name, room), title),
+        // No part of the name: a title may be reversed.
+        Span::raw(" "),
+    ];
+    let borders = match area.height {
+        1 => Borders::TOP,
+        _ => Borders::ALL,
+    };
+    let block = Block::bordered()
+        .borders(borders)
+        .border_type(BorderType::Rounded)
+        .border_style(border)
+        // What stands on the frame does not look like it.
+        .title_style(theme.ground)
+        .title_top(Line::from(name));
+    let block = edge(block, titles.aside, Edge::Top);
+    if area.height == 1 {
+        // Folded to its title: a line, whose ends are where the corners of frames are.
+        buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
+        block.render(area.inner(Margin::new(1, 0)), buffer);
+        return Rect { height: 0, ..area };
+    }
+    let block = edge(block, titles.below, Edge::Bottom);
+    let block = foot(block, titles.foot);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    scrollbar(titles.bar, thumb(state, pane, theme), buffer);
+    inner
+}
+
+#[derive(Clone, Copy)]
+enum Edge {
+    Top,
+    Bottom,
+}
+
+fn edge<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>, edge: Edge) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    let line = Line::from(spans).right_aligned();
+    match edge {
+        Edge::Top => block.title_top(line),
+        Edge::Bottom => block.title_bottom(line),
+    }
+}
+
+fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    block.title_bottom(Line::from(spans))
+}
+
+/// Says in an empty pane what will be there and how it comes about.
+pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let inner = area.inner(Margin::new(1, 0));
+    for (line, row) in wrap(words, usize::from(inner.width))
+        .iter()
+        .zip(inner.rows())
+    {
+        Line::styled(line.as_str(), theme.dim).render(row, buffer);
+    }
+}
+
+/// Draws what a pane's list is filtered by.
+pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let cursor = match filter.searching {
+        Searching::Typing => "▏",
+        Searching::Rest => "",
+    };
+    let room = usize::from(row.width).saturating_sub(4);
+    let written = filter.words.text();
+    let mut spans = vec![
+        Span::styled(" / ", theme.accent),
+        Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
+    ];
+    if written.is_empty() {
+        let how = format!("  {}", filters::how(pane));
+        spans.push(Span::styled(fit(&how, room), theme.dim));
+    }
+    Line::from(spans).render(row, buffer);
+}
+
+/// A pane's name, and how many of its rows its filter lets through.
+pub fn filtered(state: &UiState, pane: Pane, rows: usize, all: usize) -> String {
+    match state.filters.words(pane) {
+        "" => pane.title().into(),
+        _ => format!("{} · {rows} of {all}", pane.title()),
+    }
+}
+
+/// The words of a list of which the filter lets nothing through.
+pub fn none_fits(state: &UiState, what: &str) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Back);
+    format!("No {what} fits the filter. {key} clears it.")
+}
+
+/// Draws what is searched for on the lower edge of a frame, with the match that the reader is at and how many there are;
+/// where the cursor is to be while it is written comes back.
+pub fn search_edge(
+    mut words: &str,
+    (here, all): (usize, usize),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Position {
+    let row = Rect {
+        x: area.x.saturating_add(2),
+        y: area.bottom().saturating_sub(1),
+        width: area.width.saturating_sub(4),
+        height: 1.min(area.height),
+    };
+    let count = match (here, all) {
+        (_, 0) if words.trim().is_empty() => String::new(),
+        (_, 0) => "no match ".into(),
+        (0, all) => format!("{all} "),
+        (here, all) => format!("{here}/{all} "),
+    };
+    // What follows the newest keeps its place at the right.
+    let room = usize::from(row.width)
+        .saturating_sub(width(&count) + 26)
+        .max(8);
+    // The end is what is being written: a long text loses its beginning.
+    while width(words) > room {
+        let mut chars = words.chars();
+        chars.next();
+        words = chars.as_str();
+    }
+    let style = if all > 0 { theme.dim } else { theme.warn };
+    let line = Line::from(vec![
+        Span::styled(" /", theme.accent),
+        Span::styled(words, theme.text),
+        Span::raw(" "),
+        Span::styled(count, style),
+    ]);
+    let taken = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    let place = Rect {
+        width: row.width.min(taken),
+        ..row
+    };
+    buffer.set_style(place, theme.ground);
+    line.render(place, buffer);
+    let column = u16::try_from(width(words)).unwrap_or(0).saturating_add(2);
+    Position::new(row.x.saturating_add(column), row.y)
+}
+
+/// Which row of a list is selected and how many there are; empty when all of them are in view.
+pub fn position(
+    selected: Option<usize>,
+    len: usize,
+    height: u16,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    match scrollbar::position(selected, len, height) {
+        words if words.is_empty() => Vec::new(),
+        words => vec![Span::styled(words, theme.dim)],
+    }
+}
+
+/// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
+pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
+    let Some(bar) = bar else { return };
+    // The line that it stands in may be dim.
+    let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
+    for at in bar.thumb().intersection(buffer.area).positions() {
+        buffer[at].set_symbol(THUMB).set_style(style);
+    }
+}
+
+/// The thumb of a pane: it stands out where the keys move it.
+pub fn thumb(state: &UiState, pane: Pane, theme: &Theme) -> Style {
+    if state.focus == Focus::Pane(pane) {
+        theme.title
+    } else {
+        theme.dim
+    }
+}
+
+/// How much of a text lies above and below what is in view; empty when all of it is in view.
+pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
+    let below = len.saturating_sub(first + usize::from(height));
+    let mut words = Vec::new();
+    if first > 0 {
+        words.push(format!("↑{first}"));
+    }
+    if below > 0 {
+        words.push(format!("↓{below}"));
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words.join(" "), theme.dim)]
+}
+
+/// Says on the right of the lower edge of `area` on which sides the text goes on that is written inside.
+pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    if beyond == Beyond::Nowhere {
+        return;
+    }
+    let words = format!(" {} ", beyond.words());
+    let wide = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let place = Rect {
+        x: area.right().saturating_sub(wide + 1),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(words, theme.dim).render(place.intersection(area), buffer);
+}
+
+/// Whether a row is the one that keys act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// It is: the pane has the keys.
+    Selected,
+    /// It will be again when what lies over the panes is closed.
+    Covered,
+    /// It is not.
+    Plain,
+}
+
+impl Row {
+    /// What row `at` is in a pane with the row `selected`.
+    pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
+        if selected != Some(at) || state.focus != Focus::Pane(pane) {
+            Row::Plain
+        } else if state.is_in_panes() {
+            Row::Selected
+        } else {
+            Row::Covered
+        }
+    }
+}
+
+/// Draws a row of a list; a selected one as a bar with a mark at its left, of which a covered one keeps the mark.
+pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let mark = match row {
+        Row::Selected | Row::Covered => Span::styled("›", theme.accent),
+        Row::Plain => Span::raw(" "),
+    };
+    let mut line = vec![mark];
+    line.extend(spans);
+    Line::from(line).render(area, buffer);
+    if row == Row::Selected {
+        buffer.set_style(area, theme.selection);
+    }
+}
+
+/// A text in exactly `columns` columns: the blanks that fill it are not styled, as a line below or a ground would show.
+pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
+    let text = fit(text, columns);
+    let blanks = " ".repeat(columns.saturating_sub(width(&text)));
+    [Span::styled(text, style), Span::raw(blanks)]
+}
+
+/// Two texts on one row: the right one whole if it can be, the left one cut to the rest.
+pub fn sides(
+    left: &str,
+    left_style: Style,
+    right: &str,
+    right_style: Style,
+    columns: usize,
+) -> Vec<Span<'static>> {
+    let right = fit(right, columns / 2);
+    let room = columns.saturating_sub(width(&right) + 1);
+    let mut out = cell(left, room, left_style).to_vec();
+    out.extend([Span::raw(" "), Span::styled(right, right_style)]);
+    out
+}

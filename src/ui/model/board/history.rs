@@ -1,0 +1,294 @@
+//! Pure: what became of each task, told by the changes of the board and by the words about its branch.
+//!
+//! All of it comes from events, so a session that goes on and one that is replayed show the same.
+
+use crate::ui::model::style::called;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::{clip, one_line};
+
+/// Most steps that are kept of all tasks together; the oldest go first.
+pub const STEPS_MAX: usize = 20_000;
+/// Longest words of one step, in characters.
+const WORDS_MAX: usize = 200;
+
+/// What happened to a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Somebody took it, for the time of that number.
+    Claimed {
+        /// Who.
+        by: String,
+        /// How often it has been claimed.
+        attempt: u32,
+    },
+    /// It went back to the board.
+    Released {
+        /// Who had it.
+        by: String,
+    },
+    /// It is finished.
+    Completed {
+        /// By whom; empty: nobody is named.
+        by: String,
+    },
+    /// What it waited for is done.
+    Freed,
+    /// It has to wait for others.
+    Blocked,
+    /// Its words, tags or lines are others.
+    Edited,
+    /// What was said of its branch: merged, in conflict.
+    Branch(String),
+}
+
+impl Step {
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
+            Step::Claimed { by, attempt } => format!("claimed by {by}, attempt {attempt}"),
+            Step::Released { by } => format!("released by {by}"),
+            Step::Completed { by } if by.is_empty() => "completed".into(),
+            Step::Completed { by } => format!("completed by {by}"),
+            Step::Freed => "ready: nothing keeps it any more".into(),
+            Step::Blocked => "waits for others now".into(),
+            Step::Edited => "edited".into(),
+            Step::Branch(words) => words.clone(),
+        }
+    }
+}
+
+/// The steps of all tasks, the newest of them.
+#[derive(Debug, Default)]
+pub struct History {
+    steps: VecDeque<(TaskId, Stamp, Step)>,
+    /// Since when each task stands where it stands, where that was seen. No longer than the board.
+    since: HashMap<TaskId, Stamp>,
+    /// Whether steps had to go.
+    is_cut: bool,
+}
+
+impl History {
+    /// The board changes from `board`. What is seen for the first time has no step: it was there before.
+    pub fn changed(
+        &mut self,
+        board: &TaskGraph,
+        changed: &[Arc<Task>],
+        removed: &[TaskId],
+        at: Stamp,
+    ) {
+        for task in changed {
+            let Some(before) = board.get(task.id) else {
+                continue;
+            };
+            // The file knows it better, unless its clock is ahead.
+            let known = task.updated_at.0 > 0.0 && task.updated_at.0 <= at.0;
+            let at = if known { task.updated_at } else { at };
+            match step(before, task) {
+                None => {}
+                Some(Step::Edited) => {
+                    // An edit is no change of where it stands.
+                    self.since.entry(task.id).or_insert(before.updated_at);
+                    self.push(task.id, at, Step::Edited);
+                }
+                Some(step) => {
+                    self.since.insert(task.id, at);
+                    self.push(task.id, at, step);
+                }
+            }
+        }
+        for id in removed {
+            self.since.remove(id);
+        }
+    }
+
+    /// crewdeck said something about a branch: it belongs to the task that was worked on there.
+    pub fn said(&mut self, board: &TaskGraph, text: &str, at: Stamp) {
+        let Some(name) = text.strip_prefix("wt/") else {
+            return;
+        };
+        let end = name.find(char::is_whitespace).unwrap_or(name.len());
+        let of = |t: &&Task| t.worktree == name[..end];
+        if let Some(task) = board.tasks().find(of) {
+            let words = clip(&one_line(text), WORDS_MAX);
+            self.push(task.id, at, Step::Branch(words));
+        }
+    }
+
+    fn push(&mut self, id: TaskId, at: Stamp, step: Step) {
+        self.steps.push_back((id, at, step));
+        if self.steps.len() > STEPS_MAX {
+            self.steps.pop_front();
+            self.is_cut = true;
+        }
+    }
+
+    /// The steps of a task, the newest first.
+    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Stamp, &Step)> {
+        let steps = self.steps.iter().rev();
+        steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
+    }
+
+    /// Whether some steps are too old to be kept.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Since when `task` stands where it stands; `None`: not known.
+    pub fn since(&self, task: &Task) -> Option<Stamp> {
+        let at = self.since.get(&task.id).copied();
+        Some(at.unwrap_or(task.updated_at)).filter(|at| at.0 > 0.0)
+    }
+}
+
+/// What leads from one version of a task to the next one; `None`: nothing that matters.
+fn step(before: &Task, after: &Task) -> Option<Step> {
+    let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
+    let is_owned = |task: &Task| !task.owner.is_empty();
+    if before.status != after.status && after.status == TaskStatus::Completed {
+        return Some(Step::Completed { by: by(after) });
+    }
+    if is_owned(after) && before.owner != after.owner {
+        return Some(Step::Claimed {
+            by: by(after),
+            attempt: after.attempts,
+        });
+    }
+    if is_owned(before) && !is_owned(after) {
+        return Some(Step::Released { by: by(before) });
+    }
+    if before.status != after.status && after.status == TaskStatus::InProgress {
+        return Some(Step::Claimed {
+            by: by(after),
+            attempt: after.attempts,
+        });
+    }
+    match (before.blocked_by.is_empty(), after.blocked_by.is_empty()) {
+        (false, true) => return Some(Step::Freed),
+        (true, false) => return Some(Step::Blocked),
+        (true, true) | (false, false) => {}
+    }
+    let words = |t: &Task| (t.subject.clone(), t.description.clone(), t.tags.clone());
+    (words(before) != words(after)).then_some(Step::Edited)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::graph::{Claimer, TaskEdit};
+    use crate::ui::fixture::{NOON, name};
+    use crate::ui::panes::board::tests::board;
+
+    /// Follows a board through changes, a second apart.
+    struct Story {
+        board: TaskGraph,
+        history: History,
+        now: f64,
+    }
+
+    impl Story {
+        fn goes_on(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) {
+            self.now += 1.0;
+            let mut next = self.board.clone();
+            change(&mut next, Stamp(self.now));
+            let delta = self.board.delta(&next);
+            let (changed, removed) = (&delta.changed, &delta.removed);
+            self.history
+                .changed(&self.board, changed, removed, Stamp(self.now + 0.5));
+            self.board = next;
+        }
+
+        fn told(&self, id: u64) -> Vec<String> {
+            let of = self.history.of(TaskId(id));
+            of.map(|(at, s)| format!("{} {}", at.0 - NOON, s.words()))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn each_change_is_a_step_at_its_time() {
+        let claimer = |who: &str| Claimer {
+            name: name(who),
+            tags: vec![],
+        };
+        let mut story = Story {
+            board: board(3, &[(2, 3)], 0),
+            history: History::default(),
+            now: NOON,
+        };
+        let whole: Vec<_> = story.board.tasks().cloned().map(Arc::new).collect();
+        story
+            .history
+            .changed(&TaskGraph::default(), &whole, &[], Stamp(NOON));
+        assert_eq!(story.told(1), Vec::<String>::new());
+        story.goes_on(|b, now| {
+            b.claim(TaskId(2), &claimer("bob"), now).unwrap();
+        });
+        story.goes_on(|b, now| {
+            b.release(TaskId(2), &name("bob"), now).unwrap();
+        });
+        story.goes_on(|b, now| {
+            b.claim(TaskId(2), &claimer("carol"), now).unwrap();
+        });
+        let claimed = story.history.since(story.board.get(TaskId(2)).unwrap());
+        assert_eq!(claimed, Some(Stamp(NOON + 3.0)));
+        story.goes_on(|b, now| {
+            let edit = TaskEdit {
+                subject: Some("Other words".into()),
+                ..TaskEdit::default()
+            };
+            b.edit(TaskId(2), &edit, now).unwrap();
+        });
+        let edited = story.history.since(story.board.get(TaskId(2)).unwrap());
+        assert_eq!(edited, claimed, "an edit does not begin the time anew");
+        story.goes_on(|b, now| {
+            b.complete(TaskId(2), &name("carol"), now).unwrap();
+        });
+        assert_eq!(
+            story.told(2),
+            [
+                "5 completed by carol",
+                "4 edited",
+                "3 claimed by carol, attempt 2",
+                "2 released by bob",
+                "1 claimed by bob",
+            ]
+        );
+        assert_eq!(story.told(3), ["5 ready: nothing keeps it any more"]);
+    }
+
+    #[test]
+    fn words_about_a_branch_belong_to_its_task() {
+        let mut tasks: Vec<Task> = board(2, &[], 0).tasks().cloned().collect();
+        tasks[1].worktree = "task-2".into();
+        let board = TaskGraph::new(tasks);
+        let mut history = History::default();
+        for text in [
+            "wt/task-2 is merged into main.",
+            "wt/task-22 is merged",
+            "else",
+        ] {
+            history.said(&board, text, Stamp(NOON));
+        }
+        let told: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
+        assert_eq!(told, ["wt/task-2 is merged into main."]);
+    }
+
+    #[test]
+    fn only_the_newest_steps_are_kept() {
+        let mut history = History::default();
+        for at in 0..STEPS_MAX + 5 {
+            history.push(TaskId(at as u64), Stamp(NOON), Step::Edited);
+        }
+        assert_eq!((history.steps.len(), history.is_cut()), (STEPS_MAX, true));
+        assert_eq!(history.of(TaskId(4)).count(), 0);
+    }
+}

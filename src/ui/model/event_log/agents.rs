@@ -1,0 +1,136 @@
+//! What is told of agents: how their turns end, what they do, who comes and who goes.
+
+use crate::domain::graph::Claimer;
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::protocol::event::TurnEnd;
+use crate::ui::app::UiState;
+use crate::ui::model::event_log::attribution::Deed;
+use crate::ui::model::event_log::{Told, Tone, Topic};
+use crate::ui::model::style;
+
+/// What is told of the end of a turn.
+pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
+    let told = match end {
+        TurnEnd::Done if agent.parent().is_some() => {
+            Told::new(Topic::Team, format!("{agent} has brought its answer back")).tone(Tone::Good)
+        }
+        TurnEnd::Done => return None,
+        TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
+        TurnEnd::Failed { error, hint } if hint.is_empty() => {
+            Told::new(Topic::Model, format!("{agent}'s call failed: {error}")).tone(Tone::Error)
+        }
+        TurnEnd::Failed { error, hint } => Told::new(
+            Topic::Model,
+            format!("{agent}'s call failed: {error}. {hint}"),
+        )
+        .tone(Tone::Error),
+        TurnEnd::Stopped { why } => {
+            Told::new(Topic::Model, format!("{agent}'s turn was ended: {why}")).tone(Tone::Warn)
+        }
+    };
+    Some(told.of(agent))
+}
+
+/// What is told of what an agent does now.
+pub(in crate::ui) fn activity_changed(
+    state: &UiState,
+    agent: &Name,
+    activity: &Activity,
+    at: Stamp,
+) -> Option<Told> {
+    let before = state.activity(agent);
+    if before == *activity {
+        return None;
+    }
+    let told = match activity {
+        Activity::Backoff {
+            cause,
+            until,
+            attempt,
+            attempts_max,
+        } => {
+            let wait = style::seconds(*until, at);
+            let of = match attempts_max {
+                0 => String::new(),
+                most => format!(" of {most}"),
+            };
+            let words = format!(
+                "{agent}'s call failed: {cause}; attempt {}{of} in {wait} s",
+                attempt.saturating_add(1)
+            );
+            Told::new(Topic::Model, words).tone(Tone::Warn)
+        }
+        Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
+        Activity::Queued { place } => Told::new(
+            Topic::Model,
+            format!("{agent} waits for a free call, place {place}: no more may run at once"),
+        ),
+        Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
+        Activity::Idle => {
+            let words = format!("{agent} is idle: {}", why_idle(state, agent)?);
+            Told::new(Topic::Team, words)
+        }
+        // The end of the turn, the notice or the request that comes with it says more.
+        Activity::Failed { .. }
+        | Activity::Stuck { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Gone
+        // The team's pane shows it.
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Tool { .. } => return None,
+    };
+    Some(told.of(agent))
+}
+
+/// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
+fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
+    if let Some(own) = state.board.open_task_of(agent) {
+        return Some(format!("its turn is over and {} is still open", own.id));
+    }
+    let tags = state.team.find(agent).map(|m| m.tags.clone());
+    let claimer = Claimer {
+        name: agent.clone(),
+        tags: tags.unwrap_or_default(),
+    };
+    if !state.board.has_open() {
+        return Some("nothing is left to do on the board".into());
+    }
+    let is_ready = state.board.claimable_unasked(&claimer).is_some();
+    (!is_ready).then(|| "no task is ready for it".into())
+}
+
+/// What is said of a teammate that leaves, until a notice says why.
+pub(in crate::ui) fn gone(name: &str) -> String {
+    format!("{name} has left the team")
+}
+
+/// What is told of who came and who went.
+pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told> {
+    let here = |m: &&Member| m.status != MemberStatus::Shutdown;
+    let was_here = |m: &Member| state.team.find(&m.name).is_some_and(|m| here(&m));
+    let came = team.members.iter().filter(here).filter(|m| !was_here(m));
+    let came = came.map(|member| {
+        let name = &member.name;
+        let role = match member.role.as_str() {
+            "" => String::new(),
+            role => format!(" as {role}"),
+        };
+        let by = state
+            .event_log
+            .actors
+            .who(&Deed::Spawn(name.to_string()), at);
+        match by {
+            Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
+                .of(name)
+                .by(by.as_str()),
+            None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
+        }
+    });
+    let left = state.team.members.iter().filter(here);
+    let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
+    let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
+    came.chain(left).collect()
+}

@@ -1,0 +1,168 @@
+//! Pure: where things lie in the board's pane: the filter, the drawing or the list, words below, the scrollbar.
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::TaskId;
+use crate::ui::app::UiState;
+use crate::ui::graph;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::index;
+use crate::ui::panes::board::{GRAPH_MAX, PANNED_FROM, Shape, Shown, Why, drawing, rows, selected};
+use crate::ui::panes::rows::first_row;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Rows that a pane must have before one is given to words about the selected task.
+const ABOUT_FROM: u16 = 5;
+
+/// Where things lie in the pane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Places {
+    /// The filter.
+    pub filter: Option<Rect>,
+    /// The drawing or the list.
+    pub body: Rect,
+    /// Words about the selected task, below a drawing.
+    pub about: Option<Rect>,
+    /// What the body holds.
+    pub shown: Shown,
+}
+
+/// Where things lie in a pane with the inside `area`.
+pub fn places(state: &UiState, area: Rect) -> Places {
+    let wanted_rows = state.filters.of(Pane::Board).map_or(0, |filter| {
+        let query = Query::new(filter.words.text());
+        1 + u16::from(!query.problems().is_empty())
+    });
+    let filter_rows = wanted_rows.min(area.height);
+    let filter = (filter_rows > 0).then_some(Rect {
+        height: filter_rows,
+        ..area
+    });
+    let body = Rect {
+        y: area.y + filter_rows,
+        height: area.height - filter_rows,
+        ..area
+    };
+    let about_rows = u16::from(body.height >= ABOUT_FROM);
+    let drawn = Rect {
+        // The column before the nodes is for the mark of the selected one.
+        x: body.x + body.width.min(1),
+        width: body.width.saturating_sub(1),
+        height: body.height - about_rows,
+        ..body
+    };
+    let shown = shown(state, drawn);
+    match shown {
+        Shown::List(_) => Places {
+            filter,
+            body,
+            about: None,
+            shown,
+        },
+        Shown::Graph(_) => Places {
+            filter,
+            body: drawn,
+            about: (about_rows > 0).then_some(Rect {
+                y: drawn.bottom(),
+                height: 1,
+                ..body
+            }),
+            shown,
+        },
+    }
+}
+
+fn shown(state: &UiState, room: Rect) -> Shown {
+    if state.filters.of(Pane::Board).is_some() {
+        return Shown::List(Why::Filtered);
+    }
+    let count = state.board.len();
+    if state.board_shape == Shape::List || count == 0 {
+        return Shown::List(Why::Asked);
+    }
+    if count > GRAPH_MAX {
+        return Shown::List(Why::Many(count));
+    }
+    let (columns, rows) = (usize::from(room.width), usize::from(room.height));
+    // Half of it in view is enough to find the way up and down.
+    let highest = rows * 2;
+    // A narrow drawing that has to be scrolled tells less than a list.
+    let widest = if columns < PANNED_FROM {
+        columns
+    } else {
+        columns * 3 / 2
+    };
+    if state.board_shape == Shape::Fitting {
+        // What can not fit is not drawn to find that out.
+        let (steps, least) = index(state).extent();
+        if least > highest {
+            return Shown::List(Why::Many(count));
+        }
+        let narrowest = state.camera.zoom.narrowest();
+        if steps * narrowest > widest + narrowest {
+            return Shown::List(Why::Deep(steps));
+        }
+    }
+    let Some(drawing) = drawing(state, room) else {
+        return Shown::List(Why::Tangled);
+    };
+    match state.board_shape {
+        Shape::Fitting if drawing.height > highest => Shown::List(Why::Many(count)),
+        Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
+        Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
+    }
+}
+
+/// The tasks in view and the cells that each of them has, in the drawing or in the list.
+pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
+    let body = places.body;
+    let index = index(state);
+    let Some((selected_row, selected)) = selected(state) else {
+        return Vec::new();
+    };
+    let Shown::Graph(drawing) = &places.shown else {
+        let rows = rows(state);
+        let first = first_row(rows.len(), selected_row, body.height);
+        let listed = (first..rows.len()).zip(body.rows());
+        let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
+        return listed.filter_map(task).collect();
+    };
+    let Some(node) = index.place(selected) else {
+        return Vec::new();
+    };
+    let (left, top) = state.camera.window(drawing, node, body);
+    let nodes = drawing.nodes.iter().enumerate();
+    let cells = |(at, node): (usize, &graph::Node)| {
+        let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
+        let (y, height) = seen((node.y, node.height), top, (body.y, body.height))?;
+        Some((Rect::new(x, y, width, height), index.id(at)?))
+    };
+    nodes.filter_map(cells).collect()
+}
+
+/// The scrollbar of the pane with the frame `area`: of the list, or of the drawing from above to below.
+pub fn scrollbar(state: &UiState, places: &Places, area: Rect) -> Option<Scrollbar> {
+    let body = places.body;
+    let (at, id) = selected(state)?;
+    match &places.shown {
+        Shown::List(_) => {
+            let len = rows(state).len();
+            Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
+        }
+        Shown::Graph(drawing) => {
+            let node = index(state).place(id).unwrap_or_default();
+            let (_, top) = state.camera.window(drawing, node, body);
+            Scrollbar::of_list(area, body, top, drawing.height)
+        }
+    }
+}
+
+/// The cells on the screen of `length` cells from `at` on, when `first` is the first one in view of a place with so many.
+fn seen((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
+    let from = at.max(first);
+    let to = (at + length).min(first + usize::from(place.1));
+    let count = to.checked_sub(from).filter(|count| *count > 0)?;
+    let start = u16::try_from(from - first).ok()?;
+    Some((place.0 + start, u16::try_from(count).ok()?))
+}

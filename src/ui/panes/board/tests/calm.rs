@@ -1,0 +1,57 @@
+//! What moves no node of the drawing, and how the critical path meets other lines.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::ui::fixture::{NOON, name};
+use crate::ui::graph::Node;
+use crate::ui::panes::board::tests::{area, board, pane, state};
+use crate::ui::panes::board::{Shown, places};
+use crate::ui::shell::layout::inside;
+
+fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
+    let state = state(size, board);
+    match places(&state, inside(area(&state))).shown {
+        Shown::Graph(drawing) => drawing.nodes.clone(),
+        Shown::List(why) => panic!("listed: {why:?}"),
+    }
+}
+
+#[test]
+fn an_owner_who_comes_or_leaves_moves_no_node() {
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 6)];
+    for size in [(160, 45), (200, 50), (240, 60)] {
+        let free = board(6, &edges, 1);
+        let before = nodes(size, free.clone());
+        let mut owned = free;
+        for (id, who) in [(3, "bob"), (5, "carol")] {
+            let claimer = Claimer {
+                name: name(who),
+                tags: vec!["rust".into()],
+            };
+            owned.claim(TaskId(id), &claimer, Stamp(NOON)).unwrap();
+        }
+        let shown = pane(&state(size, owned.clone()));
+        assert!(
+            shown.contains("@bob") && shown.contains("@carol"),
+            "{shown}"
+        );
+        assert_eq!(nodes(size, owned), before, "{size:?}");
+    }
+}
+
+#[test]
+fn where_the_critical_path_meets_other_lines_only_its_arms_are_heavy() {
+    // 1 to 2 to 4 to 5; 3 waits for 1 and leads to 4 as well: the path parts at 1 and meets at 4.
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)];
+    let shown = pane(&state((160, 45), board(5, &edges, 0)));
+    // At #1 it goes up and the other line on, at #4 it comes from above.
+    for joint in ["━┹▸", "─┺▸", "━▸"] {
+        assert!(shown.contains(joint), "{joint} is missing: {shown}");
+    }
+    for light in ["┬", "┴", "┼"] {
+        assert!(!shown.contains(light), "{light}: {shown}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The letters between the parties, as sentences, each with the step that it has reached.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::LetterStep;
+use crate::ui::app::UiState;
+use crate::ui::frame;
+use crate::ui::frame::{Row, Titles};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::{sentence, style};
+use crate::ui::panes::rows;
+use crate::ui::shell::layout;
+use crate::ui::text::{clock, fit, pad, width, wrap_some};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
+const PREVIEW_MIN: u16 = 3;
+/// The columns that time, route and step take of a row, about: a letter that needs fewer than the others is whole there.
+const SHORT: usize = 36;
+
+/// Draws them, the newest at the bottom.
+pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let numbers = rows::letters(state);
+    let letters: Vec<&Traced> = numbers
+        .iter()
+        .filter_map(|n| state.letters.get(*n))
+        .collect();
+    let (selected, whole) = rows::selected_letter(state).unzip();
+    let (filter, list) = rows::places(state, Pane::Inbox, layout::inside(area));
+    let height = list.height;
+    let first = rows::first_row(letters.len(), selected.unwrap_or(0), height);
+    let unread = state.letters.unread(&state.team);
+    let titles = Titles {
+        name: frame::filtered(state, Pane::Inbox, letters.len(), state.letters.len()),
+        aside: match unread {
+            0 => Vec::new(),
+            n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
+        },
+        foot: Vec::new(),
+        below: frame::position(selected, letters.len(), height, theme),
+        bar: Scrollbar::of_list(area, list, first, letters.len()),
+    };
+    let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Inbox), filter) {
+        frame::filter(filter, Pane::Inbox, theme, row, buffer);
+    }
+    if letters.is_empty() && !state.letters.is_empty() {
+        frame::empty(&frame::none_fits(state, "message"), theme, list, buffer);
+        return;
+    }
+    if letters.is_empty() {
+        let words = "No messages yet. What the agents write to one another appears here; @name in the composer writes to one.";
+        frame::empty(words, theme, inner, buffer);
+        return;
+    }
+    let route_width = letters
+        .iter()
+        .skip(first)
+        .take(usize::from(height))
+        .map(|t| width(&route(t)))
+        .max()
+        .unwrap_or(0)
+        .min(usize::from(inner.width) * 2 / 5);
+    for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
+        let progress = traced.progress(&state.team);
+        let (shape, style) = style::progress(progress, theme);
+        let step = format!("{shape} {}", progress.word());
+        let columns = usize::from(area.width).saturating_sub(10 + route_width);
+        let mut spans = vec![
+            Span::styled(
+                format!("{} ", clock(traced.letter.timestamp, &state.zone)),
+                theme.dim,
+            ),
+            Span::styled(
+                format!("{}  ", pad(&route(traced), route_width)),
+                theme.accent,
+            ),
+        ];
+        let step = pad(&step, width("✓✓ acted on"));
+        // On a narrow row the shape alone says it.
+        let step = if columns < 30 { pad(shape, 2) } else { step };
+        spans.extend(frame::sides(
+            &sentence::letter(&traced.letter),
+            match progress {
+                Progress::At(LetterStep::ActedOn) => theme.dim,
+                Progress::At(LetterStep::Sent | LetterStep::Delivered) | Progress::Unread => {
+                    theme.text
+                }
+            },
+            &step,
+            style,
+            columns,
+        ));
+        let row = Row::of(state, Pane::Inbox, at, selected);
+        frame::row(row, spans, theme, area, buffer);
+    }
+    if let Some(traced) = whole {
+        let used = u16::try_from(letters.len()).unwrap_or(u16::MAX);
+        preview(traced, used, theme, list, buffer);
+    }
+}
+
+/// Shows the selected letter below the list, where the list leaves room and the letter has more than its row.
+fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
+    let area = Rect {
+        y: inner.y + used.min(inner.height),
+        height: inner.height.saturating_sub(used),
+        ..inner
+    };
+    let text = area.inner(Margin::new(1, 0));
+    let columns = usize::from(text.width);
+    let said = sentence::letter(&traced.letter);
+    if area.height < PREVIEW_MIN || width(&said) + SHORT <= columns {
+        return;
+    }
+    let mut rows = area.rows();
+    let rule = format!("{} ", route(traced));
+    let rest = usize::from(area.width).saturating_sub(width(&rule) + 4);
+    if let Some(row) = rows.next() {
+        Line::from(vec![
+            Span::styled(" ── ", theme.border),
+            Span::styled(rule, theme.dim),
+            Span::styled("─".repeat(rest.saturating_sub(1)), theme.border),
+        ])
+        .render(row, buffer);
+    }
+    let content = if traced.letter.kind.is_protocol() {
+        said
+    } else {
+        traced.letter.content.clone()
+    };
+    let shown = usize::from(area.height) - 1;
+    // More can not be shown, whatever other programs write.
+    let content = clip(&content, columns * (shown + 2));
+    let mut lines = wrap_some(&content, columns, shown + 1);
+    if lines.len() > shown {
+        lines.truncate(shown);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{last}…"), columns);
+        }
+    }
+    for (line, row) in lines.iter().zip(text.rows().skip(1)) {
+        Line::styled(line.as_str(), theme.text).render(row, buffer);
+    }
+}
+
+fn route(traced: &Traced) -> String {
+    let letter = &traced.letter;
+    let from = fit(&one_line(&letter.from), 16);
+    let to = fit(&one_line(&letter.to), 16);
+    format!("{from} → {to}")
+}

@@ -1,0 +1,59 @@
+//! The list that completes the first word of a message, right above it.
+
+use ratatui::buffer::Buffer;
+use ratatui::text::Span;
+
+use crate::ui::app::UiState;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::complete;
+use crate::ui::shell::layout::Layout;
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+use crate::ui::{frame, popups};
+
+/// Draws the list where something is completed.
+pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
+    let offers = complete::offers(state);
+    let Some((selected, offer)) = complete::selected(state) else {
+        return;
+    };
+    let Some(place) = complete::place(state, layout, offers.len()) else {
+        return;
+    };
+    let title = if offer.words.starts_with('@') {
+        "Write to"
+    } else {
+        "Commands"
+    };
+    let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
+    if below.is_empty() {
+        let key = state.keymap.key(Context::Completion, Action::Complete);
+        below = vec![Span::styled(format!("{key} completes"), theme.dim)];
+    }
+    popups::view::lay(title, below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let first = complete::columns(&offers);
+    for ((at, offer), row) in offers
+        .iter()
+        .enumerate()
+        .skip(place.first)
+        .zip(place.list.rows())
+    {
+        let (mark, style) = if at == selected {
+            (frame::Row::Selected, theme.accent)
+        } else {
+            (frame::Row::Plain, theme.text)
+        };
+        let room = usize::from(row.width).saturating_sub(first + 3);
+        let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);
+        let words = vec![
+            Span::styled(offer.words.clone(), style),
+            Span::raw(blanks),
+            Span::styled(fit(&offer.aside, room), theme.dim),
+        ];
+        let words = popups::view::emphasised(words, &offer.marked, theme);
+        frame::row(mark, words, theme, row, buffer);
+    }
+}

@@ -1,0 +1,139 @@
+//! The keys of the conversation: the search in it, from prompt to prompt, what of it is copied.
+
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Choice, Popup};
+use crate::ui::keymap::pane::{Pane, Way};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::shell::update::{Do, movement};
+use crate::ui::transcript::{Portion, Round, Transcript};
+use crate::ui::widgets::line_input::LineInput;
+
+/// Where the keys of the conversation count.
+const LEAD: Context = Context::In(Pane::Lead);
+
+fn shown(state: &mut UiState) -> &mut Transcript {
+    &mut state.agents.entry(&state.shown).transcript
+}
+
+/// Begins to write what is searched for.
+pub fn begin(state: &mut UiState) {
+    movement::focus(state, Pane::Lead);
+    shown(state).begin_search();
+}
+
+/// Changes what is searched for.
+pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
+    let viewport = movement::viewport(state);
+    shown(state).write_search(edit, viewport);
+}
+
+/// What is written stays searched for.
+pub fn keep(state: &mut UiState) {
+    shown(state).keep_search();
+    if shown(state).search().is_some() && shown(state).found().1 == 0 {
+        state.say(Level::Info, "Nothing in this conversation has these words.");
+    }
+}
+
+/// Ends the search: whether there was one.
+pub fn end(state: &mut UiState) -> bool {
+    let is_there = shown(state).search().is_some();
+    if is_there {
+        shown(state).end_search();
+    }
+    is_there
+}
+
+/// Goes to the next match, or to the one before.
+pub fn next(state: &mut UiState, way: Way) {
+    if !state.popups.is_empty() {
+        return crate::ui::popups::reader::update::next(state, way);
+    }
+    if shown(state).search().is_none() {
+        let key = state.keymap.key(LEAD, Action::Search);
+        state.say(Level::Info, format!("{key} searches this conversation."));
+        return;
+    }
+    let viewport = movement::viewport(state);
+    let round = shown(state).next_match(way, viewport);
+    tell(
+        state,
+        round,
+        way,
+        "Nothing in this conversation has these words.",
+    );
+}
+
+/// Says where going on led to, if that needs to be said.
+pub(in crate::ui) fn tell(state: &mut UiState, round: Round, way: Way, nothing: &str) {
+    match (round, way) {
+        (Round::Same, _) => {}
+        (Round::Again, Way::Forward) => {
+            state.say(Level::Info, "That was the last match: on from the first.");
+        }
+        (Round::Again, Way::Back) => {
+            state.say(Level::Info, "That was the first match: on from the last.");
+        }
+        (Round::None, _) => state.say(Level::Info, nothing),
+    }
+}
+
+/// Goes to what the person said next, or before.
+pub fn prompt(state: &mut UiState, way: Way) {
+    movement::focus(state, Pane::Lead);
+    let viewport = movement::viewport(state);
+    if !shown(state).go_to_prompt(way, viewport) {
+        let words = match way {
+            Way::Forward => {
+                let key = state.keymap.key(LEAD, Action::Follow);
+                format!("There is no prompt below. {key} follows the newest.")
+            }
+            Way::Back => "There is no prompt above.".into(),
+        };
+        state.say(Level::Info, words);
+    }
+}
+
+/// Offers what of the conversation can be copied.
+pub fn copy_menu(state: &mut UiState) {
+    if shown(state).portions().is_empty() {
+        let is_empty = |state: &UiState| {
+            let shown = state.agents.get(&state.shown);
+            shown.is_none_or(|agent| agent.transcript.portions().is_empty())
+        };
+        state.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
+        return;
+    }
+    crate::ui::shell::update::popups::push(state, Popup::choose(Choice::Copy));
+}
+
+/// Copies a part of the conversation.
+pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
+    state.popups.pop();
+    let Some(text) = shown(state).text_of(portion) else {
+        state.say(Level::Info, "That is not there any more.");
+        return;
+    };
+    let what = match portion {
+        Portion::Cell(_) => "the message",
+        Portion::Code(..) => "the code",
+        Portion::Whole => "the conversation",
+    };
+    state.say(Level::Info, format!("Copied {what}."));
+    out.push(Do::Copy(text));
+}
+
+/// All of the conversation that is shown, as the menu of what can be copied has it; says so where there is nothing yet.
+pub fn whole(state: &mut UiState) -> Option<String> {
+    let text = shown(state).text_of(&Portion::Whole);
+    let text = text.filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        let text = "There is nothing in this conversation yet.";
+        state.say_while(Level::Info, text, |state| {
+            let shown = state.agents.get(&state.shown);
+            shown.is_none_or(|agent| !agent.has_spoken)
+        });
+    }
+    text
+}

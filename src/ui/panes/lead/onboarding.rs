@@ -1,0 +1,162 @@
+//! The first page: what is in the way, what it means, the steps and the keys. And the page without room.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::app::onboarding::{FirstPage, Weight};
+use crate::ui::app::{UiState, onboarding};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::popups::reader::centered;
+use crate::ui::shell::layout;
+use crate::ui::shell::layout::{HEIGHT_MIN, WIDTH_MIN};
+use crate::ui::text::{width, wrap};
+use crate::ui::theme::Theme;
+
+/// Most columns of a line: longer ones are hard to read.
+const COLUMNS_MAX: u16 = 76;
+
+/// Draws the page. Where there is little room, the blank lines go first, then what it means, then the last steps:
+/// what is the case and the keys stay.
+pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let lines = lines(state, page, theme, area);
+    for (line, row) in lines.shown.iter().zip(area.rows()) {
+        line.render(
+            Rect {
+                width: area.width.min(COLUMNS_MAX),
+                ..row
+            },
+            buffer,
+        );
+    }
+}
+
+/// Whether every step of the page is in view, where it is drawn.
+pub fn fits(state: &UiState) -> bool {
+    let layout = layout::layout(state, state.size);
+    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), onboarding::drawn(state)) else {
+        return false;
+    };
+    let area = layout::inside(area).inner(layout::BESIDE_TEXT);
+    state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
+}
+
+/// The lines of a page that are in view.
+struct Lines {
+    shown: Vec<Line<'static>>,
+    /// Whether all steps are among them.
+    is_whole: bool,
+}
+
+fn lines(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+    let columns = usize::from(area.width.min(COLUMNS_MAX));
+    let tone = match page.weight {
+        Weight::Missing | Weight::Trouble => theme.warn,
+        Weight::Advice => theme.title,
+    };
+    let what = paragraph(&page.what, columns, tone);
+    let means = paragraph(&page.means, columns, theme.text);
+    let steps: Vec<Vec<Line>> = page
+        .steps
+        .iter()
+        .map(|step| hanging("· ", step, columns, theme))
+        .collect();
+    let keys = onboarding::keys(state, page);
+    let wide = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
+    let keys: Vec<Line> = keys
+        .iter()
+        .flat_map(|(key, words)| {
+            let blanks = wide.saturating_sub(width(key)) + 2;
+            hanging(
+                &format!("{key}{}", " ".repeat(blanks)),
+                words,
+                columns,
+                theme,
+            )
+        })
+        .collect();
+    let room = usize::from(area.height);
+    let steps_rows: usize = steps.iter().map(Vec::len).sum();
+    Lines {
+        is_whole: what.len() + steps_rows + keys.len() <= room,
+        shown: fitted(what, means, steps, keys, room),
+    }
+}
+
+/// The four parts with blank lines between, as far as there is room; of the steps, only whole ones.
+fn fitted(
+    what: Vec<Line<'static>>,
+    means: Vec<Line<'static>>,
+    steps: Vec<Vec<Line<'static>>>,
+    keys: Vec<Line<'static>>,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let all: usize = steps.iter().map(Vec::len).sum();
+    let has_means = what.len() + means.len() + all + keys.len() <= room;
+    let means = if has_means { means } else { Vec::new() };
+    let mut left = room.saturating_sub(what.len() + means.len() + keys.len());
+    let mut shown = Vec::new();
+    for step in steps {
+        let Some(rest) = left.checked_sub(step.len()) else {
+            break;
+        };
+        left = rest;
+        shown.extend(step);
+    }
+    let parts = [what, means, shown, keys];
+    let parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+    let taken: usize = parts.iter().map(Vec::len).sum();
+    let has_blanks = taken + parts.len().saturating_sub(1) <= room;
+    let mut out = Vec::new();
+    for part in parts {
+        if has_blanks && !out.is_empty() {
+            out.push(Line::default());
+        }
+        out.extend(part);
+    }
+    out
+}
+
+fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let rows = wrap(words, columns);
+    rows.into_iter().map(|l| Line::styled(l, style)).collect()
+}
+
+/// Words behind a mark; further rows stand below the words.
+fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let indent = width(mark);
+    let rows = wrap(words, columns.saturating_sub(indent));
+    let rows = rows.into_iter().enumerate().map(|(i, row)| {
+        let mark = if i == 0 {
+            mark.to_string()
+        } else {
+            " ".repeat(indent)
+        };
+        Line::from(vec![
+            Span::styled(mark, theme.accent),
+            Span::styled(row, theme.text),
+        ])
+    });
+    rows.collect()
+}
+
+/// Says on a screen without room for panes how much is needed.
+pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
+    let words = format!(
+        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew goes on meanwhile.",
+        area.width, area.height
+    );
+    let lines = wrap(&words, usize::from(area.width));
+    let height = u16::try_from(lines.len()).unwrap_or(area.height);
+    let place = centered(area, area.width, height);
+    for (line, row) in lines.iter().zip(place.rows()) {
+        Line::styled(line.as_str(), theme.text)
+            .centered()
+            .render(row, buffer);
+    }
+}

@@ -1,0 +1,310 @@
+//! The card of a request: what is asked, in lines of its width. Its height decides the pane's. A plan is read as the Markdown
+//! that it is; all else that is asked stands there letter by letter.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::text::one_line;
+use crate::ui::app::UiState;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::rows;
+use crate::ui::shell::layout;
+use crate::ui::text::{command_text, wrap, wrap_some};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Most requests that are named at a time.
+const LISTED_MAX: usize = 3;
+/// Most others who ask the same that are named.
+const OTHERS_MAX: usize = 6;
+/// Fewest rows that are left to the text before choices scroll with it.
+const TEXT_MIN: usize = 2;
+
+/// What a line of the card is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Where it is, who else asks, who else decides.
+    Detail,
+    /// What is asked.
+    Body,
+    /// The choice of that number, with its key.
+    Choice(usize),
+}
+
+/// A line of the card.
+pub type CardLine = (Part, Line<'static>);
+
+/// The card of the selected request in a place of some rows: what scrolls, and what stays above the buttons.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// The lines that scroll.
+    pub lines: Vec<CardLine>,
+    /// The rows that they have.
+    pub room: usize,
+    /// The choices, where there is room for all of them and some text; else they are the last lines.
+    pub pinned: Vec<CardLine>,
+}
+
+/// The place for words inside a pane with the frame `area`.
+pub fn inside(area: Rect) -> Rect {
+    layout::inside(area).inner(layout::BESIDE_TEXT)
+}
+
+/// The selected request's card in `height` rows of `width` columns, list and buttons among them.
+pub fn card(state: &UiState, width: u16, height: u16, theme: &Theme) -> Card {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return Card::default();
+    };
+    let mut lines = text(state, request, width, usize::MAX, theme);
+    let choices = choices(request, width, theme);
+    let rows = usize::from(height.saturating_sub(listed(state) + 1));
+    if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
+        let mut choices = choices;
+        // The buttons stand apart where nothing has to scroll for it.
+        if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
+            choices.push((Part::Detail, Line::default()));
+        }
+        let room = rows - choices.len();
+        return Card {
+            lines,
+            room,
+            pinned: choices,
+        };
+    }
+    lines.extend(choices);
+    Card {
+        lines,
+        room: rows,
+        pinned: Vec::new(),
+    }
+}
+
+/// Where the parts of the card lie in the place for words `inside`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// The rows that name the requests.
+    pub list: Rect,
+    /// The lines that scroll.
+    pub text: Rect,
+    /// The choices above the buttons, where they do not scroll.
+    pub pinned: Rect,
+    /// The buttons; `None` where there is no row at all.
+    pub buttons: Option<Rect>,
+    /// Every row of a choice in view, with the choice's number.
+    pub choices: Vec<(Rect, usize)>,
+    /// What lies there.
+    pub card: Card,
+    /// Lines of the text that are scrolled away above.
+    pub top: usize,
+}
+
+impl Places {
+    /// The scrollbar of the text, in the right edge of the pane's frame `area`.
+    pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
+        Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
+    }
+}
+
+/// Where the selected request's card lies.
+pub fn places(state: &UiState, inside: Rect, theme: &Theme) -> Places {
+    let card = card(state, inside.width, inside.height, theme);
+    let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
+    let cut = |area: Rect, rows: u16| {
+        let height = rows.min(area.height);
+        let below = Rect {
+            y: area.bottom() - height,
+            height,
+            ..area
+        };
+        (
+            Rect {
+                height: area.height - height,
+                ..area
+            },
+            below,
+        )
+    };
+    let (rest, buttons) = cut(inside, 1);
+    let (rest, pinned) = cut(rest, pinned);
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(state)));
+    let most = card.lines.len().saturating_sub(text.height.into());
+    let top = state.selected.request_scroll.min(most);
+    let lines = card.lines.iter().skip(top).zip(text.rows());
+    let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
+    let choices = choices.filter_map(|((part, _), row)| match part {
+        Part::Choice(number) => Some((row, *number)),
+        Part::Detail | Part::Body => None,
+    });
+    Places {
+        choices: choices.collect(),
+        buttons: (buttons.height > 0).then_some(buttons),
+        list,
+        text,
+        pinned,
+        card,
+        top,
+    }
+}
+
+/// How much of the selected permission the user can have read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether its end is in view.
+    pub is_at_end: bool,
+    /// Characters of it that are folded.
+    pub folded: usize,
+    /// Bytes of it that were cut.
+    pub cut: usize,
+}
+
+/// How much of the selected permission is in view; `None`: it is none, which is decided without.
+pub fn reading(state: &UiState) -> Option<Reading> {
+    let (_, request) = rows::selected_request(state)?;
+    if request.kind != RequestKind::Permission {
+        return None;
+    }
+    let layout = layout::layout(state, state.size);
+    let is_at_end = layout.pane(Pane::Needs).is_some_and(|area| {
+        let places = places(state, inside(area), &Theme::default());
+        places.top + usize::from(places.text.height) >= places.card.lines.len()
+    });
+    let shown = command_text::shown(&request.body);
+    Some(Reading {
+        is_at_end,
+        folded: shown.folded,
+        cut: shown.cut,
+    })
+}
+
+/// How many rows name the requests, the selected one among them.
+pub fn listed(state: &UiState) -> u16 {
+    u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
+}
+
+/// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
+pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
+    let lines = rows::selected_request(state).map_or(0, |(_, request)| {
+        let theme = Theme::default();
+        let text = text(state, request, width, usize::from(most), &theme);
+        text.len() + choices(request, width, &theme).len()
+    });
+    // The buttons, and a blank line before them and before choices.
+    let blanks =
+        rows::selected_request(state).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+    let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
+    lines.saturating_add(listed(state))
+}
+
+/// What is asked, in lines of a width: at least `enough` of them, where it has so many.
+pub fn text(
+    state: &UiState,
+    request: &Request,
+    width: u16,
+    enough: usize,
+    theme: &Theme,
+) -> Vec<CardLine> {
+    let width = usize::from(width.min(layout::TEXT_WIDEST));
+    let body = if request.body.trim().is_empty() {
+        "It gave no reason."
+    } else {
+        request.body.as_str()
+    };
+    let details = wrap(&details(state, request), width).into_iter();
+    let details = details.filter(|l| !l.is_empty());
+    let mut out: Vec<CardLine> = details
+        .map(|line| (Part::Detail, Line::styled(line, theme.dim)))
+        .collect();
+    match request.kind {
+        RequestKind::Plan => {
+            let page = state.requests.plans().get(body, width, theme);
+            out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
+        }
+        RequestKind::Permission => {
+            let body = command_text::shown(body).text;
+            let body = wrap_some(&body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+        RequestKind::Question | RequestKind::Shutdown | RequestKind::Ceiling => {
+            let body = wrap_some(body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+    }
+    out
+}
+
+/// The choices of a question, wrapped.
+pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
+    let mut out = Vec::new();
+    for (at, choice) in request.choices.iter().enumerate() {
+        let room = usize::from(width.min(layout::TEXT_WIDEST))
+            .saturating_sub(3)
+            .max(1);
+        for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {
+            let key = if i == 0 {
+                format!("{}  ", at + 1)
+            } else {
+                "   ".into()
+            };
+            let line = Line::from(vec![
+                Span::styled(key, theme.accent),
+                Span::styled(line, theme.text),
+            ]);
+            out.push((Part::Choice(at + 1), line));
+        }
+    }
+    out
+}
+
+/// Where it is, who else asks the same, who else may decide; in one line.
+fn details(state: &UiState, request: &Request) -> String {
+    let mut parts = Vec::new();
+    match request.kind {
+        RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
+            let root = state.setup.as_ref().map_or("", |s| s.root.as_str());
+            let place = match (root, request.workdir.as_str()) {
+                (root, "") => root.to_string(),
+                ("", below) => below.to_string(),
+                (root, below) => format!("{root}/{below}"),
+            };
+            if !place.is_empty() {
+                parts.push(format!("in {}", one_line(&place)));
+            }
+        }
+        RequestKind::Shutdown | RequestKind::Ceiling => {}
+    }
+    parts.extend(others(state, request));
+    if request.decider == Decider::Lead {
+        parts.push("the lead may decide this".into());
+    }
+    parts.join(" · ")
+}
+
+/// Who waits for the same answer.
+fn others(state: &UiState, request: &Request) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for other in state.requests.same(request) {
+        let mut name = other.from.to_string();
+        if other.from.same(&request.from) {
+            name.push_str(" again");
+        }
+        if other.workdir != request.workdir {
+            let place = match other.workdir.as_str() {
+                "" => "the root".into(),
+                below => one_line(below),
+            };
+            name.push_str(&format!(" in {place}"));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let beyond = names.len().saturating_sub(OTHERS_MAX);
+    names.truncate(OTHERS_MAX);
+    let more = if beyond > 0 {
+        format!(" and {beyond} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| format!("and the same from {}{more}", names.join(", ")))
+}

@@ -1,0 +1,310 @@
+//! Yes or no to what waits for the person, with a comment or without; asking a teammate to leave.
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::Scope;
+use crate::domain::team::MemberStatus;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::key_guard::SETTLE;
+use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
+use crate::ui::app::status_message::Flash;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::needs::{answers, card};
+use crate::ui::panes::rows;
+use crate::ui::shell::hints::bars;
+use crate::ui::shell::update::{Do, compose};
+use crate::ui::transcript::Scroll;
+use crate::ui::widgets::composer::Composer;
+
+/// Where the keys of what waits count.
+const NEEDS: Context = Context::In(Pane::Needs);
+
+/// Says yes to the selected request.
+pub fn approve(state: &mut UiState, out: &mut Vec<Do>) {
+    decide(state, Verdict::Approve, out);
+}
+
+/// Says no to the selected request.
+pub fn reject(state: &mut UiState, out: &mut Vec<Do>) {
+    decide(state, Verdict::Reject, out);
+}
+
+fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
+    if let Some(Popup::Comment(comment)) = state.popups.last() {
+        let id = comment.request.clone();
+        let words = comment.text.text().trim().to_string();
+        if words.is_empty() && state.requests.is_question(&id) {
+            state.say(Level::Info, "Nothing is written yet.");
+            return;
+        }
+        let may_approve = |state: &mut UiState| has_settled(state, &id) && was_read(state, &id);
+        if verdict == Verdict::Approve && !may_approve(state) {
+            return;
+        }
+        state.popups.pop();
+        answers::send(state, &id, verdict, words, out);
+        return;
+    }
+    let Some((_, request)) = rows::selected_request(state) else {
+        state.say_nothing_waits();
+        return;
+    };
+    if request.kind == RequestKind::Question && verdict == Verdict::Approve {
+        let key = |action| state.keymap.key(NEEDS, action);
+        let (own, no) = (key(Action::Comment), key(Action::Reject));
+        let how = match request.choices.len() {
+            0 => format!("Press {own} to answer, {no} to decline."),
+            count => {
+                let keys = bars::choice_keys(state, count);
+                format!(
+                    "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
+                )
+            }
+        };
+        state.say(Level::Info, how);
+        return;
+    }
+    let id = request.id.clone();
+    if has_settled(state, &id) && (verdict == Verdict::Reject || was_read(state, &id)) {
+        answer(state, &id, verdict, String::new(), out);
+    }
+}
+
+/// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
+/// said once: the next yes gives it.
+fn was_read(state: &mut UiState, id: &RequestId) -> bool {
+    let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
+    if !is_selected {
+        let kind = state.requests.get(id).map(|r| r.kind);
+        if kind != Some(RequestKind::Permission) {
+            return true;
+        }
+        // Another card is in view: this one is shown before it can be approved.
+        state.selected.request = Some(id.clone());
+        state.selected.request_scroll = 0;
+        state.selected.request_since = state.now;
+        say_of(
+            state,
+            id,
+            "This request was not in view: read it, then it can be approved.".into(),
+        );
+        return false;
+    }
+    let Some(reading) = card::reading(state) else {
+        return true;
+    };
+    if !reading.is_at_end && state.selected.request_read.as_ref() != Some(id) {
+        let key = state
+            .keymap
+            .key(Context::Panes, Action::Move(Scroll::PageDown));
+        let text =
+            format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
+        say_of(state, id, text);
+        return false;
+    }
+    if reading.folded + reading.cut > 0 && state.selected.request_cut.as_ref() != Some(id) {
+        let what = match (reading.cut, reading.folded) {
+            (0, folded) => format!("{folded} characters of comments are folded"),
+            (cut, 0) => format!("It is too long to be shown: {cut} bytes in the middle are cut"),
+            (cut, folded) => {
+                format!("{cut} bytes are cut and {folded} characters of comments are folded")
+            }
+        };
+        let yes = state.keymap.key(NEEDS, Action::Approve);
+        let text = format!("{what}: {yes} again approves without reading them.");
+        say_of(state, id, text);
+        state.selected.request_cut = Some(id.clone());
+        // The second press of a double one must not be the answer.
+        state.selected.request_since = state.now;
+        return false;
+    }
+    true
+}
+
+/// Says what is to be done before a request can be approved, until it is answered.
+fn say_of(state: &mut UiState, id: &RequestId, text: String) {
+    let about = id.clone();
+    state.say_while(Level::Warn, text, move |state| {
+        state.requests.get(&about).is_some() && !state.requests.is_answered(&about)
+    });
+    if let Some(flash) = &mut state.flash {
+        flash.request = Some(id.clone());
+    }
+}
+
+/// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
+/// it is shown: that was the answer to the first press of a double one.
+fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
+    let since = state.selected.request_since;
+    let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
+    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(state.now);
+    let is_warned = state.flash.as_ref().is_some_and(warning);
+    if is_new
+        && !is_warned
+        && let Some(from) = state.requests.get(id).map(|r| r.from.clone())
+    {
+        let text = format!("A new request from {from} is shown. Read it first.");
+        state.say(Level::Info, text);
+    }
+    !is_new
+}
+
+/// Asks how far a yes to the selected permission reaches.
+pub fn choose_scope(state: &mut UiState) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        state.say_nothing_waits();
+        return;
+    };
+    let id = request.id.clone();
+    let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
+    if request.kind != RequestKind::Permission {
+        state.say(
+            Level::Info,
+            "Only a tool permission can be given for more than once.",
+        );
+    } else if scopes == 0 {
+        let key = state.keymap.key(NEEDS, Action::Approve);
+        let why = format!(
+            "Its text does not say all that runs, so it can only be allowed once: press {key}."
+        );
+        state.say(Level::Info, why);
+    } else if has_settled(state, &id) && was_read(state, &id) && state.popups.len() < POPUPS_MAX {
+        state.popups.push(Popup::choose(Choice::Scopes(id)));
+    }
+}
+
+/// Says yes to a permission, and to everything in `scope` until crewdeck ends.
+pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+    if state.requests.get(id).is_none() {
+        state.say(Level::Info, "That request waits no more.");
+    } else if !state.requests.is_answered(id) {
+        state.selected.request = Some(id.clone());
+        state.requests.answer(id);
+        let request = id.clone();
+        out.push(Do::Command(Command::Allow { request, scope }));
+    }
+}
+
+/// Answers the selected question with its choice of that number, counted from 1.
+pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Do>) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return;
+    };
+    let (id, count) = (request.id.clone(), request.choices.len());
+    let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
+        state.say(Level::Info, format!("There are {count} choices."));
+        return;
+    };
+    if has_settled(state, &id) {
+        answer(state, &id, Verdict::Approve, choice, out);
+    }
+}
+
+pub(in crate::ui) fn answer(
+    state: &mut UiState,
+    id: &RequestId,
+    verdict: Verdict,
+    comment: String,
+    out: &mut Vec<Do>,
+) {
+    let Some(request) = state.requests.get(id) else {
+        state.say(Level::Info, "That request waits no more.");
+        return;
+    };
+    if state.requests.is_answered(id) {
+        return;
+    }
+    let decision = Decision::on(request, verdict, Name::user(), comment);
+    state.selected.request = Some(id.clone());
+    state.requests.answer(id);
+    out.push(Do::Command(Command::Decide(decision)));
+}
+
+/// Opens a field for a comment to the selected request, or for the answer to a question.
+pub fn comment(state: &mut UiState) {
+    open_comment(state, |_| String::new());
+}
+
+/// Opens that field and `$EDITOR` over it. A plan is there to be changed: it goes back as the comment.
+pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
+    open_comment(state, |request| match request.kind {
+        RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
+        RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Ceiling
+        | RequestKind::Question => String::new(),
+    });
+    if state.is_commenting() {
+        compose::edit_outside(state, out);
+    }
+}
+
+fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        state.say_nothing_waits();
+        return;
+    };
+    let mut text = Composer::default();
+    text.set(&begin(request));
+    let request = request.id.clone();
+    if state.popups.len() < POPUPS_MAX {
+        state.popups.push(Popup::Comment(Box::new(CommentBox {
+            request,
+            text,
+            stage: CommentStage::Writing,
+        })));
+    }
+}
+
+/// Asks the selected teammate to shut down.
+pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(state) {
+        let text = format!("Asked {member} to shut down: it ends its step first.");
+        state.say(Level::Info, text);
+        out.push(Do::Command(Command::AskShutdown { member }));
+    }
+}
+
+/// Asks whether the selected teammate is to be ended by force.
+pub fn force(state: &mut UiState) {
+    if let Some(member) = selected_at_work(state)
+        && state.popups.len() < POPUPS_MAX
+    {
+        state.popups.push(Popup::Confirm(Question::Force(member)));
+    }
+}
+
+/// Asks the selected teammate where it stands.
+pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(state) {
+        state.say(Level::Info, format!("Asked {member} where it stands."));
+        out.push(Do::Command(Command::Nudge { member }));
+    }
+}
+
+/// The selected teammate, if it is at work; else says why there is nothing to do.
+fn selected_at_work(state: &mut UiState) -> Option<Name> {
+    let Some((_, member)) = rows::selected_member(state) else {
+        state.say_while(Level::Info, "There is no teammate yet.", |state| {
+            state.team.members.is_empty()
+        });
+        return None;
+    };
+    if let Some(parent) = member.parent() {
+        let open = state.keymap.key(Context::In(Pane::Team), Action::Open);
+        let stop = state.keymap.key(Context::Everywhere, Action::Interrupt);
+        let text =
+            format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
+        state.say(Level::Info, text);
+        return None;
+    }
+    let status = state.team.find(&member).map(|m| m.status);
+    if status == Some(MemberStatus::Shutdown) {
+        state.say(Level::Info, format!("{member} has shut down already."));
+        return None;
+    }
+    Some(member)
+}

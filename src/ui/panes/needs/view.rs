@@ -1,0 +1,154 @@
+//! What waits for the person: who asks, for which task, what exactly, and which key does what.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::request::{Request, RequestKind};
+use crate::ui::app::UiState;
+use crate::ui::frame;
+use crate::ui::frame::Titles;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::requests::is_the_leads;
+use crate::ui::model::sentence;
+use crate::ui::panes::needs::card;
+use crate::ui::panes::rows;
+use crate::ui::shell::hints::bars;
+use crate::ui::text::{clock, width};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::Scroll;
+
+/// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
+pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let selected = rows::selected_request(state);
+    let mut titles = Titles {
+        name: "Needs you".into(),
+        ..Titles::default()
+    };
+    if let (Some((at, _)), n @ 2..) = (selected, state.requests.len()) {
+        titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
+    }
+    let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
+    let Some((at, request)) = selected else {
+        if let Some(hold) = &state.key_guard.hold {
+            let key = state.keymap.key(Context::Panes, Action::Back);
+            let words = format!(
+                "Decided. {} goes on: its next request comes here. {key} goes back.",
+                hold.asker
+            );
+            frame::empty(&words, theme, inner, buffer);
+            return;
+        }
+        let key = state.waiting_key();
+        let words = format!(
+            "Nothing waits for you. Plans, questions and permissions come here, and {key} leads to them."
+        );
+        frame::empty(&words, theme, inner, buffer);
+        return;
+    };
+    let inner = card::inside(area);
+    let places = card::places(state, inner, theme);
+    if let Some(row) = places.buttons {
+        buttons(state, request, theme, row, buffer);
+    }
+    for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
+        line.render(row, buffer);
+    }
+    let first = rows::first_row(state.requests.len(), at, card::listed(state));
+    let listed = state.requests.cards().enumerate().skip(first);
+    for ((place, other), row) in listed.zip(places.list.rows()) {
+        // What the lead may decide needs the person less.
+        let (shape, style) = match (place == at, is_the_leads(other)) {
+            (true, false) => ("◆", theme.waiting),
+            (true, true) => ("◆", theme.text),
+            (false, _) => ("◇", theme.dim),
+        };
+        let columns = usize::from(row.width).saturating_sub(2);
+        // The words are worth more than the time.
+        let words = sentence::heading(other, &state.board, columns);
+        let when = format!(" {}", clock(other.created_at, &state.zone));
+        let when = if width(&words) + width(&when) > columns {
+            String::new()
+        } else {
+            when
+        };
+        let [words, blanks] = frame::cell(&words, columns.saturating_sub(width(&when)), style);
+        Line::from(vec![
+            Span::styled(format!("{shape} "), style),
+            words,
+            blanks,
+            Span::styled(when, theme.dim),
+        ])
+        .render(row, buffer);
+    }
+    let lines = places.card.lines.iter().skip(places.top);
+    for ((_, line), row) in lines.zip(places.text.rows()) {
+        line.render(row, buffer);
+    }
+    let thumb = frame::thumb(state, Pane::Needs, theme);
+    frame::scrollbar(places.bar(area), thumb, buffer);
+    // On the frame: a mark over the text would cut a line of what is decided.
+    let shown = places.top + usize::from(places.text.height);
+    let below = places.card.lines.len().saturating_sub(shown);
+    let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
+    let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+    // Its keys count once it has them; those of a peek go on to the next card.
+    let has_keys = state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty();
+    let is_unread = request.kind == RequestKind::Permission
+        && state.selected.request_read.as_ref() != Some(&request.id);
+    let how = if has_keys && is_unread {
+        let page = key(Scroll::PageDown);
+        format!(": {page} before approving")
+    } else if has_keys {
+        format!(", {down} {up} scroll")
+    } else {
+        String::new()
+    };
+    let mark = match (places.top, below) {
+        (0, 0) => return,
+        (top, 0) => format!(" ↑ {top} lines above "),
+        (_, 1) => format!(" ↓ 1 more line{how} "),
+        (_, n) => format!(" ↓ {n} more lines{how} "),
+    };
+    let wide = u16::try_from(width(&mark)).unwrap_or(u16::MAX);
+    let wide = wide.min(area.width.saturating_sub(2));
+    let place = Rect {
+        x: (area.right() - 1).saturating_sub(wide),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(mark, theme.accent).render(place, buffer);
+}
+
+fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    if state.requests.is_answered(&request.id) {
+        Line::styled("Your answer is on its way.", theme.dim).render(row, buffer);
+        return;
+    }
+    if state.focus != Focus::Pane(Pane::Needs) {
+        let key = state.waiting_key();
+        Line::from(vec![
+            Span::styled(format!("{key} "), theme.accent),
+            Span::styled("to decide it here", theme.dim),
+        ])
+        .render(row, buffer);
+        return;
+    }
+    for placed in bars::buttons(state, request, row) {
+        let button = placed.what;
+        let style = match button.action {
+            Some(Action::Reject) => theme.no,
+            Some(Action::Open) => theme.text,
+            Some(Action::Comment) if button.words != "answer" => theme.text,
+            Some(_) | None => theme.yes,
+        };
+        Line::from(vec![
+            Span::styled(format!("{} ", button.key), theme.accent),
+            Span::styled(button.words, style),
+        ])
+        .render(placed.at, buffer);
+    }
+}

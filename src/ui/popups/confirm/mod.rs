@@ -1,0 +1,283 @@
+//! Pure: the popups that ask for a word, a comment or a yes: where they lie, what they say.
+
+pub(in crate::ui) mod merge;
+pub(in crate::ui) mod task_actions;
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::text::{harmless, one_line};
+use crate::domain::worktree::BranchState;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
+use crate::ui::model::board::branches;
+use crate::ui::popups::picker;
+use crate::ui::popups::reader::{centered, low};
+use crate::ui::text::wrap;
+
+/// Widest field for a comment, in columns.
+const COMMENT_WIDTH: u16 = 72;
+/// Most rows that a comment has in view.
+const COMMENT_ROWS: u16 = 6;
+/// Most rows of the form of a task, with its frame.
+const TASK_ROWS: u16 = 18;
+/// Most tasks that the question before a merge names as left out.
+const WAITING_MAX: usize = 3;
+/// Widest question, in columns.
+const QUESTION_WIDTH: u16 = 60;
+
+/// Asked before settings of a project are approved: one letter that is typed by accident must not approve them.
+const APPROVE_SETTINGS: &str = "Approve these settings for this directory? They then take effect at every start, until the file changes.";
+
+/// Where such a popup lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The popup with its frame.
+    pub area: Rect,
+    /// The row of its buttons.
+    pub buttons: Rect,
+}
+
+/// Where a comment or a question lies; nowhere for popups of another kind.
+pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
+    let area = match popup {
+        Popup::Comment(_) => comment(screen),
+        Popup::Task(_) => task(screen),
+        Popup::Confirm(question) => {
+            let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
+            centered(screen, question_width(screen), rows + 4)
+        }
+        Popup::Reader(_)
+        | Popup::Picker(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
+        | Popup::EventLog(_) => Rect::default(),
+    };
+    let inside = picker::place::inside(area);
+    Place {
+        area,
+        buttons: Rect {
+            y: inside.bottom().saturating_sub(1),
+            height: 1.min(inside.height),
+            ..inside
+        },
+    }
+}
+
+fn comment(screen: Rect) -> Rect {
+    let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
+    // Low, and no more than a sixth of the screen: the card can be read meanwhile.
+    let rows = (screen.height / 6).clamp(1, COMMENT_ROWS);
+    low(screen, columns, rows + 5)
+}
+
+fn task(screen: Rect) -> Rect {
+    let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
+    centered(
+        screen,
+        columns,
+        // The status line and the tabs above it stay in view, and the two lines at the bottom.
+        TASK_ROWS.min(screen.height.saturating_sub(4)),
+    )
+}
+
+/// The title of a field for a comment.
+pub fn comment_title(state: &UiState, comment: &CommentBox) -> &'static str {
+    if state.requests.is_question(&comment.request) {
+        "Answer"
+    } else {
+        "Comment"
+    }
+}
+
+/// The title of a question.
+pub fn question_title(question: &Question) -> &'static str {
+    match question {
+        Question::Quit => "Quit",
+        Question::Force(_) => "End by force",
+        Question::Merge(_) => "Merge",
+        Question::Release { .. } => "Release",
+        Question::Complete(_) => "Complete",
+        Question::ApproveSettings => "Approve settings",
+        Question::RemoveTree(_) => "Remove worktree",
+        Question::LoseTree(_) => "Lose work",
+    }
+}
+
+fn question_width(screen: Rect) -> u16 {
+    QUESTION_WIDTH.min(screen.width.saturating_sub(4))
+}
+
+/// The words of a question, wrapped to its width.
+pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> {
+    let words = match question {
+        Question::Quit => quit(state),
+        Question::Force(name) => force(state, name),
+        Question::Merge(id) => merge(state, *id),
+        Question::Release { task, from } => release(state, *task, from),
+        Question::Complete(id) => complete(state, *id),
+        Question::ApproveSettings => APPROVE_SETTINGS.into(),
+        Question::RemoveTree(judged) => remove(state, judged),
+        Question::LoseTree(judged) => lose(state, judged),
+    };
+    wrap(
+        &words,
+        usize::from(question_width(screen).saturating_sub(4)),
+    )
+}
+
+fn merge(state: &UiState, id: TaskId) -> String {
+    let Some(task) = state.board.get(id) else {
+        return String::new();
+    };
+    let (size, into) = match branches::branch(state, task) {
+        Some(BranchState::Unmerged { into, size }) => (
+            size.map_or_else(String::new, |size| format!(" ({size})")),
+            format!(" into {}", one_line(into)),
+        ),
+        Some(BranchState::Merged { .. } | BranchState::Empty | BranchState::Gone) | None => {
+            (String::new(), String::new())
+        }
+    };
+    let others = match branches::to_merge(state).len() {
+        0 | 1 => String::new(),
+        n => format!(
+            "\n{n} tasks are done and not merged. All of them: what others build on first, up to the first conflict."
+        ),
+    };
+    let waiting: Vec<String> = branches::unmerged(state)
+        .iter()
+        .filter_map(|(id, open)| {
+            Some(format!(
+                "\n{id} is not among them: {} has to be completed first.",
+                (*open)?
+            ))
+        })
+        .take(WAITING_MAX)
+        .collect();
+    let waiting = if others.is_empty() {
+        String::new()
+    } else {
+        waiting.concat()
+    };
+    format!(
+        "Merge wt/{}{size}{into}?\n{id} {}{others}{waiting}",
+        one_line(&task.worktree),
+        one_line(&task.subject)
+    )
+}
+
+/// What is asked before a task is taken from one who is at work.
+fn release(state: &UiState, id: TaskId, from: &Name) -> String {
+    let Some(task) = state.board.get(id) else {
+        return String::new();
+    };
+    let told = if from.is_lead() {
+        format!("{from} gets a message and does not choose it again.")
+    } else {
+        format!("{from} is stopped, gets a message, and does not choose it again.")
+    };
+    let tree = match task.worktree.as_str() {
+        "" => String::new(),
+        tree => format!(
+            "\n.worktrees/{} stays as it is, with what is not committed.",
+            one_line(tree)
+        ),
+    };
+    format!(
+        "Release {id} ({}), the task of {from}? It goes back to the board.\n{told}{tree}",
+        one_line(&task.subject)
+    )
+}
+
+fn complete(state: &UiState, id: TaskId) -> String {
+    let subject = state.board.get(id).map_or("", |task| &task.subject);
+    format!(
+        "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
+        one_line(subject)
+    )
+}
+
+fn tree(state: &UiState, id: TaskId) -> String {
+    let task = state.board.get(id);
+    task.map_or_else(String::new, |task| one_line(&task.worktree))
+}
+
+fn remove(state: &UiState, judged: &Judged) -> String {
+    let (id, size) = (judged.task, &judged.size);
+    let losses = if judged.losses.is_empty() {
+        "Nothing would be lost.".to_string()
+    } else {
+        format!(
+            "It has {}: you are asked again before that is lost.",
+            judged.losses
+        )
+    };
+    format!(
+        "Remove .worktrees/{} ({size}) of {id}?\n{}",
+        tree(state, id),
+        harmless(&losses)
+    )
+}
+
+/// What is asked before something is lost names it.
+fn lose(state: &UiState, judged: &Judged) -> String {
+    let tree = tree(state, judged.task);
+    let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
+    let mut words = format!("Remove .worktrees/{tree} all the same?");
+    if !gone.is_empty() {
+        words.push_str(&format!("\nLost for good: {gone}."));
+    }
+    if !kept.is_empty() {
+        words.push_str(&format!("\nKept on the branch wt/{tree}: {kept}."));
+    }
+    harmless(&words)
+}
+
+fn quit(state: &UiState) -> String {
+    let asks = match (state.at_stake(), state.jobs_at_stake()) {
+        (0, 0) => "Quit?",
+        (1, 0) => "Quit and stop it? Its work so far is kept.",
+        (_, 0) => "Quit and stop them? Their work so far is kept.",
+        (0, 1) => "Quit and end it?",
+        (0, _) => "Quit and end them?",
+        (_, _) => "Quit and end all of it? The work so far is kept.",
+    };
+    match still(state) {
+        None => asks.into(),
+        Some(words) => format!("{words} {asks}"),
+    }
+}
+
+/// What leaving would stop, in a sentence; `None`: nothing.
+pub fn still(state: &UiState) -> Option<String> {
+    let agents = match state.at_stake() {
+        0 => None,
+        1 => Some("One agent is still at work".to_string()),
+        n => Some(format!("{n} agents are still at work")),
+    };
+    let jobs = match (state.jobs_at_stake(), &agents) {
+        (0, _) => None,
+        (1, None) => Some("One background job is still running".to_string()),
+        (n, None) => Some(format!("{n} background jobs are still running")),
+        (1, Some(_)) => Some("one background job is running".to_string()),
+        (n, Some(_)) => Some(format!("{n} background jobs are running")),
+    };
+    let all: Vec<String> = agents.into_iter().chain(jobs).collect();
+    (!all.is_empty()).then(|| format!("{}.", all.join(", ")))
+}
+
+fn force(state: &UiState, name: &Name) -> String {
+    let task = state.board.open_task_of(name).map(|task| {
+        format!(
+            " Task {} ({}) goes back to the board.",
+            task.id,
+            one_line(&task.subject)
+        )
+    });
+    format!(
+        "End {name} now, in the middle of what it does?{} What it has written to files stays.",
+        task.unwrap_or_default()
+    )
+}

@@ -1,0 +1,147 @@
+//! What each agent has used, with its subagents; the dearest first.
+
+use std::collections::BTreeMap;
+
+use crate::domain::ceiling::payer;
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::domain::usage::Usage;
+use crate::ui::app::UiState;
+
+/// What was used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Used {
+    /// The tokens.
+    pub usage: Usage,
+    /// The calls of the model; 0 where they were not counted.
+    pub calls: u64,
+    /// US dollars, where the price of any call is known.
+    pub cost: Option<f64>,
+}
+
+impl Used {
+    /// Adds what was used besides.
+    pub fn add(&mut self, other: Used) {
+        self.usage.add(other.usage);
+        self.calls = self.calls.saturating_add(other.calls);
+        let costs = [self.cost, other.cost];
+        self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
+    }
+
+    /// What was used since it was `before`.
+    #[must_use]
+    pub fn since(self, before: Used) -> Used {
+        let usage = Usage {
+            input: self.usage.input.saturating_sub(before.usage.input),
+            output: self.usage.output.saturating_sub(before.usage.output),
+            cache_read: self
+                .usage
+                .cache_read
+                .saturating_sub(before.usage.cache_read),
+            cache_write: self
+                .usage
+                .cache_write
+                .saturating_sub(before.usage.cache_write),
+        };
+        Used {
+            usage,
+            calls: self.calls.saturating_sub(before.calls),
+            cost: self
+                .cost
+                .map(|cost| (cost - before.cost.unwrap_or(0.0)).max(0.0)),
+        }
+    }
+
+    /// What the dearest is sorted by: its cost, then its tokens.
+    pub fn weight(&self) -> (f64, u64) {
+        (self.cost.unwrap_or(0.0), self.usage.total())
+    }
+}
+
+/// What one agent answers for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// Whose; `None`: of those of whom nothing else is known any more.
+    pub name: Option<Name>,
+    /// How many subagents it sent out that are known; of nobody's account, how many agents it is.
+    pub others: usize,
+    /// What it and they used.
+    pub used: Used,
+    /// Whether it has left.
+    pub is_gone: bool,
+}
+
+/// The accounts of all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Accounts {
+    /// One for each agent, the dearest first.
+    pub all: Vec<Account>,
+    /// What all of them used.
+    pub sum: Used,
+}
+
+impl Accounts {
+    /// Whether the price of any call is known.
+    pub fn is_priced(&self) -> bool {
+        self.sum.cost.is_some()
+    }
+
+    /// How much of the sum `used` is, in thousandths: of the cost where it is known, else of the tokens.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
+    pub fn share(&self, used: &Used) -> u64 {
+        match (self.sum.cost, used.cost) {
+            (Some(all), cost) if all > 0.0 => {
+                (cost.unwrap_or(0.0) / all * 1000.0).clamp(0.0, 1000.0) as u64
+            }
+            (Some(_) | None, _) => {
+                let part = used.usage.total().saturating_mul(1000);
+                part / self.sum.usage.total().max(1)
+            }
+        }
+    }
+}
+
+/// What all of them used: lead, teammates, those who have left; a subagent's counts for its parent.
+pub fn accounts(state: &UiState) -> Accounts {
+    let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
+    for name in state.present() {
+        all.entry(name).or_default();
+    }
+    for (name, agent) in state.agents.all() {
+        let mut used = agent.used();
+        used.add(agent.past_subagents);
+        if name.is_user() || used.usage.total() == 0 {
+            continue;
+        }
+        let account = all.entry(payer(name)).or_default();
+        account.0 += usize::from(name.parent().is_some());
+        account.1.add(used);
+    }
+    let gone = |name: &Name| state.activity(name) == Activity::Gone;
+    let mut all: Vec<Account> = all
+        .into_iter()
+        .map(|(name, (others, used))| Account {
+            is_gone: gone(&name),
+            name: Some(name),
+            others,
+            used,
+        })
+        .collect();
+    let (others, used) = state.agents.past();
+    if others > 0 {
+        all.push(Account {
+            name: None,
+            others,
+            used,
+            is_gone: true,
+        });
+    }
+    all.sort_by(|a, b| {
+        let ((a_cost, a_tokens), (b_cost, b_tokens)) = (a.used.weight(), b.used.weight());
+        b_cost.total_cmp(&a_cost).then(b_tokens.cmp(&a_tokens))
+    });
+    Accounts {
+        all,
+        sum: state.agents.used(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Pure: what the crew has used, by agent and by task, and what holds it up; the lines of the cost panel.
+
+mod accounts;
+mod limits;
+mod table;
+#[cfg(test)]
+mod tests;
+pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::ids::{Name, TaskId};
+use crate::ui::app::UiState;
+use crate::ui::model::costs::{TaskBook, spent};
+use crate::ui::panes::rows::first_row;
+pub use crate::ui::popups::costs::accounts::Used;
+use crate::ui::popups::picker;
+use crate::ui::popups::picker::place::Place;
+use crate::ui::popups::reader::{centered, framed};
+use crate::ui::text::wrap;
+use crate::ui::theme::Theme;
+
+/// Widest panel, in columns.
+const WIDTH_MAX: u16 = 112;
+
+/// What a line of the panel is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An agent.
+    Agent(Name),
+    /// A task.
+    Task(TaskId),
+}
+
+/// The panel while it is open.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CostView {
+    /// What is selected; `None`: the first line that is about something.
+    pub selected: Option<Target>,
+}
+
+/// A line of the panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostLine {
+    /// Its words.
+    pub spans: Vec<Span<'static>>,
+    /// What it is about; such a line can be selected.
+    pub target: Option<Target>,
+}
+
+impl CostLine {
+    fn plain(spans: Vec<Span<'static>>) -> CostLine {
+        CostLine {
+            spans,
+            target: None,
+        }
+    }
+
+    fn about(target: Target, spans: Vec<Span<'static>>) -> CostLine {
+        CostLine {
+            spans,
+            target: Some(target),
+        }
+    }
+}
+
+/// All lines of the panel on the screen.
+pub fn lines(state: &UiState, theme: &Theme) -> Vec<CostLine> {
+    // The first column is that of the mark.
+    let columns = usize::from(width(state.size).saturating_sub(5));
+    let accounts = accounts::accounts(state);
+    if accounts.sum.usage.total() == 0 {
+        let words = "Nothing has been used yet: tokens and costs are counted with the first answer of a model.";
+        let mut out = words_of(words, columns, theme);
+        out.push(CostLine::plain(Vec::new()));
+        out.extend(limits::lines(state, &accounts, columns, theme));
+        return out;
+    }
+    let mut out = table::agents(state, &accounts, columns, theme);
+    out.push(CostLine::plain(Vec::new()));
+    out.extend(limits::lines(state, &accounts, columns, theme));
+    let tasks = table::tasks(state, &accounts, columns, theme);
+    if !tasks.is_empty() {
+        out.push(CostLine::plain(Vec::new()));
+        out.extend(tasks);
+    }
+    out
+}
+
+/// The lines as a text.
+pub fn text(state: &UiState) -> String {
+    let lines = lines(state, &Theme::default()).into_iter();
+    let lines = lines.map(|line| Line::from(line.spans).to_string());
+    lines
+        .map(|line| line.trim_end().to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn words_of(words: &str, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let lines = wrap(words, columns.max(1)).into_iter();
+    lines
+        .map(|line| CostLine::plain(vec![Span::styled(line, theme.dim)]))
+        .collect()
+}
+
+fn width(screen: Rect) -> u16 {
+    WIDTH_MAX.min(screen.width.saturating_sub(4))
+}
+
+/// The place of the selected line among `lines`; `None` where none can be selected.
+pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
+    let wanted = view.selected.as_ref();
+    let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;
+    let first = || lines.iter().position(|line| line.target.is_some());
+    lines.iter().position(is_it).or_else(first)
+}
+
+/// Where the panel lies, and which of its lines are in view: those around the selected one, from the first one on while
+/// the first that can be selected is.
+pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
+    let most = screen.height.saturating_sub(4);
+    let area = centered(screen, width(screen), framed(lines.len()).min(most));
+    let list = picker::place::inside(area);
+    let at = selected(view, lines).unwrap_or(0);
+    let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
+        at
+    } else {
+        // What stands below the last one has to be seen too.
+        lines.len().saturating_sub(1)
+    };
+    let first = first_row(lines.len(), at, list.height);
+    // The selected one stays in view, whatever stands below.
+    let first = first.min(selected(view, lines).unwrap_or(first));
+    Place { area, list, first }
+}

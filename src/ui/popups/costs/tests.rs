@@ -1,0 +1,94 @@
+//! Test: what the panel adds up, and that it fits every width.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+use crate::ui::fixture::{busy, name, tell};
+use crate::ui::model::agents::AgentView;
+use crate::ui::popups::costs::*;
+use crate::ui::text::width as columns_of;
+
+fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
+    EventKind::UsageChanged {
+        agent,
+        total: Usage {
+            input: tokens,
+            ..Usage::default()
+        },
+        context: 0,
+        window: None,
+        assumed: false,
+        cost,
+        calls,
+    }
+}
+
+#[test]
+fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
+    let mut state = busy(160, 45);
+    let before = state.costs.clone();
+    let bob = name("bob");
+    let open = crate::ui::panes::board::open_task(&state, &bob).map(|t| t.id);
+    let task = open.unwrap();
+    let known = state
+        .agents
+        .get(&bob)
+        .map(AgentView::used)
+        .unwrap_or_default();
+    let total = |more| known.usage.total() + more;
+    tell(
+        &mut state,
+        vec![
+            // One call, and then two of which one was before this screen.
+            used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
+            used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
+            used(Name::subagent(&bob, 1), 50, 1, None),
+            // carol has no task.
+            used(name("carol"), 70, 1, None),
+        ],
+    );
+    let counted = state
+        .costs
+        .of(task)
+        .unwrap()
+        .since(before.of(task).unwrap_or_default());
+    // What the fixture counted as output comes as input here.
+    let expected = 100 + 50 + known.usage.output;
+    assert_eq!((counted.usage.total(), counted.calls), (expected, 2));
+}
+
+#[test]
+fn every_line_fits_and_the_selected_one_is_in_view_at_every_size() {
+    for (wide, high) in [
+        (60, 16),
+        (70, 20),
+        (80, 24),
+        (100, 30),
+        (140, 40),
+        (240, 70),
+    ] {
+        let mut state = busy(wide, high);
+        let names = crate::ui::tests::scenes::cast::large_team();
+        tell(&mut state, names);
+        tell(&mut state, crate::ui::tests::scenes::work::spending());
+        let lines = lines(&state, &Theme::default());
+        let targets: Vec<usize> = (0..lines.len())
+            .filter(|at| lines[*at].target.is_some())
+            .collect();
+        for at in targets {
+            let view = CostView {
+                selected: lines[at].target.clone(),
+            };
+            let place = place(state.size, &view, &lines);
+            let seen = place.first..place.first + usize::from(place.list.height);
+            assert!(seen.contains(&at), "{wide}x{high}: {at} not in {seen:?}");
+            // The mark has a column of its own.
+            let room = usize::from(place.list.width) - 1;
+            for line in &lines {
+                let taken: usize = line.spans.iter().map(|s| columns_of(&s.content)).sum();
+                assert!(taken <= room, "{wide}x{high}: {taken} of {room}: {line:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The keys of the cost panel: a line is selected, and leads to its agent or its task.
+
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::popups::costs::{CostView, Target, lines, place, selected};
+use crate::ui::shell::update::{movement, popups};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::Scroll;
+
+/// Shows what everybody has used.
+pub fn open(state: &mut UiState) {
+    let is_open = |p: &Popup| matches!(p, Popup::Costs(_));
+    if !state.popups.iter().any(is_open) {
+        popups::push(state, Popup::Costs(CostView::default()));
+    }
+}
+
+/// Moves the selection among the lines that are about something.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    let Some(Popup::Costs(view)) = state.popups.last() else {
+        return;
+    };
+    let lines = lines(state, &Theme::default());
+    let page = usize::from(place(state.size, view, &lines).list.height).max(1);
+    let at = selected(view, &lines);
+    let mut targets = Vec::new();
+    let mut here = 0;
+    for (row, line) in lines.iter().enumerate() {
+        if let Some(target) = &line.target {
+            if Some(row) == at {
+                here = targets.len();
+            }
+            targets.push(target.clone());
+        }
+    }
+    let to = movement::step(here, targets.len(), by, page);
+    take(state, targets.into_iter().nth(to));
+}
+
+/// Selects the line at a place, if it is about something.
+pub fn select(state: &mut UiState, at: usize) {
+    let line = lines(state, &Theme::default()).into_iter().nth(at);
+    take(state, line.and_then(|line| line.target));
+}
+
+/// Keeps the line that is selected by being the first one: others may come before it.
+pub fn pin(state: &mut UiState) {
+    let Some(Popup::Costs(view)) = state.popups.last() else {
+        return;
+    };
+    if view.selected.is_none() {
+        let lines = lines(state, &Theme::default());
+        let at = selected(view, &lines);
+        take(state, at.and_then(|at| lines.into_iter().nth(at)?.target));
+    }
+}
+
+fn take(state: &mut UiState, target: Option<Target>) {
+    if let (Some(Popup::Costs(view)), Some(target)) = (state.popups.last_mut(), target) {
+        view.selected = Some(target);
+    }
+}
+
+/// Shows the agent or the task that is selected.
+pub fn show(state: &mut UiState) {
+    let Some(Popup::Costs(view)) = state.popups.last() else {
+        return;
+    };
+    let lines = lines(state, &Theme::default());
+    let target = selected(view, &lines).and_then(|at| lines.into_iter().nth(at)?.target);
+    match target {
+        Some(Target::Agent(name)) => {
+            state.popups.clear();
+            movement::show(state, &name);
+        }
+        Some(Target::Task(id)) if state.board.get(id).is_some() => {
+            popups::push(state, Popup::read(Text::Task(id)));
+        }
+        Some(Target::Task(id)) => {
+            state.say(Level::Info, format!("{id} is no longer on the board."));
+        }
+        None => state.say_while(Level::Info, "Nothing has been used yet.", |state| {
+            state.agents.tokens() == 0
+        }),
+    }
+}

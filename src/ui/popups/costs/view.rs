@@ -1,0 +1,32 @@
+//! The cost panel over the panes.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::ui::app::UiState;
+use crate::ui::frame;
+use crate::ui::popups::costs;
+use crate::ui::popups::costs::CostView;
+use crate::ui::popups::view::open;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Draws it.
+pub fn draw(state: &UiState, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let lines = costs::lines(state, theme);
+    let place = costs::place(screen, view, &lines);
+    let selected = costs::selected(view, &lines);
+    let below = frame::beyond(lines.len(), place.first, place.list.height, theme);
+    open(state, "Cost", below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let shown = lines.into_iter().enumerate().skip(place.first);
+    for ((at, line), area) in shown.zip(place.list.rows()) {
+        let mark = if selected == Some(at) {
+            frame::Row::Selected
+        } else {
+            frame::Row::Plain
+        };
+        frame::row(mark, line.spans, theme, area, buffer);
+    }
+}

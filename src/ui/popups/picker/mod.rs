@@ -1,0 +1,3 @@
+//! The picker.
+
+pub(in crate::ui) mod place;

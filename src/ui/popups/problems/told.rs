@@ -1,0 +1,89 @@
+//! Pure: what crewdeck has told and what has not been made good since: files that can not be read, branches that do
+//! not merge.
+
+use crate::domain::task::TaskStatus;
+use crate::ui::app::UiState;
+use crate::ui::model::event_log::{About, LogLine, Topic};
+use crate::ui::popups::problems::{Problem, Weight};
+
+/// What says that a kind of files can not be read, and that it can be again.
+const UNREADABLE: (&str, &str) = (" can not be read", " can be read again");
+/// What says that a file was not as it should be.
+const DAMAGED: &str = "damaged";
+/// What says that a branch could not be merged.
+const CONFLICT: &str = " does not merge into ";
+
+/// What the log tells of them.
+pub fn problems(state: &UiState) -> Vec<Problem> {
+    let mut out: Vec<Problem> = Vec::new();
+    for line in state.event_log.lines().filter(|l| l.tone.is_trouble()) {
+        let found = match line.topic {
+            Topic::Notice => file(state, line),
+            Topic::Worktree => conflict(state, line),
+            Topic::Task
+            | Topic::Mail
+            | Topic::Request
+            | Topic::Team
+            | Topic::Model
+            | Topic::Job => None,
+        };
+        // The same may be told several times.
+        out.extend(found.filter(|p| !out.contains(p)));
+    }
+    out
+}
+
+fn file(state: &UiState, line: &LogLine) -> Option<Problem> {
+    let problem = |help| Problem {
+        weight: Weight::Failed,
+        cause: line.words.clone(),
+        help,
+    };
+    if let Some((what, _)) = line.words.split_once(UNREADABLE.0) {
+        let is_over = later(state, line).any(|l| {
+            let rest = l.words.strip_prefix(what);
+            rest.is_some_and(|r| r.starts_with(UNREADABLE.0) || r.starts_with(UNREADABLE.1))
+        });
+        return (!is_over).then(|| problem("crewdeck doctor says what can be mended"));
+    }
+    let is_damaged = line.words.contains(DAMAGED);
+    is_damaged.then(|| problem("crewdeck doctor --mend puts back what can be; @ shows when it was"))
+}
+
+fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
+    let (branch, _) = line.words.split_once(CONFLICT)?;
+    let name = branch.strip_prefix("wt/")?;
+    let is_over = later(state, line).any(|l| {
+        l.topic == Topic::Worktree && l.words.contains(branch) && l.words.contains("merged")
+    });
+    if is_over {
+        return None;
+    }
+    let mut here = state.board.tasks().filter(|t| t.worktree == name);
+    let is_solved_by_somebody = here.any(|t| t.status != TaskStatus::Completed);
+    let (weight, help) = match (is_solved_by_somebody, &line.about) {
+        (true, _) => (
+            Weight::Waits,
+            "a teammate solves it; {panes.focus_board}, then {board.open} shows the task",
+        ),
+        (false, About::Task(_)) => (
+            Weight::Stuck,
+            "{panes.focus_board}, then {board.diff} shows the branch and {board.merge} merges it",
+        ),
+        (false, _) => (
+            Weight::Stuck,
+            "{panes.compose} writes to the lead: it merges the branch",
+        ),
+    };
+    let cause = line.words.clone();
+    Some(Problem {
+        weight,
+        cause,
+        help,
+    })
+}
+
+fn later<'a>(state: &'a UiState, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
+    let number = line.number;
+    state.event_log.lines().filter(move |l| l.number > number)
+}

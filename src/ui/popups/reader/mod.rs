@@ -1,0 +1,249 @@
+//! The texts of the popups that are read: a task, a letter, the problems, the skills; `help` has the keys.
+
+pub(in crate::ui) mod text_search;
+pub(in crate::ui) mod update;
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::domain::text::harmless;
+use crate::domain::todo::TodoStatus;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Reader, Searching, Text};
+use crate::ui::diff::{PageRow, Spot, page};
+use crate::ui::model::style;
+use crate::ui::panes::rows;
+use crate::ui::popups::help::Entry;
+use crate::ui::popups::{help, picker, problems, skills, task_page, thread};
+use crate::ui::text::wrap;
+use crate::ui::theme::Theme;
+
+/// Widest popup of text, in columns.
+const WIDTH_MAX: u16 = 96;
+
+/// Where a popup of text lies on a screen.
+pub fn area(screen: Rect) -> Rect {
+    let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
+    let height = screen.height.saturating_sub(4).min(40);
+    centered(screen, width, height)
+}
+
+/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
+pub const ROWS_MIN: u16 = 5;
+
+/// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
+/// its rows are filtered.
+pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
+    let most = area(screen);
+    match &reader.text {
+        Text::Help(_) => most,
+        Text::Todo(_)
+        | Text::Task(_)
+        | Text::Diff(_)
+        | Text::Letter(_)
+        | Text::Problems
+        | Text::Skills => centered(screen, most.width, framed(lines).min(most.height)),
+    }
+}
+
+/// The height of the frame around so many lines of words.
+pub fn framed(lines: usize) -> u16 {
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
+    wanted.max(ROWS_MIN).saturating_add(2)
+}
+
+/// A rectangle in the middle of another, cut to it.
+pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(screen.width);
+    let height = height.min(screen.height);
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Most columns beside a popup in which nothing can be read.
+pub const BESIDE_MAX: u16 = 4;
+
+/// `width`, or the whole width of the screen where only a few columns would be left beside a popup: single letters and
+/// pieces of borders would stand there.
+pub fn whole_or(screen: Rect, width: u16) -> u16 {
+    if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
+        screen.width
+    } else {
+        width
+    }
+}
+
+/// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
+/// of the screen, can be read meanwhile.
+pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
+    let area = centered(screen, whole_or(screen, width), height);
+    Rect {
+        y: screen
+            .bottom()
+            .saturating_sub(area.height + 2)
+            .max(screen.y),
+        ..area
+    }
+}
+
+/// The first line in view of a letter that is opened: its thread begins above it.
+pub fn begin(state: &UiState, letter: u64) -> usize {
+    let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
+    let traced = state.letters.get(letter);
+    let thread = traced.map(|t| thread::lay_out(state, t, width, &Theme::default()));
+    thread.map_or(0, |thread| thread.opened)
+}
+
+/// The title of a popup of text.
+pub fn title(state: &UiState, reader: &Reader) -> String {
+    match &reader.text {
+        Text::Help(_) => "Keys".into(),
+        Text::Todo(at) => format!("Todo {}", at + 1),
+        Text::Task(id) => format!("Task {id}"),
+        Text::Diff(id) => {
+            let files = state.diff.files();
+            match files.get(reader.row) {
+                Some(file) if files.len() > 1 => {
+                    let at = format!("{}/{}", reader.row + 1, files.len());
+                    format!("Changes of task {id} · {at} {file}")
+                }
+                Some(_) | None => format!("Changes of task {id}"),
+            }
+        }
+        Text::Letter(number) => state
+            .letters
+            .get(*number)
+            .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
+        Text::Problems => "Problems".into(),
+        Text::Skills => "Skills".into(),
+    }
+}
+
+/// A line of a popup of text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its words.
+    pub line: Line<'static>,
+    /// How many of its spans, from the left, are no words: numbers, signs, what a line is continued by. They are not searched.
+    pub margin: usize,
+    /// The entry of the help that it is a line of.
+    pub entry: Option<Entry>,
+    /// What it is for one who goes from file to file in a diff.
+    pub spot: Option<Spot>,
+}
+
+impl Row {
+    /// What of the reader's [`Reader::row`] it is: an entry of the help, or the heading of a file.
+    pub fn selects(&self) -> Option<usize> {
+        match (self.entry, self.spot) {
+            (Some(entry), _) => Some(entry.at),
+            (None, Some(Spot::Begins(file))) => Some(file),
+            (None, Some(Spot::LeadsTo(_)) | None) => None,
+        }
+    }
+
+    /// A line that is nothing but words.
+    pub fn words(line: Line<'static>) -> Row {
+        Row {
+            line,
+            margin: 0,
+            entry: None,
+            spot: None,
+        }
+    }
+}
+
+impl From<PageRow> for Row {
+    fn from(PageRow { row, spot }: PageRow) -> Row {
+        Row {
+            margin: row.margin,
+            spot,
+            ..Row::words(Line::from(row.spans))
+        }
+    }
+}
+
+/// The lines of a popup of text on the screen.
+pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
+    let width = area(state.size).width.saturating_sub(4);
+    match &reader.text {
+        Text::Help(contexts) => help::rows(state, contexts, reader, width.max(1).into(), theme),
+        Text::Diff(_) => {
+            let rows = page(&state.diff, width.max(1).into(), theme);
+            rows.into_iter().map(Row::from).collect()
+        }
+        Text::Todo(_) | Text::Task(_) | Text::Letter(_) | Text::Problems | Text::Skills => {
+            let lines = lines(state, reader, width, theme).into_iter();
+            lines.map(Row::words).collect()
+        }
+    }
+}
+
+/// Where the lines of a popup at `place` lie, and which is the first one in view.
+pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
+    let inside = picker::place::inside(place);
+    let above = match (&reader.text, reader.searching) {
+        (Text::Help(_), Searching::Typing) => 1.min(inside.height),
+        (_, Searching::Typing | Searching::Rest) => 0,
+    };
+    let list = Rect {
+        y: inside.y + above,
+        height: inside.height - above,
+        ..inside
+    };
+    let first = reader.scroll.min(len.saturating_sub(inside.height.into()));
+    (list, first)
+}
+
+/// The lines of a popup of text, `width` columns wide.
+pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let width = usize::from(width.max(1));
+    match &reader.text {
+        Text::Help(contexts) => {
+            let rows = help::rows(state, contexts, reader, width, theme);
+            rows.into_iter().map(|row| row.line).collect()
+        }
+        Text::Todo(at) => todo(state, *at, width, theme),
+        Text::Task(id) => match state.board.get(*id) {
+            Some(task) => task_page::lines(state, task, width, theme),
+            None => vec![plain("This task is no longer on the board.", theme.dim)],
+        },
+        Text::Diff(_) => {
+            let rows = page(&state.diff, width, theme).into_iter();
+            rows.map(|row| Line::from(row.row.spans)).collect()
+        }
+        Text::Letter(number) => match state.letters.get(*number) {
+            Some(traced) => thread::lay_out(state, traced, width, theme).lines,
+            None => vec![plain("This message is too old to be kept here.", theme.dim)],
+        },
+        Text::Problems => problems::lines(state, width, theme),
+        Text::Skills => skills::lines(&state.skills, width, theme),
+    }
+}
+
+fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
+    Line::styled(text.into(), style)
+}
+
+/// An item of the shown todo list, whole.
+fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(item) = rows::todo(state).get(at) else {
+        return vec![plain("This item is no longer on the list.", theme.dim)];
+    };
+    let (shape, style) = style::todo(item.status, theme);
+    let words = match item.status {
+        TodoStatus::Pending => "not begun",
+        TodoStatus::InProgress => "in progress",
+        TodoStatus::Completed => "done",
+    };
+    let mut out = vec![plain(format!("{shape} {words}"), style)];
+    out.push(Line::default());
+    let text = wrap(&harmless(&item.text), width).into_iter();
+    out.extend(text.map(|line| plain(line, theme.text)));
+    out
+}

@@ -1,0 +1,265 @@
+//! The keys of a text that is read: the search in it, and the selected entry of the help.
+
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Reader, Searching, Text};
+use crate::ui::diff;
+use crate::ui::diff::Spot;
+use crate::ui::keymap::pane::Way;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::find;
+use crate::ui::popups::help::Means;
+use crate::ui::popups::reader::text_search::Found;
+use crate::ui::popups::reader::{Row, text_search};
+use crate::ui::popups::{help, reader};
+use crate::ui::shell::update::{movement, popups, unknown};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::{Round, Scroll};
+use crate::ui::widgets::line_input::LineInput;
+
+/// What is said when nothing is found.
+const NOTHING: &str = "Nothing in this text has these words.";
+
+/// The text that has the keys.
+fn reader(state: &mut UiState) -> Option<&mut Reader> {
+    let Some(Popup::Reader(reader)) = state.popups.last_mut() else {
+        return None;
+    };
+    Some(reader)
+}
+
+/// Begins to write what is searched for; what was searched for before is there to be changed.
+pub fn begin(reader: &mut Reader) {
+    reader.searching = Searching::Typing;
+    reader.origin = reader.scroll;
+}
+
+/// Changes what is searched for, and goes to the nearest match from where the search began.
+pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
+    let Some(reader) = reader(state) else { return };
+    edit(&mut reader.search);
+    if matches!(reader.text, Text::Help(_)) {
+        (reader.scroll, reader.row) = (0, 0);
+        return;
+    }
+    reader.scroll = reader.origin;
+    if let Some((_, from, _)) = seen(state) {
+        go_to(state, |found| Some((found.nearest(from), Round::Same)));
+    }
+}
+
+/// What is written stays searched for; else a text is closed, and of the keys the selected one is done: its action comes back.
+pub fn accept(state: &mut UiState) -> Option<Action> {
+    let reader = reader(state)?;
+    match (&reader.text, reader.searching) {
+        (_, Searching::Typing) => {
+            keep(state);
+            None
+        }
+        (Text::Help(_), Searching::Rest) => take(state),
+        (_, Searching::Rest) => Some(Action::Back),
+    }
+}
+
+/// The action of the selected entry of the help, which is closed; what can not be done here says where it can.
+fn take(state: &mut UiState) -> Option<Action> {
+    let at = reader(state)?.row;
+    let (rows, ..) = seen(state)?;
+    let entries = rows.iter().filter_map(|row| row.entry);
+    let entry = entries.into_iter().find(|entry| entry.at == at)?;
+    let words = match entry.means {
+        Means::Here(action) => {
+            popups::close_help(state);
+            return Some(action);
+        }
+        Means::There(context, words) => unknown::instead(state, context, words).map_or_else(
+            || format!("Not here. It counts in: {}.", context.heading()),
+            |place| format!("Not here. In {place}"),
+        ),
+        Means::Nothing => "That is written, not pressed.".into(),
+    };
+    state.say(Level::Info, words);
+    None
+}
+
+/// Moves the text; of the help its selection.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        return;
+    };
+    if matches!(reader.text, Text::Help(_)) {
+        return select(state, by);
+    }
+    let area = reader::area(state.size);
+    let width = area.width.saturating_sub(4);
+    let lines = reader::lines(state, reader, width, &Theme::default()).len();
+    let page = usize::from(area.height.saturating_sub(2)).max(1);
+    let most = lines.saturating_sub(page);
+    let (before, is_diff) = (reader.scroll, matches!(reader.text, Text::Diff(_)));
+    let to = movement::step(before.min(most), most + 1, by, page);
+    if let Some(reader) = self::reader(state) {
+        reader.scroll = to;
+    }
+    if is_diff && to != before {
+        scrolled(state);
+    }
+}
+
+/// Moves the selection of the help.
+fn select(state: &mut UiState, by: Scroll) {
+    let Some((rows, first, page)) = seen(state) else {
+        return;
+    };
+    if let Some(reader) = reader(state) {
+        reader.row = help::step(&rows, reader.row, by, page);
+        reader.scroll = help::reveal(&rows, reader.row, first, page);
+    }
+}
+
+/// Selects the entry of the help at a line, or the next one below.
+pub fn select_near(state: &mut UiState, line: usize) {
+    let Some((rows, first, page)) = seen(state) else {
+        return;
+    };
+    let below = rows.iter().skip(line).find_map(|row| row.entry);
+    let entry = below.or_else(|| rows.iter().rev().find_map(|row| row.entry));
+    if let (Some(entry), Some(reader)) = (entry, reader(state)) {
+        reader.row = entry.at;
+        reader.scroll = help::reveal(&rows, reader.row, first, page);
+    }
+}
+
+/// What is written stays searched for.
+fn keep(state: &mut UiState) {
+    let Some(reader) = reader(state) else { return };
+    reader.searching = Searching::Rest;
+    if matches!(reader.text, Text::Help(_)) {
+        return;
+    }
+    if reader.search.text().trim().is_empty() {
+        reader.search = LineInput::default();
+    } else if go_to(state, |found| Some((found.here, Round::Same))) == Round::None {
+        state.say(Level::Info, NOTHING);
+    }
+}
+
+/// Ends the search. While it was being written the text goes back to where it began.
+pub fn end(reader: &mut Reader) {
+    let is_help = matches!(reader.text, Text::Help(_));
+    if reader.searching == Searching::Typing && !is_help {
+        reader.scroll = reader.origin;
+    }
+    if is_help {
+        (reader.scroll, reader.row) = (0, 0);
+    }
+    reader.searching = Searching::Rest;
+    reader.search = LineInput::default();
+}
+
+/// Goes to the next match, or to the one before; behind the last one is the first.
+pub fn next(state: &mut UiState, way: Way) {
+    let Some(reader) = reader(state) else { return };
+    if !text_search::is_on(reader) {
+        let key = state.keymap.key(Context::Reader, Action::Filter);
+        state.say(Level::Info, format!("{key} searches."));
+        return;
+    }
+    let round = go_to(state, |found| {
+        let last = found.hits.len().checked_sub(1)?;
+        Some(match way {
+            Way::Forward if found.here == last => (0, Round::Again),
+            Way::Forward => (found.here + 1, Round::Same),
+            Way::Back if found.here == 0 => (last, Round::Again),
+            Way::Back => (found.here - 1, Round::Same),
+        })
+    });
+    find::tell(state, round, way, NOTHING);
+}
+
+/// The lines of the text that has the keys, the first one in view, and how many there is room for.
+fn seen(state: &UiState) -> Option<(Vec<Row>, usize, usize)> {
+    let Some(Popup::Reader(reader)) = state.popups.last() else {
+        return None;
+    };
+    let rows = reader::rows(state, reader, &Theme::default());
+    let place = reader::place(state.size, reader, rows.len());
+    let (list, first) = reader::list(reader, place, rows.len());
+    Some((rows, first, list.height.into()))
+}
+
+/// Goes to the match that `choose` names among those that are there, and brings it into view.
+fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
+    let Some((rows, first, height)) = seen(state) else {
+        return Round::None;
+    };
+    let Some(reader) = reader(state) else {
+        return Round::None;
+    };
+    let found = text_search::found(reader, &rows);
+    let chosen = choose(&found).filter(|_| !found.hits.is_empty());
+    let Some((nth, round)) = chosen else {
+        return Round::None;
+    };
+    let line = found.line(nth);
+    let scroll = if (first..first + height).contains(&line) {
+        first
+    } else {
+        // Some lines above it say what it belongs to.
+        let most = rows.len().saturating_sub(height);
+        line.saturating_sub(height / 3).min(most)
+    };
+    (reader.here, reader.scroll) = (nth, scroll);
+    if let Some(file) = diff::file_at(rows.iter().map(|row| row.spot), line) {
+        reader.row = file;
+    }
+    round
+}
+
+/// Goes to the next file of a diff, or to the one before.
+pub fn file(state: &mut UiState, way: Way) {
+    let Some(here) = reader(state).map(|reader| reader.row) else {
+        return;
+    };
+    let next = match way {
+        Way::Forward => Some(here + 1),
+        Way::Back => here.checked_sub(1),
+    };
+    let words = match way {
+        Way::Forward | Way::Back if state.diff.files().len() < 2 => "There is no other file.",
+        Way::Forward => "This is the last file.",
+        Way::Back => "This is the first file.",
+    };
+    if !next.is_some_and(|next| go_to_file(state, next)) {
+        state.say(Level::Info, words);
+    }
+}
+
+/// Brings a file of a diff to the top, as far as there is enough below it: whether there is such a file.
+pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
+    let Some((rows, _, height)) = seen(state) else {
+        return false;
+    };
+    let begins = |row: &Row| row.spot == Some(Spot::Begins(file));
+    let (Some(line), Some(reader)) = (rows.iter().position(begins), reader(state)) else {
+        return false;
+    };
+    reader.row = file;
+    reader.scroll = line.min(rows.len().saturating_sub(height));
+    true
+}
+
+/// A text was scrolled: of a diff, the file at the top is the one that the reader is at; at the end, the last one.
+pub fn scrolled(state: &mut UiState) {
+    let Some((rows, first, height)) = seen(state) else {
+        return;
+    };
+    let line = if first > 0 && first + height >= rows.len() {
+        rows.len()
+    } else {
+        first
+    };
+    let file = diff::file_at(rows.iter().map(|row| row.spot), line);
+    if let (Some(file), Some(reader)) = (file, reader(state)) {
+        reader.row = file;
+    }
+}

@@ -1,0 +1,148 @@
+//! Writing a task and changing one: the form is opened, taken, or closed with its draft kept.
+
+use crate::domain::ids::TaskId;
+use crate::protocol::Command;
+use crate::protocol::event::{Level, PersonAct};
+use crate::ui::app::UiState;
+use crate::ui::app::popup::Popup;
+use crate::ui::app::task_form::TaskForm;
+use crate::ui::keymap::pane::{Focus, Pane, Way};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::board;
+use crate::ui::shell::update::{Do, popups};
+
+/// The form that has the keys.
+pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
+    let Some(Popup::Task(form)) = state.popups.last_mut() else {
+        return None;
+    };
+    Some(form)
+}
+
+/// Gives the keys to the next field, or to the one before.
+pub fn turn(state: &mut UiState, way: Way) {
+    let by = match way {
+        Way::Forward => 1,
+        Way::Back => -1,
+    };
+    if let Some(form) = form(state) {
+        form.turn(by);
+    }
+}
+
+/// Opens the form for a new task, or the draft of one.
+pub fn add(state: &mut UiState) {
+    open(state, None, TaskForm::new);
+}
+
+/// Opens the form for the selected task, or the draft of its change.
+pub fn edit(state: &mut UiState) {
+    let Some((_, id)) = board::selected(state) else {
+        state.say_no_task();
+        return;
+    };
+    if let Some(why) = board::why_no_edit(state, id) {
+        state.say_why(why, move |state| board::why_no_edit(state, id));
+        return;
+    }
+    state.selected.task = Some(id);
+    let board = state.board.clone();
+    open(state, Some(id), || {
+        board.get(id).map_or_else(TaskForm::new, TaskForm::of)
+    });
+}
+
+fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
+    let draft = state.task_forms.draft(id);
+    let form = draft.unwrap_or_else(|| Box::new(make()));
+    popups::push(state, Popup::Task(form));
+}
+
+/// Closes the form; what is written waits for the next time.
+pub fn close(state: &mut UiState) {
+    let Some(Popup::Task(form)) = state.popups.pop() else {
+        return;
+    };
+    let is_other = form.wish(&state.board).map_or(true, |wish| wish.is_some());
+    if !is_other || form.is_empty() {
+        return;
+    }
+    let words = kept(state, form.id);
+    state.say(Level::Info, words);
+    state.task_forms.keep(form);
+}
+
+/// Takes what is written, where the board would; else the form says why not.
+pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
+    let board = state.board.clone();
+    let is_full = state.task_forms.is_full();
+    let Some(form) = form(state) else { return };
+    match form.wish(&board) {
+        Err(why) => form.error = why,
+        Ok(Some(_)) if is_full => {
+            form.error = "the board has not answered to the tasks before: wait a moment".into();
+        }
+        Ok(None) => {
+            state.popups.pop();
+            state.say(Level::Info, "Nothing was changed.");
+        }
+        Ok(Some(wish)) => {
+            if let Some(Popup::Task(form)) = state.popups.pop() {
+                state.task_forms.sent(form);
+            }
+            out.push(Do::Command(Command::Task(Box::new(wish))));
+        }
+    }
+}
+
+/// Lets the task that is selected on the board be waited for, or no more.
+pub fn turn_wait(state: &mut UiState) {
+    let selected = board::selected(state).map(|(_, id)| id);
+    let Some(form) = form(state) else { return };
+    match selected {
+        None => form.error = "there is no task to wait for yet".into(),
+        Some(id) if form.id == Some(id) => {
+            form.error = format!("task {id} can not wait for itself: name another task");
+        }
+        Some(id) => form.turn_wait(id),
+    }
+}
+
+/// The board has taken what was written.
+pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
+    let (id, words) = match act {
+        PersonAct::Added => (None, format!("{task} is on the board.")),
+        PersonAct::Edited => (Some(task), format!("{task} is changed.")),
+        PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
+    };
+    if state.task_forms.answered(id).is_some() {
+        state.selected.task = Some(task);
+        state.say(Level::Info, words);
+    }
+}
+
+/// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
+/// its draft waits where the person writes or reads something else.
+pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
+    let Some(mut form) = state.task_forms.answered(id) else {
+        return;
+    };
+    form.error = why.into();
+    if state.is_in_panes() && state.focus != Focus::Composer {
+        popups::push(state, Popup::Task(form));
+    } else {
+        let words = format!("{}. {}", why.trim_end_matches('.'), kept(state, id));
+        state.say(Level::Warn, words);
+        state.task_forms.keep(form);
+    }
+}
+
+/// How a draft is brought back.
+fn kept(state: &UiState, id: Option<TaskId>) -> String {
+    let action = match id {
+        None => Action::AddTask,
+        Some(_) => Action::EditTask,
+    };
+    let key = state.keymap.key(Context::In(Pane::Board), action);
+    format!("The draft is kept: {key} brings it back.")
+}

@@ -1,0 +1,65 @@
+//! Pure: the list of themes, and which of them the screen has. While one is chosen it has the selected one, so
+//! that leaving the list leaves the theme as it was.
+
+pub(in crate::ui) mod update;
+
+use std::sync::Arc;
+
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Choice, Popup};
+use crate::ui::panes::rows::{Does, Pick, picks};
+
+impl UiState {
+    /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
+    pub fn theme(&self) -> ThemeChoice {
+        previewed(self).unwrap_or_else(|| self.theme.clone())
+    }
+
+    /// Keeps a theme, as the settings say.
+    pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
+        self.theme = theme.into();
+        self.dirty = true;
+    }
+
+    /// Offers the themes that the person wrote.
+    pub fn set_own_themes(&mut self, themes: Vec<Arc<OwnTheme>>) {
+        self.own_themes = themes;
+        self.dirty = true;
+    }
+}
+
+/// The rows of the list.
+pub fn rows(state: &UiState) -> Vec<Pick> {
+    let all = ThemeChoice::all(&state.own_themes);
+    let widest = all.iter().map(|theme| theme.word().chars().count()).max();
+    let widest = widest.unwrap_or_default() + 1;
+    all.into_iter()
+        .map(|theme| Pick {
+            words: format!("{:<widest$} {}", theme.word(), theme.about()),
+            marked: Vec::new(),
+            aside: if theme == state.theme { "in use" } else { "" }.into(),
+            does: Does::Theme(theme),
+        })
+        .collect()
+}
+
+/// The theme of the selected row, while one is chosen.
+fn previewed(state: &UiState) -> Option<ThemeChoice> {
+    let picker = state.popups.iter().rev().find_map(|popup| {
+        let Popup::Picker(picker) = popup else {
+            return None;
+        };
+        (picker.choice == Choice::Themes).then_some(picker)
+    })?;
+    match picks(state, picker).into_iter().nth(picker.row)?.does {
+        Does::Theme(theme) => Some(theme),
+        Does::Action(_)
+        | Does::In(..)
+        | Does::Address(_)
+        | Does::Model(_)
+        | Does::Allow(_)
+        | Does::TakeBack(_)
+        | Does::Copy(_) => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Pure: the letters between two parties, the oldest first, each with its time and how far it got.
+
+use ratatui::text::{Line, Span};
+
+use crate::domain::text::one_line;
+use crate::protocol::event::LetterStep;
+use crate::ui::app::UiState;
+use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::{sentence, style};
+use crate::ui::shell::ages::Aging;
+use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
+use crate::ui::theme::Theme;
+
+/// Most letters of a thread that are shown: those around the one that was opened.
+pub const THREAD_MAX: usize = 100;
+
+/// A thread, laid out.
+pub struct Thread {
+    /// Its lines.
+    pub lines: Vec<Line<'static>>,
+    /// Where the letter that was opened begins.
+    pub opened: usize,
+}
+
+/// Who writes to whom, and how many letters that are.
+pub fn title(state: &UiState, traced: &Traced) -> String {
+    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
+    match state.letters.thread(traced).count() {
+        0 | 1 => format!("Message from {from} to {to}"),
+        n => format!("Messages between {from} and {to} ({n})"),
+    }
+}
+
+/// The ages in the thread of the letter of that number: of those that nobody has read.
+pub(in crate::ui) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
+    let Some(traced) = state.letters.get(number) else {
+        return Vec::new();
+    };
+    let (_, shown) = around(state, traced);
+    let waiting = shown
+        .into_iter()
+        .filter(|t| t.progress(&state.team) == Progress::At(LetterStep::Sent));
+    waiting
+        .map(|t| Aging::at_once(t.letter.timestamp))
+        .collect()
+}
+
+/// The letters of a thread that are shown, and how many older ones are not.
+fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
+    let mut all: Vec<&Traced> = state.letters.thread(traced).collect();
+    let at = all.iter().position(|t| t.number == traced.number);
+    let first = at
+        .unwrap_or(0)
+        .saturating_sub(THREAD_MAX / 2)
+        .min(all.len().saturating_sub(THREAD_MAX));
+    let shown = all.drain(first..).take(THREAD_MAX).collect();
+    (first, shown)
+}
+
+/// The thread of a letter, `width` columns wide.
+pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Thread {
+    let (older, shown) = around(state, traced);
+    let whole = state.letters.thread(traced).count();
+    let newer = whole - older - shown.len();
+    let mut thread = Thread {
+        lines: Vec::new(),
+        opened: 0,
+    };
+    let missing = |count: usize, which: &str| {
+        let words = format!("{count} {which} messages are not shown here.");
+        Line::styled(words, theme.dim)
+    };
+    if older > 0 {
+        thread
+            .lines
+            .extend([missing(older, "older"), Line::default()]);
+    }
+    for (i, letter) in shown.into_iter().enumerate() {
+        if i > 0 {
+            thread.lines.push(Line::default());
+        }
+        let opened = if letter.number == traced.number && whole > 1 {
+            thread.opened = thread.lines.len();
+            Opened::Yes
+        } else {
+            Opened::No
+        };
+        thread
+            .lines
+            .extend(one(state, letter, opened, width, theme));
+    }
+    if newer > 0 {
+        thread
+            .lines
+            .extend([Line::default(), missing(newer, "newer")]);
+    }
+    thread
+}
+
+/// Whether a letter is the one that was opened, among others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    Yes,
+    No,
+}
+
+fn one(
+    state: &UiState,
+    traced: &Traced,
+    opened: Opened,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let letter = &traced.letter;
+    let progress = traced.progress(&state.team);
+    let (shape, style) = style::progress(progress, theme);
+    let step = match progress {
+        Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
+            let passed = state.now.since(letter.timestamp);
+            format!("{shape} not read yet, for {}", age(passed))
+        }
+        Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
+        Progress::At(_) => format!("{shape} {}", progress.word()),
+    };
+    let mark = match opened {
+        Opened::Yes => "› ",
+        Opened::No => "  ",
+    };
+    let time = clock_to_the_second(letter.timestamp, &state.zone);
+    let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
+    let step = fit(&step, width / 2);
+    let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);
+    let route = one_line(&format!("{} → {}", letter.from, letter.to));
+    let route = fit(&route, room);
+    let kind = fit(&kind, room.saturating_sub(columns(&route)));
+    let blanks = room.saturating_sub(columns(&route) + columns(&kind)) + 1;
+    let mut out = vec![Line::from(vec![
+        Span::styled(mark, theme.accent),
+        Span::styled(format!("{time}  "), theme.dim),
+        Span::styled(route, theme.accent),
+        Span::styled(kind, theme.dim),
+        Span::raw(" ".repeat(blanks)),
+        Span::styled(step, style),
+    ])];
+    let text = if letter.kind.is_protocol() {
+        sentence::letter(letter)
+    } else {
+        letter.content.clone()
+    };
+    let text = wrap(&text, width.saturating_sub(2));
+    let text = text.into_iter();
+    out.extend(text.map(|line| Line::styled(format!("  {line}"), theme.text)));
+    out
+}

@@ -1,0 +1,234 @@
+//! The ages on the screen, and when the first of them reads otherwise. Pure.
+
+use std::time::Duration;
+
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::task::TaskStatus;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::{problems, thread};
+use crate::ui::text::{age, age_lasts};
+
+/// Most tasks whose ages are seen to: more than a screen has rows.
+pub(in crate::ui) const AGES_MAX: usize = 256;
+
+/// An age that is on the screen, or will be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::ui) struct Aging {
+    /// Since when it is counted.
+    pub since: Stamp,
+    /// How old it is when it comes up.
+    pub from: Duration,
+}
+
+impl Aging {
+    /// One that is there from the beginning.
+    pub fn at_once(since: Stamp) -> Aging {
+        Aging {
+            since,
+            from: Duration::ZERO,
+        }
+    }
+
+    /// What it says.
+    fn reads(&self, now: Stamp) -> Option<String> {
+        let passed = now.since(self.since);
+        (passed >= self.from).then(|| age(passed))
+    }
+
+    /// How long it says so.
+    fn lasts(&self, now: Stamp) -> Duration {
+        let passed = now.since(self.since);
+        if passed < self.from {
+            self.from.saturating_sub(passed)
+        } else {
+            age_lasts(passed)
+        }
+    }
+}
+
+/// The ages that may be on the screen.
+fn shown(state: &UiState) -> Vec<Aging> {
+    let mut all: Vec<Aging> = board::under_way(state)
+        .iter()
+        .copied()
+        .map(Aging::at_once)
+        .collect();
+    let of_task = |id: TaskId, all: &mut Vec<Aging>| {
+        if let Some(task) = state.board.get(id) {
+            let times = [task.created_at, task.updated_at];
+            let times = times.into_iter().chain(state.history.since(task));
+            all.extend(times.map(Aging::at_once));
+        }
+    };
+    if let Some(Popup::Reader(reader)) = state.popups.last() {
+        match reader.text {
+            Text::Task(id) => of_task(id, &mut all),
+            Text::Letter(number) => all.extend(thread::ages(state, number)),
+            Text::Problems => all.extend(problems::ages(state)),
+            Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
+        }
+    }
+    if let Some(Popup::Peek(Pane::Inbox)) = state.popups.last()
+        && let Some((_, peeked)) = rows::selected_letter(state)
+    {
+        all.extend(thread::ages(state, peeked.number));
+    }
+    if state.focus == Focus::Pane(Pane::Board)
+        && let Some((_, id)) = board::selected(state)
+    {
+        of_task(id, &mut all);
+    }
+    all.retain(|age| age.since.0 > 0.0);
+    all
+}
+
+/// How long all of them still read as they do; `None`: there are none.
+pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
+    let left = |age: &Aging| age.lasts(state.now);
+    shown(state).iter().map(left).min()
+}
+
+/// Whether one of them read otherwise at `before`.
+pub(in crate::ui) fn read_otherwise(state: &UiState, before: Stamp) -> bool {
+    let is_other = |age: &Aging| age.reads(before) != age.reads(state.now);
+    shown(state).iter().any(is_other)
+}
+
+/// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
+pub(in crate::ui) fn of_tasks(state: &UiState) -> Vec<Stamp> {
+    let tasks = state.board.tasks();
+    let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
+    let since = in_progress.filter_map(|task| state.history.since(task));
+    since.take(AGES_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::mail::LetterKind;
+    use crate::protocol::event::LetterStep;
+    use crate::protocol::{Event, EventKind};
+    use crate::ui::fixture::letter;
+    use crate::ui::shell::update;
+    use crate::ui::{Motion, Msg, next_tick};
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    const BEGUN: f64 = 1000.0;
+
+    /// A screen at rest with a task that nobody works on any more, `passed` seconds after it was begun.
+    fn at_rest(status: TaskStatus, passed: f64) -> UiState {
+        let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
+        let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
+        let kind = EventKind::BoardChanged {
+            changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
+            removed: vec![],
+        };
+        let (seq, at) = (1, Stamp(BEGUN));
+        update(&mut state, Msg::Event(Event { seq, at, kind }));
+        let now = Stamp(BEGUN + passed);
+        update(&mut state, Msg::Tick { now });
+        state.take_dirty();
+        state
+    }
+
+    #[test]
+    fn the_screen_wakes_when_an_age_reads_otherwise_and_not_before() {
+        let wait = |status, passed| next_tick(&at_rest(status, passed)).map(|w| w.as_secs_f64());
+        let table = [
+            (TaskStatus::Pending, 5.0, None),
+            (TaskStatus::Completed, 5.0, None),
+            (TaskStatus::InProgress, 5.25, Some(0.75)),
+            (TaskStatus::InProgress, 60.0, Some(60.0)),
+            (TaskStatus::InProgress, 150.0, Some(30.0)),
+            (TaskStatus::InProgress, 3600.0 * 1.5, Some(1800.0)),
+        ];
+        for (status, passed, expected) in table {
+            assert_eq!((passed, wait(status, passed)), (passed, expected));
+        }
+    }
+
+    #[test]
+    fn it_is_drawn_again_once_a_minute_in_an_hour() {
+        let mut state = at_rest(TaskStatus::InProgress, 61.0);
+        let end = Stamp(BEGUN + 3600.0);
+        let (mut wakes, mut frames) = (0, 0);
+        while let Some(wait) = next_tick(&state) {
+            let now = state.now.after(wait);
+            if now.0 > end.0 {
+                break;
+            }
+            update(&mut state, Msg::Tick { now });
+            wakes += 1;
+            frames += usize::from(state.take_dirty());
+        }
+        assert_eq!((wakes, frames), (59, 59));
+    }
+
+    /// The same with a letter to the lead that nobody has read since, and what is read of it.
+    fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
+        let mut state = at_rest(TaskStatus::Completed, 0.0);
+        let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
+        one.timestamp = Stamp(BEGUN);
+        let kind = EventKind::LetterMoved { letter: one, step };
+        let (seq, at) = (2, Stamp(BEGUN));
+        update(&mut state, Msg::Event(Event { seq, at, kind }));
+        state.popups.push(Popup::read(text));
+        let now = Stamp(BEGUN + passed);
+        update(&mut state, Msg::Tick { now });
+        state.take_dirty();
+        state
+    }
+
+    #[test]
+    fn the_age_of_a_letter_that_nobody_read_moves_while_it_is_shown() {
+        let wait = |step, passed| {
+            let state = letter_read(Text::Letter(0), step, passed);
+            next_tick(&state).map(|wait| wait.as_secs_f64())
+        };
+        assert_eq!(wait(LetterStep::Sent, 5.25), Some(0.75));
+        assert_eq!(wait(LetterStep::Sent, 150.0), Some(30.0));
+        assert_eq!(wait(LetterStep::ActedOn, 5.25), None);
+
+        let mut state = letter_read(Text::Letter(0), LetterStep::Sent, 150.0);
+        let at = |passed| Msg::Tick {
+            now: Stamp(BEGUN + passed),
+        };
+        update(&mut state, at(179.0));
+        assert!(!state.take_dirty());
+        update(&mut state, at(180.0));
+        assert!(state.take_dirty());
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
+        // Whoever peeks at it reads it too.
+        state.popups.push(Popup::Peek(Pane::Inbox));
+        assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
+    }
+
+    #[test]
+    fn a_problem_comes_up_when_it_is_time_and_its_age_moves() {
+        let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let wait = next_tick(&state).unwrap();
+            let now = state.now.after(wait);
+            update(&mut state, Msg::Tick { now });
+            assert!(state.take_dirty());
+            let causes = problems::problems(&state).into_iter().map(|p| p.cause);
+            seen.push((now.0 - BEGUN, causes.collect::<Vec<_>>().concat()));
+        }
+        let cause = |m| format!("lead has not read 1 message, the first one for {m}m");
+        let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
+        assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
+        // Nothing of it is on the screen without the popup.
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
+    }
+}

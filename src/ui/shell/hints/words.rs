@@ -1,0 +1,108 @@
+//! What the hint line says of a key where its words depend on what is on the screen. Pure.
+
+use crate::ui::app::UiState;
+use crate::ui::app::popup::Popup;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Bound, Context};
+use crate::ui::panes::lead::answering;
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::reader::text_search;
+use crate::ui::shell::hints::bars;
+
+/// What `Back` does in a filtered list.
+pub const CLEAR_FILTER: &str = "clear filter";
+/// What `Back` does in a searched conversation.
+pub const END_SEARCH: &str = "end search";
+
+/// What the key of `binding` does now, in few words.
+pub fn words(state: &UiState, binding: &Bound) -> String {
+    let action = binding.action;
+    let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
+    if action == Action::Waiting {
+        return match state.requests.for_person() {
+            1 => "1 needs you".into(),
+            n => format!("{n} need you"),
+        };
+    }
+    if let Some(words) = answer_words(state, binding) {
+        return words.into();
+    }
+    if action == Action::TurnWait
+        && let Some((_, id)) = board::selected(state)
+    {
+        return format!("wait for {id}");
+    }
+    // Such keys are said as the buttons above them say them.
+    let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
+    if asks.contains(&binding.context)
+        && let Some(popup) = state.popups.last()
+        && let Some((_, words)) = bars::asked(state, popup).iter().find(|b| b.0 == action)
+    {
+        return (*words).into();
+    }
+    if action == Action::Send
+        && let Some(question) = answering::question(state)
+    {
+        return format!("answer {}", question.from);
+    }
+    if action == Action::Interrupt {
+        return format!("stop {}", state.shown);
+    }
+    if action == Action::Close && is_closing_view {
+        return "close".into();
+    }
+    if binding.context == Context::EventLog
+        && let Some(Popup::EventLog(view)) = state.popups.last()
+    {
+        if action == Action::Back && view.has_filter() {
+            return CLEAR_FILTER.into();
+        }
+        if action == Action::Trouble && view.is_trouble_only() {
+            return "everything".into();
+        }
+    }
+    if binding.context == Context::Reader
+        && action == Action::Back
+        && let Some(Popup::Reader(reader)) = state.popups.last()
+        && text_search::is_on(reader)
+    {
+        return END_SEARCH.into();
+    }
+    if action == Action::Back && binding.context == Context::Panes {
+        if state.filters.of(state.focus.pane()).is_some() {
+            return CLEAR_FILTER.into();
+        }
+        let agent = state.agents.get(&state.shown);
+        let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
+        if is_searched && state.focus == Focus::Pane(Pane::Lead) {
+            return END_SEARCH.into();
+        }
+        if !state.shown.is_lead() && state.zoom.is_none() {
+            return "back to lead".into();
+        }
+    }
+    binding.hint.into()
+}
+
+/// A question is not approved or rejected: it is answered.
+fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
+    let id = if let Some(Popup::Comment(comment)) = state.popups.last() {
+        Some(&comment.request)
+    } else if state.is_in_panes() {
+        rows::selected_request(state).map(|(_, r)| &r.id)
+    } else {
+        None
+    };
+    if !id.is_some_and(|id| state.requests.is_question(id)) {
+        return None;
+    }
+    let words = [
+        (Context::Comment, Action::Accept, "send"),
+        (Context::In(Pane::Needs), Action::Reject, "decline"),
+        (Context::In(Pane::Needs), Action::Comment, "answer"),
+    ];
+    let found = words
+        .iter()
+        .find(|(context, action, _)| *context == binding.context && *action == binding.action);
+    found.map(|(_, _, words)| *words)
+}

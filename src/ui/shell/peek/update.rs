@@ -1,0 +1,93 @@
+//! Peeking: what is selected in a pane is looked at beside it, while the keys go on selecting there.
+
+use ratatui::layout::Position;
+
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::Popup;
+use crate::ui::keymap::pane::{Pane, Way};
+use crate::ui::panes::rows;
+use crate::ui::shell::peek::{Go, Reading};
+use crate::ui::shell::update::{movement, popups};
+use crate::ui::shell::{layout, peek};
+use crate::ui::transcript::Scroll;
+
+/// Looks at what is selected in the pane that has the keys.
+pub fn open(state: &mut UiState) {
+    let pane = state.focus.pane();
+    if peek::can(state, pane) {
+        state.reading = Reading::default();
+        popups::push(state, Popup::Peek(pane));
+        note_read(state);
+    } else {
+        let text = "There is nothing here to peek at yet.";
+        state.say_while(Level::Info, text, move |state| !peek::can(state, pane));
+    }
+}
+
+/// Scrolls what is peeked at by pages; a line, and the ends, are of the list: another one is looked at.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    match by {
+        Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
+            read(state, Go::By(by));
+        }
+        Scroll::LineUp | Scroll::LineDown | Scroll::Top | Scroll::Bottom => select(state, by),
+    }
+}
+
+/// Reads on in what is peeked at.
+pub fn read(state: &mut UiState, to: Go) {
+    let area = layout::layout(state, state.size).peek;
+    if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
+        state.reading = reading;
+    }
+    note_read(state);
+}
+
+/// Notes that the end of the request that is peeked at was in view.
+fn note_read(state: &mut UiState) {
+    let area = layout::layout(state, state.size).peek;
+    if let Some(id) = area.and_then(|area| peek::request_at_end(state, area)) {
+        state.selected.request_read = Some(id);
+    }
+}
+
+/// Whether a cell of the screen belongs to the list of which something is peeked at.
+pub fn is_in_list(state: &UiState, here: Position) -> bool {
+    let layout = layout::layout(state, state.size);
+    let list = layout.pane(state.focus.pane());
+    list.is_some_and(|area| area.contains(here))
+}
+
+/// Looks at another one of the same pane.
+fn select(state: &mut UiState, by: Scroll) {
+    step(state, by);
+    note_read(state);
+}
+
+fn step(state: &mut UiState, by: Scroll) {
+    let pane = state.focus.pane();
+    state.reading = Reading::default();
+    if pane != Pane::Needs {
+        return movement::scroll_pane(state, pane, by);
+    }
+    // The keys of that pane scroll its card; here all of it is in view, and the next card matters more.
+    let way = match by {
+        Scroll::LineDown => Way::Forward,
+        Scroll::LineUp => Way::Back,
+        Scroll::HalfUp
+        | Scroll::HalfDown
+        | Scroll::PageUp
+        | Scroll::PageDown
+        | Scroll::Top
+        | Scroll::Bottom => {
+            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
+            let to = movement::step(at, state.requests.len(), by, state.requests.len().max(1));
+            let id = state.requests.at(to).map(|r| r.id.clone());
+            state.selected.request = id.or(state.selected.request.take());
+            state.selected.request_scroll = 0;
+            return;
+        }
+    };
+    movement::neighbour(state, way);
+}

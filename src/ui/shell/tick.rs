@@ -1,0 +1,40 @@
+//! When the screen next changes by itself. Pure.
+
+use std::time::Duration;
+
+use crate::domain::team::Activity;
+use crate::ui::app::{Motion, SPIN, UiState};
+use crate::ui::replay;
+use crate::ui::shell::ages;
+
+/// When the screen next changes by itself; `None`: not before something happens.
+pub fn next_tick(state: &UiState) -> Option<Duration> {
+    if let Some(player) = &state.replay
+        && player.motion() == replay::Motion::Paused
+    {
+        return None;
+    }
+    let coming = state.replay.as_ref().and_then(|p| p.next_in());
+    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
+    let any = |wanted: fn(&Activity) -> bool| {
+        state
+            .present()
+            .iter()
+            .any(|name| wanted(&state.activity(name)))
+    };
+    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
+    let spinning = any(Activity::is_running);
+    let busy = match state.motion {
+        Motion::Full if spinning => Some(SPIN),
+        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
+        Motion::Full | Motion::Reduced => None,
+    };
+    let call = state.attention.next_in(state.now);
+    let ages = ages::last_for(state);
+    let hold = state.key_guard.hold.as_ref();
+    let hold = hold.map(|hold| hold.until.since(state.now));
+    [busy, flash, coming, call, ages, hold]
+        .into_iter()
+        .flatten()
+        .min()
+}

@@ -1,0 +1,297 @@
+//! Writing to an agent: sending, addressing, slash words, and stopping what it does.
+
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::app::popup::{Popup, Written};
+use crate::ui::app::task_form::Field;
+use crate::ui::app::{QUEUED_MAX, Queued, TWICE, UiState, onboarding};
+use crate::ui::keymap::pane::Focus;
+use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::panes::needs::answers;
+use crate::ui::popups::{confirm, text_areas};
+use crate::ui::shell::update::Do;
+use crate::ui::text::bytes;
+use crate::ui::widgets::composer::Pasted;
+
+/// Sends what is written; a slash word is an action instead.
+pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
+    let text = state.composer.text();
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if let Some(focus) = text.strip_prefix("/compact ") {
+        let focus = focus.trim().to_string();
+        state.composer.take();
+        compact(state, &focus, out);
+        return None;
+    }
+    if let Some(found) = slash(text) {
+        let Ok(action) = found else {
+            let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
+            let text = format!("There is no {text}: try {}.", known.join(" "));
+            state.say(Level::Warn, text);
+            return None;
+        };
+        state.composer.take();
+        return Some(action);
+    }
+    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        let keys = onboarding::keys_line(state);
+        state.say_while(
+            Level::Info,
+            format!("Nobody is there to read it yet: it stays here. {keys}"),
+            |state| state.first_page().map(|p| p.weight) == Some(Weight::Missing),
+        );
+        return None;
+    }
+    let (to, words, addressed) = match addressed(state, text) {
+        Ok(found) => found,
+        Err(why) => {
+            state.say(Level::Warn, why);
+            return None;
+        }
+    };
+    if addressed == Addressed::Shown && answers::answer(state, words, out) {
+        return None;
+    }
+    if words.is_empty() {
+        state.say(
+            Level::Info,
+            format!("Write something for {to} after its name."),
+        );
+        return None;
+    }
+    if let Some(parent) = to.parent() {
+        let text = format!("A subagent takes no words: write to {parent} (@{parent} …).");
+        state.say(Level::Warn, text);
+        return None;
+    }
+    if state.activity(&to) == Activity::Gone {
+        state.say_while(
+            Level::Warn,
+            format!("{to} has shut down: ask the lead to spawn it again."),
+            move |state| state.activity(&to) == Activity::Gone,
+        );
+        return None;
+    }
+    let command = Command::Prompt {
+        to: to.clone(),
+        text: words.into(),
+    };
+    if let Some(text) = answers::still_open(state, &to) {
+        state.say(Level::Info, text);
+    } else if !state.seat.is_crew() {
+        let text = format!("Sent to {to} as a message, which it reads between two steps.");
+        state.say(Level::Info, text);
+    } else if to != state.shown {
+        state.say(Level::Info, format!("Sent to {to}."));
+    }
+    state.queued.push(Queued {
+        to,
+        text: words.into(),
+    });
+    if state.queued.len() > QUEUED_MAX {
+        state.queued.remove(0);
+    }
+    state.composer.take();
+    out.push(Do::Command(command));
+    None
+}
+
+/// Has the conversation of the shown agent summarised.
+pub fn compact(state: &mut UiState, focus: &str, out: &mut Vec<Do>) {
+    let agent = state.shown.clone();
+    if agent.parent().is_some() {
+        state.say(Level::Warn, "A subagent compacts by itself.");
+        return;
+    }
+    let ended = |state: &UiState, agent: &Name| state.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(state, &agent), agent.clone());
+    state.say_while(
+        Level::Info,
+        format!("Compacting the conversation of {agent}…"),
+        move |state| ended(state, &of) == before,
+    );
+    out.push(Do::Command(Command::Compact {
+        agent,
+        focus: focus.into(),
+    }));
+}
+
+/// A message of one word that begins with a slash: its action, or that there is none. A path is a message.
+fn slash(text: &str) -> Option<Result<Action, ()>> {
+    let word = text.strip_prefix('/')?;
+    if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
+        return None;
+    }
+    let found = SLASH.iter().find(|(name, _, _)| *name == text);
+    Some(found.map(|(_, action, _)| *action).ok_or(()))
+}
+
+/// Who named the recipient of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Addressed {
+    /// Its first word.
+    ByName,
+    /// The open conversation.
+    Shown,
+}
+
+/// To whom a message goes, and its words: `@name words`, else the agent that is shown.
+fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
+    let Some(rest) = text.strip_prefix('@') else {
+        return Ok((state.shown.clone(), text, Addressed::Shown));
+    };
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, words) = rest.split_at(end);
+    let name = name.trim_end_matches([',', ':']);
+    let Ok(party) = Name::party(name) else {
+        return Ok((state.shown.clone(), text, Addressed::Shown));
+    };
+    if party.same(&Name::lead()) {
+        return Ok((Name::lead(), words.trim(), Addressed::ByName));
+    }
+    match state.team.find(&party) {
+        Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
+        None => Err(format!("{}.", state.team.unknown(name))),
+    }
+}
+
+/// Begins a new line in what is written.
+pub fn newline(state: &mut UiState) {
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.newline(),
+        // The other fields have one line.
+        Some(Some(Written::Task(form))) if form.field == Field::Description => {
+            form.writing().newline();
+        }
+        Some(
+            Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
+            | None,
+        ) => {}
+        None => state.composer.newline(),
+    }
+}
+
+/// Deletes back to the start of the line in what is written.
+pub fn delete_to_start(state: &mut UiState) {
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.delete_to_start(),
+        Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        None => state.composer.delete_to_start(),
+    }
+}
+
+/// The columns of what is being written.
+pub fn width(state: &UiState) -> u16 {
+    text_areas::room(state).map_or(u16::MAX, |room| room.width)
+}
+
+/// What is being written stays where it is on the screen as long as its cursor is in view there.
+pub fn reveal(state: &mut UiState) {
+    let Some(room) = text_areas::room(state) else {
+        return;
+    };
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.reveal(room),
+        Some(Some(Written::Task(form))) => form.in_view().reveal(room),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        None => state.composer.reveal(room),
+    }
+}
+
+/// Says so when a paste was cut.
+pub fn report(state: &mut UiState, pasted: Pasted) {
+    match pasted {
+        Pasted::Whole => {}
+        Pasted::Cut { kept, of } => {
+            let text = format!(
+                "Pasted {} of {}: for more, put it into a file and name the file.",
+                bytes(kept),
+                bytes(of)
+            );
+            state.say(Level::Warn, text);
+        }
+    }
+}
+
+/// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
+pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
+    let request = match state.popups.last() {
+        Some(Popup::Comment(comment)) => state.requests.get(&comment.request),
+        _ => None,
+    };
+    state.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    out.push(Do::EditComposer);
+}
+
+/// Closes a popup, stops the shown agent, clears the draft that has the keys, or, when it is idle and after a hint,
+/// leaves. Each takes a press of its own: a double tap on a draft does not quit.
+pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
+    if let Some(Popup::Task(_)) = state.popups.last() {
+        return crate::ui::popups::task_form::update::close(state);
+    }
+    if state.popups.pop().is_some() {
+        return;
+    }
+    let agent = state.shown.clone();
+    let is_running = state.holds_crew() && state.is_running(&agent);
+    if is_running && state.interrupted.as_ref() != Some(&agent) {
+        let waiting = state.queued.iter().filter(|q| q.to.same(&agent)).count();
+        let next = match waiting {
+            0 => String::new(),
+            1 => " Your queued message is sent next.".into(),
+            n => format!(" Your {n} queued messages are sent next."),
+        };
+        state.interrupted = Some(agent.clone());
+        let stopped = agent.clone();
+        state.say_while(
+            Level::Info,
+            format!("Stopping {agent}. Partial work is kept.{next}"),
+            move |state| state.interrupted.as_ref() == Some(&stopped),
+        );
+        out.push(Do::Command(Command::Interrupt { agent }));
+        return;
+    }
+    if !state.composer.is_empty() && state.focus == Focus::Composer {
+        state.composer.take();
+        state.quit_armed = None;
+        let key = state.keymap.key(Context::Composer, Action::Older);
+        state.say(Level::Info, format!("Draft cleared. {key} brings it back."));
+        return;
+    }
+    let again = state
+        .quit_armed
+        .is_some_and(|at| state.now.since(at) <= TWICE);
+    if again {
+        out.push(Do::Quit);
+        return;
+    }
+    state.quit_armed = Some(state.now);
+    let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
+    let text = match (state.seat.leaves(), confirm::still(state)) {
+        (Some(words), _) => format!("Press {key} again to leave.{words}"),
+        (None, None) => format!("Press {key} again to quit."),
+        (None, Some(still)) => format!("Press {key} again to quit. {still}"),
+    };
+    state.say(Level::Info, text);
+    // It goes when it no longer holds.
+    if let Some(flash) = &mut state.flash {
+        flash.until = state.now.after(TWICE);
+    }
+}
+
+/// Gives up the offer to quit: something else came between the two presses, and its words go.
+pub fn disarm(state: &mut UiState) {
+    let Some(at) = state.quit_armed.take() else {
+        return;
+    };
+    let until = at.after(TWICE);
+    state.flash.take_if(|flash| flash.until == until);
+    state.dirty = true;
+}

@@ -1,0 +1,51 @@
+//! The mouse in what is being written: the cursor goes to where it is, or as near as there is a place.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::ui::app::UiState;
+use crate::ui::app::popup::Popup;
+use crate::ui::app::task_form::Field;
+use crate::ui::keymap::pane::Focus;
+use crate::ui::popups::{task_form, text_areas};
+use crate::ui::shell::layout;
+use crate::ui::shell::update::movement;
+use crate::ui::widgets::composer;
+use crate::ui::widgets::composer::{Composer, Room};
+
+/// In the composer, which gets the keys.
+pub fn in_composer(state: &mut UiState, here: Position) {
+    // Where it was when it was clicked at.
+    let area = layout::layout(state, state.size).composer;
+    movement::compose(state);
+    if let (Some(area), Focus::Composer) = (area, state.focus) {
+        put(&mut state.composer, composer(area), here);
+    }
+}
+
+/// In a comment.
+pub fn in_comment(state: &mut UiState, here: Position) {
+    let text = state.popups.last().map(|p| text_areas::comment(state, p));
+    if let (Some(text), Some(Popup::Comment(comment))) = (text, state.popups.last_mut()) {
+        put(&mut comment.text, text, here);
+    }
+}
+
+/// In a field of the form of a task, which gets the keys.
+pub fn in_field(state: &mut UiState, field: Field, here: Position) {
+    let Some(popup @ Popup::Task(form)) = state.popups.last() else {
+        return;
+    };
+    let places = text_areas::fields(state, popup, form);
+    let place = places.each.iter().find(|(of, _)| *of == field);
+    if let (Some((_, area)), Some(form)) = (place, task_form::update::form(state)) {
+        form.field = field;
+        put(form.writing(), text_areas::words(*area), here);
+    }
+}
+
+fn put(written: &mut Composer, text: Rect, here: Position) {
+    let row = here.y.saturating_sub(text.y);
+    let column = here.x.saturating_sub(text.x);
+    let last = text.height.saturating_sub(1);
+    written.click(Room::from(text), row.min(last), column);
+}

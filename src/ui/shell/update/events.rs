@@ -1,0 +1,243 @@
+//! What happened in the crew, taken into the state.
+
+use std::sync::Arc;
+
+use crate::domain::attention::Matter;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::request::{Decider, Request};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::protocol::event::{Level, Setup};
+use crate::protocol::{Event, EventKind};
+use crate::ui::app::popup::Popup;
+use crate::ui::app::{MODELS_MAX, Models, UiState};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::agents::AgentView;
+use crate::ui::model::board::index::Standing;
+use crate::ui::model::{costs, sentence};
+use crate::ui::panes::needs::answers;
+use crate::ui::panes::rows;
+use crate::ui::popups::confirm::{merge, task_actions};
+use crate::ui::popups::task_form;
+use crate::ui::shell::peek;
+use crate::ui::shell::update::{guard, popups, refused};
+
+/// Takes an event in.
+#[allow(clippy::too_many_lines)] // every event, once
+pub fn event(state: &mut UiState, event: &Event) {
+    if event.at.0 > state.now.0 {
+        state.now = event.at;
+    }
+    // Words that nobody sees yet are no reason to draw.
+    let draws = if let EventKind::TextDelta { agent, .. }
+    | EventKind::ThinkingDelta { agent, .. }
+    | EventKind::ToolOutput { agent, .. } = &event.kind
+    {
+        *agent == state.shown || peek::shows(state, agent)
+    } else if let EventKind::JobOutput { .. } = &event.kind {
+        state.shows_jobs()
+    } else {
+        true
+    };
+    state.dirty |= draws;
+    match &event.kind {
+        EventKind::CrewReady(setup) => ready(state, setup),
+        EventKind::ModelsListed { names } => {
+            state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+        }
+        EventKind::Prompted { agent, text } => {
+            refused::arrived(state, agent, text);
+            agent_event(state, agent, event);
+        }
+        EventKind::TurnEnded { agent, .. } => {
+            if state.interrupted.as_ref() == Some(agent) {
+                state.interrupted = None;
+            }
+            agent_event(state, agent, event);
+        }
+        EventKind::Injected { agent, .. }
+        | EventKind::TurnStarted { agent }
+        | EventKind::TextDelta { agent, .. }
+        | EventKind::ThinkingDelta { agent, .. }
+        | EventKind::StreamReset { agent }
+        | EventKind::Said { agent, .. }
+        | EventKind::ToolStarted { agent, .. }
+        | EventKind::ToolOutput { agent, .. }
+        | EventKind::ToolFinished { agent, .. }
+        | EventKind::ActivityChanged { agent, .. }
+        | EventKind::UsageChanged { agent, .. }
+        | EventKind::Compacted { agent, .. }
+        | EventKind::TodoChanged { agent, .. } => agent_event(state, agent, event),
+        EventKind::SubagentStarted {
+            agent,
+            parent,
+            call,
+            ..
+        } => {
+            agent_event(state, agent, event);
+            let parent = state.agents.entry(parent);
+            parent.transcript.sent_out(call, agent);
+        }
+        EventKind::BranchesChanged { branches } => {
+            state.branches.changed(branches);
+            merge::settle(state);
+        }
+        EventKind::HeadChanged { head } => state.head = Some(head.clone()),
+        EventKind::DiffShown {
+            task,
+            stat,
+            text,
+            untracked,
+        } => popups::diff(state, *task, stat, text, untracked),
+        EventKind::JobChanged { job } => popups::job_changed(state, job),
+        EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
+        EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
+        EventKind::TeamChanged { team } => state.team = team.clone(),
+        EventKind::LetterMoved { letter, step } => {
+            if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
+                refused::sent(state, &to, &letter.content);
+            }
+            state.letters.moved(letter, *step);
+        }
+        EventKind::RequestChanged { request } => request_changed(state, request),
+        EventKind::SkillsChanged(book) => state.skills = book.clone(),
+        EventKind::LimitsChanged(limits) => state.limits = limits.clone(),
+        EventKind::RulesChanged { rules } => state.rules.clone_from(rules),
+        EventKind::Notice { level, agent, text } => {
+            if let Some(agent) = agent {
+                agent_event(state, agent, event);
+            } else {
+                let lead = state.agents.entry(&Name::lead());
+                lead.transcript.push_notice(*level, text);
+            }
+            state.note(*level, text);
+        }
+        EventKind::Refused { asked, why } => refused::refused(state, asked.as_ref(), why),
+        EventKind::WorktreeJudged { task, losses, size } => {
+            task_actions::judged(state, *task, losses, size);
+        }
+        EventKind::PersonActed { task, act } => task_form::update::taken(state, *task, act),
+        EventKind::CrewAtRest => {}
+    }
+}
+
+/// The board is another than before: what is asked about a task may be settled.
+fn board_changed(state: &mut UiState, changed: &[Arc<Task>], removed: &[TaskId]) {
+    Arc::make_mut(&mut state.board).apply(changed, removed);
+    task_actions::settle(state);
+}
+
+/// The crew is there, or has another model.
+fn ready(state: &mut UiState, setup: &Setup) {
+    let before = state.setup.as_ref().map(|s| s.model.as_str());
+    if before.is_some_and(|model| model != setup.model) {
+        let text = format!("The model is {} now.", one_line(&setup.model));
+        state.say(Level::Info, text);
+        state.other_model();
+    }
+    state.setup = Some(setup.clone());
+}
+
+/// What the person may be called for, requests aside.
+pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
+    let (matter, words) = if let EventKind::CrewAtRest = event {
+        if !state.requests.is_empty() {
+            // It rests because something waits, for which the person is called by its card.
+            return;
+        }
+        let done = crate::ui::model::board::index(state).count(Standing::Done);
+        let words = match state.board.len() {
+            0 => "the lead has answered".into(),
+            all => format!("everybody rests, {done} of {all} tasks are done"),
+        };
+        (Matter::Done, words)
+    } else if let EventKind::ActivityChanged { agent, activity } = event
+        && *activity != state.activity(agent)
+    {
+        match activity {
+            Activity::Failed { .. } => (Matter::Trouble, format!("{agent} failed")),
+            Activity::Stuck { .. } => (Matter::Trouble, format!("{agent} is stuck")),
+            Activity::Idle
+            | Activity::Thinking
+            | Activity::Compacting
+            | Activity::Tool { .. }
+            | Activity::Backoff { .. }
+            | Activity::Queued { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Gone => return,
+        }
+    } else {
+        return;
+    };
+    state.attention.news(matter, words, state.now);
+}
+
+fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
+    // The person is no agent: nothing happens to it that a conversation would show.
+    if agent.is_user() {
+        return;
+    }
+    let used = |state: &UiState| state.agents.get(agent).map(AgentView::used);
+    let before = used(state).unwrap_or_default();
+    state.agents.apply(agent, event.at, &event.kind);
+    if let EventKind::UsageChanged { .. } = event.kind {
+        let more = used(state).unwrap_or_default().since(before);
+        costs(state, agent, more);
+    }
+}
+
+fn request_changed(state: &mut UiState, request: &Request) {
+    let before = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    let known = state.requests.get(&request.id).is_some();
+    state.requests.changed(request);
+    let waits = state.requests.get(&request.id).is_some();
+    // What joins a card that is there needs no second bell.
+    let is_new_card = state.requests.same(request).next().is_none();
+    if waits && !known && is_new_card && request.decider != Decider::Lead {
+        let words = sentence::request(request);
+        state.attention.news(Matter::Needs, words, state.now);
+    }
+    let after = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    if before != after {
+        state.selected.request.clone_from(&after);
+        state.selected.request_scroll = 0;
+        // Where no card was in view, and the keys are elsewhere, no key can be meant for another one.
+        let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
+        state.selected.request_since = if is_another {
+            state.now
+        } else {
+            Stamp::default()
+        };
+    }
+    if !waits {
+        close_comment(state, request);
+        answers::closed(state, request);
+    }
+    if after.is_none() && state.focus == Focus::Pane(Pane::Needs) && state.before_needs.is_some() {
+        state.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+        guard::all_decided(state, request);
+    }
+}
+
+/// What is written or chosen about a request that waits no more has nowhere to go.
+fn close_comment(state: &mut UiState, request: &Request) {
+    let count = state.popups.len();
+    let written = state.popups.iter().find_map(|popup| match popup {
+        Popup::Comment(comment) if comment.request == request.id => Some(comment.text.text()),
+        _ => None,
+    });
+    state.popups.retain(|p| p.request() != Some(&request.id));
+    if let Some(text) = written.filter(|text| !text.trim().is_empty()) {
+        let why = answers::why_closed(request);
+        answers::return_comment(state, &request.from, &text, &why);
+    } else if state.popups.len() < count
+        && !request.decided_by.is_empty()
+        && request.decided_by != "user"
+    {
+        let by = one_line(&request.decided_by);
+        let text = format!("The request was already {} by {by}.", request.status);
+        state.say(Level::Info, text);
+    }
+}

@@ -1,0 +1,62 @@
+//! Takes up what the first page offers.
+
+use crate::protocol::EventKind;
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::onboarding::{Weight, keys_line, offers};
+use crate::ui::app::popup::{Popup, Question};
+use crate::ui::keymap::Action;
+use crate::ui::panes::lead::onboarding;
+use crate::ui::shell::update::Do;
+
+/// Why settings that are not all in view are not approved.
+const TOO_LONG: &str = "Not all of these settings are in view: make the window larger, or run crewdeck trust in a shell.";
+
+/// Takes up the offer `action`; one that the page does not make does nothing.
+pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+    if !offers(state, action) {
+        return;
+    }
+    let (words, wish) = if action == Action::StartDemo {
+        ("Starting the demo…", Do::StartDemo)
+    } else if action == Action::MakeRepository {
+        ("Asking git…", Do::MakeRepository)
+    } else if action == Action::ApproveSettings {
+        if !onboarding::fits(state) {
+            state.say(Level::Warn, TOO_LONG);
+            return;
+        }
+        crate::ui::shell::update::popups::push(state, Popup::Confirm(Question::ApproveSettings));
+        return;
+    } else if action == Action::WithoutSettings {
+        ("Starting without them…", Do::WithoutSettings)
+    } else {
+        ("Looking again…", Do::LookAgain)
+    };
+    state.say(Level::Info, words);
+    out.push(wish);
+}
+
+/// Approves the settings that the page shows.
+pub fn approve_now(state: &mut UiState, out: &mut Vec<Do>) {
+    if offers(state, Action::ApproveSettings) {
+        state.say(Level::Info, "Approved: starting with these settings…");
+        out.push(Do::ApproveSettings);
+    }
+}
+
+/// What the lead is asked, and what comes of it, as far as the beginning needs to know.
+pub fn heard(state: &mut UiState, event: &EventKind) {
+    if let EventKind::Prompted { agent, text } = event {
+        state.asked(agent, text);
+    } else if let EventKind::TurnEnded { agent, end } = event {
+        state.unanswered(agent, end);
+    }
+}
+
+/// Why `action` does nothing while there is no crew. `None`: it does.
+pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+    let is_the_crews = matches!(action, Action::Models | Action::Compact);
+    let page = state.first_page().filter(|_| is_the_crews)?;
+    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(state)))
+}

@@ -1,0 +1,80 @@
+//! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
+
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::reader;
+use crate::ui::shell::hit_test::Scrolls;
+use crate::ui::shell::peek;
+use crate::ui::shell::peek::Go;
+use crate::ui::shell::update::movement;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Goes to where the thumb of `bar` is at a row of the screen. A pane does not get the keys by it.
+pub fn jump(state: &mut UiState, of: Scrolls, bar: Scrollbar, row: u16) {
+    match of {
+        Scrolls::Pane(pane) => pane_to(state, pane, bar, row),
+        Scrolls::Popup => popup_to(state, bar, row),
+    }
+}
+
+fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
+    let (first, at) = (bar.first_at(row), bar.row_at(row));
+    match pane {
+        Pane::Lead => {
+            let viewport = movement::viewport(state);
+            // How much is in view is another share at the end: its cells are longer or shorter.
+            let is_end = row + 1 >= bar.at.bottom();
+            let first = if is_end { bar.scrolled.len } else { first };
+            let agent = state.agents.entry(&state.shown);
+            agent.transcript.jump(first, viewport);
+        }
+        Pane::Board => board::update::jump(state, first, at),
+        Pane::Todo | Pane::Team | Pane::Inbox => select(state, pane, at),
+        Pane::Needs => state.selected.request_scroll = first,
+    }
+}
+
+/// Selects a row of a pane's list; of letters the newest is followed.
+pub fn select(state: &mut UiState, pane: Pane, at: usize) {
+    match pane {
+        Pane::Todo => state.selected.todo = Some(at),
+        Pane::Team => {
+            let name = rows::team(state).get(at).map(|row| row.name().clone());
+            state.selected.member = name.or(state.selected.member.take());
+        }
+        Pane::Inbox => rows::select_letter(state, at),
+        Pane::Needs => {
+            if let Some(request) = state.requests.at(at) {
+                let is_other = state.selected.request.as_ref() != Some(&request.id);
+                state.selected.request = Some(request.id.clone());
+                if is_other {
+                    state.selected.request_scroll = 0;
+                }
+            }
+        }
+        Pane::Lead | Pane::Board => {}
+    }
+}
+
+fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
+    let (first, at) = (bar.first_at(row), bar.row_at(row));
+    match state.popups.last_mut() {
+        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
+            reader::update::select_near(state, at);
+        }
+        Some(Popup::Reader(reader)) => {
+            reader.scroll = first;
+            if matches!(reader.text, Text::Diff(_)) {
+                reader::update::scrolled(state);
+            }
+        }
+        Some(Popup::Picker(picker)) => picker.row = at,
+        Some(Popup::Jobs { row }) => *row = at,
+        Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::select(state, at),
+        Some(Popup::Costs(_)) => crate::ui::popups::costs::update::select(state, at),
+        Some(Popup::Peek(_)) => peek::update::read(state, Go::To(first)),
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
+    }
+}

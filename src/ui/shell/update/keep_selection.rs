@@ -1,0 +1,136 @@
+//! What is selected stays selected when an event changes its list: by what it is, not by its row.
+
+use crate::domain::ids::JobId;
+use crate::protocol::EventKind;
+use crate::ui::app::popup::{Choice, Popup, Text};
+use crate::ui::app::{Models, UiState};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board::index;
+use crate::ui::panes::rows::Does;
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::costs;
+
+/// What was selected before an event.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// The row of a picker.
+    pick: Option<Does>,
+    job: Option<JobId>,
+    /// The item of the todo list, by its text, that is selected, and that is read.
+    todo: [Option<String>; 2],
+    /// The row of the board.
+    task_row: Option<usize>,
+}
+
+/// What is selected now. `None` for the parts of answers and outputs, which change no list.
+pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
+    if event.is_delta() {
+        return None;
+    }
+    // The cursor stands on the first row until it is moved: from now on it is on what is there.
+    match state.focus {
+        Focus::Pane(Pane::Team) if state.selected.member.is_none() => {
+            state.selected.member = rows::selected_member(state).map(|(_, name)| name);
+        }
+        Focus::Pane(Pane::Board) if state.selected.task.is_none() => {
+            state.selected.task = board::selected(state).map(|(_, id)| id);
+        }
+        Focus::Pane(_) | Focus::Composer => {}
+    }
+    costs::update::pin(state);
+    let todo = |at: usize| Some(rows::todo(state).get(at)?.text.clone());
+    let mut out = Selection {
+        todo: [state.selected.todo.and_then(todo), None],
+        ..Selection::default()
+    };
+    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, state.selected.task) {
+        out.task_row = board::selected(state).map(|(row, _)| row);
+    }
+    match state.popups.last() {
+        Some(Popup::Picker(picker)) => {
+            let picks = rows::picks(state, picker);
+            out.pick = picks.into_iter().nth(picker.row).map(|pick| pick.does);
+        }
+        Some(Popup::Jobs { row }) => {
+            out.job = state.jobs.listed().get(*row).map(|job| job.id.clone());
+        }
+        Some(Popup::Reader(reader)) => {
+            if let Text::Todo(at) = reader.text {
+                out.todo[1] = todo(at);
+            }
+        }
+        Some(_) | None => {}
+    }
+    Some(out)
+}
+
+/// Selects it again. What is gone gives way to what is in its row now.
+pub fn after(state: &mut UiState, before: Option<Selection>) {
+    let Some(before) = before else { return };
+    let [selected, read] = before.todo.map(|text| {
+        let text = text?;
+        rows::todo(state).iter().position(|item| item.text == text)
+    });
+    state.selected.todo = selected.or(state.selected.todo);
+    if let Some(row) = before.task_row {
+        keep_task_row(state, row);
+    }
+    let at = match state.popups.last() {
+        Some(Popup::Picker(picker)) => {
+            let picks = rows::picks(state, picker);
+            let wanted = before.pick.as_ref();
+            let at = picks.iter().position(|pick| Some(&pick.does) == wanted);
+            let last = picks.len().saturating_sub(1);
+            match (&picker.choice, wanted) {
+                // The list has come: it opens on the model in use.
+                (Choice::Models, None) if picker.search.text().is_empty() => {
+                    Some(model_in_use(state))
+                }
+                (_, _) => Some(at.unwrap_or(picker.row.min(last))),
+            }
+        }
+        Some(Popup::Jobs { row }) => {
+            let jobs = state.jobs.listed();
+            let at = jobs.iter().position(|j| Some(&j.id) == before.job.as_ref());
+            Some(at.unwrap_or_else(|| (*row).min(jobs.len().saturating_sub(1))))
+        }
+        Some(Popup::Reader(_)) => read,
+        Some(_) | None => None,
+    };
+    let Some(at) = at else { return };
+    match state.popups.last_mut() {
+        Some(Popup::Picker(picker)) => picker.row = at,
+        Some(Popup::Jobs { row }) => *row = at,
+        Some(Popup::Reader(reader)) => {
+            if let Text::Todo(item) = &mut reader.text {
+                *item = at;
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// A task that left the list (the filter hides it, or it was removed) gives way to the one in its row.
+fn keep_task_row(state: &mut UiState, row: usize) {
+    let all = board::rows(state);
+    let index = index(state);
+    let place = state.selected.task.and_then(|id| index.place(id));
+    if place.is_some_and(|place| all.row_of(place).is_some()) {
+        return;
+    }
+    let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
+    let next = next.and_then(|row| index.id(row.task));
+    state.selected.task = next.or(state.selected.task);
+}
+
+/// The row of the model in use in the list of models.
+pub fn model_in_use(state: &UiState) -> usize {
+    let Models::Listed(names) = &state.models else {
+        return 0;
+    };
+    let current = state.setup.as_ref().map_or("", |s| s.model.as_str());
+    let latest = format!("{current}:latest");
+    let at = names.iter().position(|name| name == current);
+    at.or_else(|| names.iter().position(|name| *name == latest))
+        .unwrap_or(0)
+}

@@ -1,0 +1,261 @@
+//! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves what is held.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
+
+use crate::ui::app::UiState;
+use crate::ui::app::popup::Popup;
+use crate::ui::graph::viewport::Toward;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::{board, rows};
+use crate::ui::shell::hit_test::{Held, Hit, Scrolls};
+use crate::ui::shell::peek::Go;
+use crate::ui::shell::update::{Do, act, compose, cursor, jump, movement, popups, replay, screen};
+use crate::ui::shell::{hit_test, layout, peek};
+use crate::ui::transcript::Scroll;
+
+/// Lines that one notch of the wheel scrolls.
+const NOTCH: usize = 3;
+/// Columns that one notch of the wheel moves the drawing of the tasks sideways.
+const NOTCH_COLUMNS: usize = 6;
+
+/// Whether the click before was on the same thing, with no key in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Click {
+    First,
+    Again,
+}
+
+/// Takes what the mouse did in.
+pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    match event.kind {
+        MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
+        MouseEventKind::ScrollDown => wheel(state, event, Toward::Down),
+        MouseEventKind::ScrollLeft => wheel(state, event, Toward::Left),
+        MouseEventKind::ScrollRight => wheel(state, event, Toward::Right),
+        MouseEventKind::Down(MouseButton::Left) => {
+            // Its release may have got lost outside of the window.
+            let_go(state, out);
+            click(state, event, out);
+        }
+        MouseEventKind::Drag(MouseButton::Left) => pull(state, event, out),
+        // It moves without a button: the release got lost.
+        MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => let_go(state, out),
+        MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
+    }
+}
+
+fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
+    match std::mem::take(&mut state.pointer.held) {
+        Held::Border => out.push(Do::SaveScreen(state.screen)),
+        Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
+    }
+}
+
+fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    let is_covered = match state.pointer.held {
+        Held::Scrollbar(Scrolls::Popup, _) => state.popups.is_empty(),
+        Held::Nothing
+        | Held::Border
+        | Held::Ground(_)
+        | Held::Replay(_)
+        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
+    };
+    if is_covered {
+        // What a popup covers is out of reach.
+        return let_go(state, out);
+    }
+    let here = Position::new(event.column, event.row);
+    match state.pointer.held {
+        Held::Nothing => return,
+        Held::Border => screen::drag(state, event.column),
+        Held::Ground(before) => {
+            let by = |from: u16, to: u16| {
+                isize::from(from.cast_signed()) - isize::from(to.cast_signed())
+            };
+            // The drawing comes along with the mouse: the view goes the other way.
+            board::update::shift(state, (by(before.x, here.x), by(before.y, here.y)));
+            state.pointer.held = Held::Ground(here);
+        }
+        Held::Replay(line) => replay::seek(state, line, event.column),
+        Held::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
+    }
+    state.pointer.clicked = None;
+    state.dirty = true;
+}
+
+/// Where the wheel leads: with shift, up and down are left and right.
+fn turned(event: MouseEvent, toward: Toward) -> Toward {
+    if !event.modifiers.contains(KeyModifiers::SHIFT) {
+        return toward;
+    }
+    match toward {
+        Toward::Up | Toward::Left => Toward::Left,
+        Toward::Down | Toward::Right => Toward::Right,
+    }
+}
+
+fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
+    state.dirty = true;
+    state.pointer.clicked = None;
+    let toward = turned(event, toward);
+    let lines = match toward {
+        Toward::Up => Some(Scroll::LineUp),
+        Toward::Down => Some(Scroll::LineDown),
+        Toward::Left | Toward::Right => None,
+    };
+    if let Some(Popup::Peek(_)) = state.popups.last()
+        && !peek::update::is_in_list(state, Position::new(event.column, event.row))
+    {
+        for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+            peek::update::read(state, Go::By(by));
+        }
+        return;
+    }
+    if let Some(popup) = state.popups.last() {
+        // A row of a list is a step by itself.
+        let is_text = matches!(popup, Popup::Reader(_));
+        let times = if is_text { NOTCH } else { 1 };
+        for by in std::iter::repeat_n(lines, times).flatten() {
+            movement::scroll(state, by);
+        }
+        return;
+    }
+    let under = layout::layout(state, state.size).at(event.column, event.row);
+    let Some(pane) = under.map(Focus::pane) else {
+        return;
+    };
+    if pane == Pane::Board {
+        let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+        return match (toward, zooms) {
+            (Toward::Up, true) => board::update::zoom(state, state.camera.zoom.nearer()),
+            (Toward::Down, true) => board::update::zoom(state, state.camera.zoom.farther()),
+            (Toward::Up | Toward::Down, false) => board::update::wheel(state, toward, NOTCH),
+            (Toward::Left | Toward::Right, _) => board::update::wheel(state, toward, NOTCH_COLUMNS),
+        };
+    }
+    for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+        movement::scroll_pane(state, pane, by);
+    }
+}
+
+fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    let here = Position::new(event.column, event.row);
+    let hit = hit_test::at(state, here.x, here.y);
+    let click = match state.pointer.clicked.take() {
+        Some(before) if before == hit => Click::Again,
+        Some(_) | None => Click::First,
+    };
+    // Half a pair of keys is given up, and the user chooses what has the focus.
+    state.prefix = None;
+    state.key_guard.moved_at = None;
+    state.left_composer = false;
+    compose::disarm(state);
+    match hit.clone() {
+        Hit::Nothing | Hit::Popup => return,
+        Hit::Replay(line) => {
+            state.pointer.held = Held::Replay(line);
+            replay::seek(state, line, event.column);
+        }
+        Hit::Border => state.pointer.held = Held::Border,
+        Hit::Scrollbar(of, bar) => {
+            state.pointer.held = Held::Scrollbar(of, bar);
+            jump::jump(state, of, bar, event.row);
+        }
+        Hit::Ground => {
+            state.pointer.held = Held::Ground(here);
+            movement::focus(state, Pane::Board);
+        }
+        Hit::Tab(pane) | Hit::Pane(pane) => movement::focus(state, pane),
+        Hit::Button(action) => act(state, action, out),
+        Hit::In(pane, action) => {
+            movement::focus(state, pane);
+            act(state, action, out);
+        }
+        Hit::Row(pane, at) => row(state, pane, at, click, out),
+        Hit::Task(task) => {
+            let selected = crate::ui::panes::board::selected(state).map(|(_, id)| id);
+            let had_keys = state.focus == Focus::Pane(Pane::Board);
+            board::update::click(state, task);
+            if had_keys && selected == Some(task) {
+                act(state, Action::Open, out);
+            }
+        }
+        Hit::Talk(at) => {
+            movement::focus(state, Pane::Lead);
+            let viewport = movement::viewport(state);
+            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            transcript.open_at(at, viewport);
+        }
+        Hit::Composer => cursor::in_composer(state, here),
+        Hit::Comment => cursor::in_comment(state, here),
+        Hit::Field(field) => cursor::in_field(state, field, here),
+        Hit::Offer(at) => {
+            state.completion = Completion::Offered(at);
+            act(state, Action::Accept, out);
+        }
+        Hit::PopupRow(_) if click == Click::Again => {
+            let action = match state.popups.last() {
+                Some(
+                    Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Costs(_) | Popup::Peek(_),
+                ) => Action::Open,
+                Some(
+                    Popup::Picker(_)
+                    | Popup::Reader(_)
+                    | Popup::Comment(_)
+                    | Popup::Task(_)
+                    | Popup::Confirm(_),
+                )
+                | None => Action::Accept,
+            };
+            act(state, action, out);
+            return;
+        }
+        Hit::PopupRow(at) => match state.popups.last_mut() {
+            Some(Popup::Picker(picker)) => picker.row = at,
+            Some(Popup::Jobs { row }) => *row = at,
+            Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::select(state, at),
+            Some(Popup::Costs(_)) => crate::ui::popups::costs::update::select(state, at),
+            Some(
+                Popup::Peek(_)
+                | Popup::Task(_)
+                | Popup::Reader(_)
+                | Popup::Comment(_)
+                | Popup::Confirm(_),
+            )
+            | None => {}
+        },
+        Hit::HelpRow(action) => {
+            popups::close_help(state);
+            act(state, action, out);
+        }
+        Hit::File(file) => {
+            crate::ui::popups::reader::update::go_to_file(state, file);
+        }
+        Hit::BesidePopup => {
+            state.popups.pop();
+        }
+    }
+    state.pointer.clicked = Some(hit);
+    state.dirty = true;
+}
+
+/// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.
+fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
+    let had_keys = state.focus == Focus::Pane(pane);
+    let selected = match pane {
+        Pane::Todo => rows::selected_todo(state),
+        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
+        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
+        // Opening a request leaves it: one click alone must not.
+        Pane::Needs => (click == Click::Again).then_some(at),
+        Pane::Lead | Pane::Board => None,
+    };
+    movement::focus(state, pane);
+    jump::select(state, pane, at);
+    if had_keys && selected == Some(at) {
+        act(state, Action::Open, out);
+    }
+}

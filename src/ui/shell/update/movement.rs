@@ -1,0 +1,385 @@
+//! Where the keys go, what is selected, what is scrolled, and the way back.
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{CommentStage, Popup, Question, Searching};
+use crate::ui::keymap::pane::{Focus, Pane, Way};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::complete_update;
+use crate::ui::panes::needs::card;
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::costs;
+use crate::ui::popups::reader::text_search;
+use crate::ui::shell::update::Do;
+use crate::ui::shell::{layout, peek};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::{Scroll, Viewport};
+
+/// Rows of a page in a list over the panes.
+const PAGE: usize = 10;
+
+/// Gives the keys to a pane.
+pub fn focus(state: &mut UiState, pane: Pane) {
+    if pane == Pane::Needs && state.focus != Focus::Pane(Pane::Needs) {
+        state.before_needs = Some(state.focus);
+    }
+    if state.zoom.is_some_and(|zoomed| zoomed != pane) {
+        state.zoom = None;
+    }
+    if layout::TABS.contains(&pane) {
+        state.tab = pane;
+    }
+    state.focus = Focus::Pane(pane);
+}
+
+/// Gives the keys to a pane; if it has them, the whole screen, or back.
+pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
+    if state.focus != Focus::Pane(pane) || state.left_composer {
+        focus(state, pane);
+    } else if state.zoom.is_some() {
+        state.zoom = None;
+    } else {
+        enlarge(state);
+    }
+}
+
+/// Gives the pane that has the keys the whole screen.
+pub fn enlarge(state: &mut UiState) {
+    if !layout::shows_one(state) {
+        state.zoom = Some(state.focus.pane());
+    }
+}
+
+/// Gives the keys to the next pane, round and round.
+pub fn cycle(state: &mut UiState, way: Way) {
+    let has_todo = state
+        .agents
+        .get(&state.shown)
+        .is_some_and(|a| !a.todo.items().is_empty());
+    let here = state.focus.pane();
+    let round: Vec<Pane> = Pane::ALL
+        .into_iter()
+        .filter(|pane| match pane {
+            Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => true,
+            Pane::Todo => has_todo || here == Pane::Todo,
+            Pane::Needs => !state.requests.is_empty() || here == Pane::Needs,
+        })
+        .collect();
+    let at = round.iter().position(|p| *p == here).unwrap_or(0);
+    let next = match way {
+        Way::Forward => (at + 1) % round.len(),
+        Way::Back => (at + round.len() - 1) % round.len(),
+    };
+    if let Some(pane) = round.get(next) {
+        focus(state, *pane);
+    }
+}
+
+/// Gives the keys to the composer.
+pub fn compose(state: &mut UiState) {
+    if state.replay.is_some() {
+        state.say(Level::Info, crate::ui::shell::update::replay::UNCHANGED);
+        return;
+    }
+    if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
+        state.zoom = None;
+    }
+    state.focus = Focus::Composer;
+}
+
+/// Gives the keys to the oldest request that waits.
+pub fn waiting(state: &mut UiState) {
+    let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
+        state.say_nothing_waits();
+        return;
+    };
+    if state.is_commenting() {
+        return;
+    }
+    state.popups.clear();
+    if state.selected.request.as_ref() != Some(&oldest) {
+        state.selected.request = Some(oldest);
+        state.selected.request_scroll = 0;
+    }
+    // The user has chosen to look at it.
+    state.selected.request_since = Stamp::default();
+    focus(state, Pane::Needs);
+}
+
+/// Shows the conversation of `agent` and gives it the keys.
+pub fn show(state: &mut UiState, agent: &Name) {
+    state.agents.entry(agent);
+    state.open_conversation(agent);
+    focus(state, Pane::Lead);
+}
+
+/// Shows the conversation of the subagent that the selected tool call sent out.
+pub fn subagent(state: &mut UiState) {
+    let agent = state.agents.get(&state.shown);
+    let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
+    match sent {
+        Some(subagent) => show(state, &subagent),
+        None => {
+            let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
+            let (next, before) = (key(Action::Next), key(Action::Prev));
+            let shows = key(Action::Subagent);
+            let words = format!(
+                "Select a call of task with {next} and {before}: {shows} shows its subagent."
+            );
+            state.say(Level::Info, words);
+        }
+    }
+}
+
+/// One step back: popup, composer, filter, whole screen, teammate.
+pub fn back(state: &mut UiState) {
+    if let Some(Popup::Reader(reader)) = state.popups.last_mut()
+        && (reader.searching == Searching::Typing || text_search::is_on(reader))
+    {
+        return crate::ui::popups::reader::update::end(reader);
+    }
+    if let Some(Popup::EventLog(view)) = state.popups.last_mut()
+        && view.has_filter()
+    {
+        return view.end_filter();
+    }
+    if let Some(Popup::Comment(comment)) = state.popups.last_mut()
+        && comment.stage == CommentStage::Verdict
+    {
+        comment.stage = CommentStage::Writing;
+        return;
+    }
+    if let Some(Popup::Task(_)) = state.popups.last() {
+        return crate::ui::popups::task_form::update::close(state);
+    }
+    if state.popups.pop().is_some() {
+        return;
+    }
+    if complete_update::put_away(state) {
+        return;
+    }
+    if state.focus == Focus::Composer {
+        let narrow = layout::shows_one(state);
+        let zoomed = state.zoom == Some(Pane::Lead);
+        let has_page = crate::ui::app::onboarding::drawn(state).is_some();
+        let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
+            Pane::Lead
+        } else {
+            state.tab
+        };
+        focus(state, pane);
+        state.left_composer = true;
+    } else if state.filters.end(state.focus.pane())
+        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::panes::lead::find::end(state)
+    {
+    } else if state.zoom.is_some() {
+        state.zoom = None;
+    } else if let Some(parent) = state.shown.parent() {
+        show(state, &parent);
+    } else if !state.shown.is_lead() {
+        state.open_conversation(&Name::lead());
+        if state.focus == Focus::Pane(Pane::Lead) {
+            focus(state, Pane::Team);
+        }
+    } else if state.focus == Focus::Pane(Pane::Needs)
+        && let Some(before) = state.before_needs.take()
+    {
+        state.focus = before;
+    }
+}
+
+/// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
+pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
+    let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
+    if is_view && state.focus != Focus::Composer {
+        back(state);
+    } else if state.at_stake() + state.jobs_at_stake() > 0 {
+        state.popups.push(Popup::Confirm(Question::Quit));
+    } else {
+        out.push(Do::Quit);
+    }
+}
+
+/// Shows the newest of a conversation or of the inbox, and stays with it.
+pub fn follow(state: &mut UiState) {
+    if !state.is_in_panes() {
+        return crate::ui::popups::event_log::update::follow(state);
+    }
+    match state.focus.pane() {
+        Pane::Lead => scroll_transcript(state, Scroll::Bottom),
+        Pane::Inbox => state.selected.letter = None,
+        Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => {}
+    }
+}
+
+/// The tool call or the card beside the selected one.
+pub fn neighbour(state: &mut UiState, way: Way) {
+    match state.focus.pane() {
+        Pane::Lead => {
+            let viewport = viewport(state);
+            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            match way {
+                Way::Forward => transcript.select_next(),
+                Way::Back => transcript.select_prev(),
+            }
+            transcript.reveal_selected(viewport);
+        }
+        Pane::Needs => {
+            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
+            let next = match way {
+                Way::Forward => at + 1,
+                Way::Back => at.saturating_sub(1),
+            };
+            if let Some(request) = state.requests.at(next) {
+                state.selected.request = Some(request.id.clone());
+                state.selected.request_scroll = 0;
+            }
+        }
+        Pane::Board => board::update::along(state, way),
+        Pane::Todo | Pane::Team | Pane::Inbox => {}
+    }
+}
+
+/// Moves what has the keys.
+pub fn scroll(state: &mut UiState, by: Scroll) {
+    if complete_update::select(state, by) {
+        return;
+    }
+    if state.popups.is_empty() {
+        scroll_pane(state, state.focus.pane(), by);
+    } else {
+        scroll_popup(state, by);
+    }
+}
+
+/// Moves a pane, whether it has the keys or not.
+pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
+    let seen = page_of(state, pane);
+    match pane {
+        Pane::Lead => scroll_transcript(state, by),
+        Pane::Todo => {
+            if let Some(at) = rows::selected_todo(state) {
+                let len = rows::todo(state).len();
+                state.selected.todo = Some(step(at, len, by, seen));
+            }
+        }
+        Pane::Board => {
+            board::update::scroll(state, by);
+        }
+        Pane::Team => {
+            let at = rows::selected_member(state).map_or(0, |(at, _)| at);
+            let names: Vec<Name> = rows::team(state).iter().map(|r| r.name().clone()).collect();
+            state.selected.member = names.get(step(at, names.len(), by, seen)).cloned();
+        }
+        Pane::Inbox => {
+            let at = rows::selected_letter(state).map_or(0, |(at, _)| at);
+            let next = step(at, rows::letters(state).len(), by, seen);
+            rows::select_letter(state, next);
+        }
+        Pane::Needs => {
+            let layout = layout::layout(state, state.size);
+            let Some(area) = layout.pane(Pane::Needs).map(layout::inside) else {
+                return;
+            };
+            let width = area.width.saturating_sub(2);
+            let card = card::card(state, width, area.height, &Theme::default());
+            let seen = card.room.max(1);
+            let most = card.lines.len().saturating_sub(seen);
+            let at = state.selected.request_scroll.min(most);
+            state.selected.request_scroll = step(at, most + 1, by, seen);
+            if state.selected.request_scroll >= most {
+                let request = rows::selected_request(state).map(|(_, r)| r.id.clone());
+                state.selected.request_read = request;
+            }
+        }
+    }
+}
+
+fn scroll_transcript(state: &mut UiState, by: Scroll) {
+    let viewport = viewport(state);
+    state
+        .agents
+        .entry(&state.shown)
+        .transcript
+        .scroll(by, viewport);
+}
+
+/// The room of the conversation that is shown.
+pub fn viewport(state: &UiState) -> Viewport {
+    let layout = layout::layout(state, state.size);
+    let area = layout
+        .pane(Pane::Lead)
+        .map(|area| layout::talk(state, area))
+        .unwrap_or_default();
+    layout::viewport(area)
+}
+
+fn scroll_popup(state: &mut UiState, by: Scroll) {
+    match state.popups.last() {
+        Some(Popup::Reader(_)) => crate::ui::popups::reader::update::scroll(state, by),
+        Some(Popup::Picker(picker)) => {
+            let len = rows::picks(state, picker).len();
+            if let Some(Popup::Picker(picker)) = state.popups.last_mut() {
+                picker.row = step(picker.row, len, by, PAGE);
+            }
+        }
+        Some(Popup::Jobs { .. }) => {
+            let len = state.jobs.listed().len();
+            if let Some(Popup::Jobs { row }) = state.popups.last_mut() {
+                *row = step(*row, len, by, PAGE);
+            }
+        }
+        Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::scroll(state, by),
+        Some(Popup::Costs(_)) => costs::update::scroll(state, by),
+        Some(Popup::Peek(_)) => peek::update::scroll(state, by),
+        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
+    }
+}
+
+/// The rows of a pane that are in view.
+pub(in crate::ui) fn page_of(state: &UiState, pane: Pane) -> usize {
+    let layout = layout::layout(state, state.size);
+    let inside = layout.pane(pane).map(layout::inside);
+    let list = inside.map(|inside| rows::places(state, pane, inside).1);
+    usize::from(list.map_or(1, |area| area.height)).max(1)
+}
+
+/// The place in a list of `len` rows that `by` leads to from `at`.
+pub(in crate::ui) fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
+    let half = (page / 2).max(1);
+    let to = match by {
+        Scroll::LineUp => at.saturating_sub(1),
+        Scroll::LineDown => at + 1,
+        Scroll::HalfUp => at.saturating_sub(half),
+        Scroll::HalfDown => at + half,
+        Scroll::PageUp => at.saturating_sub(page),
+        Scroll::PageDown => at + page,
+        Scroll::Top => 0,
+        Scroll::Bottom => len,
+    };
+    to.min(len.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stay_in_the_list() {
+        let cases = [
+            (0, 5, Scroll::LineUp, 0),
+            (4, 5, Scroll::LineDown, 4),
+            (0, 5, Scroll::HalfDown, 2),
+            (0, 5, Scroll::PageDown, 4),
+            (4, 5, Scroll::PageUp, 0),
+            (2, 5, Scroll::Bottom, 4),
+            (2, 5, Scroll::Top, 0),
+            (0, 0, Scroll::Bottom, 0),
+        ];
+        for (at, len, by, expected) in cases {
+            assert_eq!(step(at, len, by, 4), expected, "{at} {len} {by:?}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A recording that is played: time, steps and jumps move the screen through what had happened.
+
+use ratatui::layout::Rect;
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::Event;
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::keymap::Action;
+use crate::ui::model::event_log::EventLog;
+use crate::ui::replay::{Player, Seek};
+use crate::ui::shell;
+use crate::ui::shell::hints;
+use crate::ui::shell::tour::Tour;
+use crate::ui::shell::update::{Do, hear, tick};
+
+/// What is said when a key would change something.
+pub const UNCHANGED: &str = "This is a recording: look around, nothing can be changed.";
+
+/// Begins to play.
+pub fn begin(state: &mut UiState, player: Player) {
+    state.replay = Some(Box::new(player));
+    state.tour = Tour::Dismissed;
+    state.attention.want(&[]);
+    state.focus = crate::ui::Focus::Pane(crate::ui::Pane::Lead);
+    state.dirty = true;
+}
+
+/// Lets the time up to `now`, of the clock on the wall, go by.
+pub fn go(state: &mut UiState, now: Stamp) {
+    let Some(mut player) = state.replay.take() else {
+        return;
+    };
+    let told = player.go(now).len();
+    state.replay = Some(player);
+    on(state, told);
+}
+
+/// Carries out what moves the recording.
+pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
+    moved(state, by);
+}
+
+/// Makes it faster or slower.
+pub fn speed(state: &mut UiState, by: fn(&mut Player)) {
+    if let Some(player) = &mut state.replay {
+        by(player);
+        state.dirty = true;
+    }
+}
+
+/// Goes to the place of the line that was clicked.
+pub fn seek(state: &mut UiState, line: Rect, column: u16) {
+    let Some(player) = &state.replay else { return };
+    if let Some(share) = shell::view::share_of(player, line, column) {
+        moved(state, |player| player.seek_share(share));
+    }
+}
+
+fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
+    let Some(player) = &mut state.replay else {
+        return;
+    };
+    let seek = by(player);
+    state.dirty = true;
+    match seek {
+        Seek::On(more) => on(state, more),
+        Seek::Back => {
+            let all = player.happened();
+            forget_the_past(state);
+            on(state, all);
+        }
+    }
+}
+
+/// The same person before an empty screen: the log and the time belong to what is played.
+fn forget_the_past(state: &mut UiState) {
+    state.forget_crew();
+    state.event_log = EventLog::default();
+    state.flash = None;
+    state.now = Stamp::default();
+}
+
+/// Tells the newest `more` events of the past, and what time it was.
+fn on(state: &mut UiState, more: usize) {
+    let Some(player) = state.replay.take() else {
+        return;
+    };
+    let past = player.past();
+    let (known, news) = past.split_at(past.len().saturating_sub(more));
+    let focus = state.focus;
+    recall(state, known.last(), news);
+    state.focus = focus;
+    tick(state, player.clock());
+    state.dirty |= more > 0;
+    state.replay = Some(player);
+}
+
+/// Tells what was recorded: `events`, which follow on `before`. Nobody is called for it again.
+pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
+    let mut before = before.map(|e| e.seq);
+    for event in events {
+        // Numbers begin anew with each start of crewdeck: who was at work then is so no more.
+        if before.is_some_and(|seq| event.seq <= seq) {
+            state.end_of_session(event.at);
+        }
+        before = Some(event.seq);
+        hear(state, event);
+    }
+}
+
+/// Why `action` is not begun in a recording: nobody should fill in a form, or answer a question, that leads to nothing.
+pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+    // These also show something, or leave.
+    let looks = [
+        Action::Compose,
+        Action::Diff,
+        Action::Interrupt,
+        Action::Models,
+    ];
+    let is_change = hints::acts_on_the_crew(action) && !looks.contains(&action);
+    (state.replay.is_some() && is_change).then(|| UNCHANGED.into())
+}
+
+/// Nothing that a person does to a recording reaches a crew.
+pub fn hold_back(state: &mut UiState, out: &mut Vec<Do>) {
+    if state.replay.is_none() {
+        return;
+    }
+    let before = out.len();
+    out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
+    if out.len() < before {
+        state.requests.forget_answers();
+        state.queued.clear();
+        state.task_forms.come_back();
+        state.say(Level::Info, UNCHANGED);
+    }
+}

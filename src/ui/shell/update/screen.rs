@@ -1,0 +1,57 @@
+//! How the panes lie: the next layout, and the border between the columns under the mouse.
+
+use crate::domain::screen::Arrangement;
+use crate::protocol::event::Level;
+use crate::ui::app::{MouseOwner, UiState};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::shell::layout;
+use crate::ui::shell::layout::{Class, TALL};
+use crate::ui::shell::update::Do;
+
+/// Lets the panes lie in the next way and has it remembered.
+pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
+    let is_low = layout::class(state.size) == Class::Narrow && state.size.height < TALL;
+    state.screen.layout = match state.screen.layout.next() {
+        // With room for one pane it would be the wall.
+        Arrangement::Board if is_low => Arrangement::Focus,
+        next => next,
+    };
+    state.zoom = None;
+    // The pane that has the keys stays in view.
+    if layout::TABS.contains(&state.focus.pane()) {
+        state.tab = state.focus.pane();
+    }
+    let about = match state.screen.layout {
+        Arrangement::Wall if is_low => "wall: one pane and the tabs",
+        Arrangement::Focus if is_low => "focus: one pane, no tabs",
+        other => other.about(),
+    };
+    let text = format!("Layout {about}.");
+    state.say(Level::Info, text);
+    out.push(Do::SaveScreen(state.screen));
+}
+
+/// Gives the mouse to crewdeck, or back to the terminal.
+pub fn give_mouse(state: &mut UiState, out: &mut Vec<Do>) {
+    state.mouse = match state.mouse {
+        MouseOwner::Terminal => MouseOwner::Crewdeck,
+        MouseOwner::Crewdeck => MouseOwner::Terminal,
+    };
+    let words = match state.mouse {
+        MouseOwner::Crewdeck => {
+            let key = state.keymap.key(Context::Panes, Action::Mouse);
+            format!("The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back.")
+        }
+        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.".into(),
+    };
+    state.say(Level::Info, words);
+    out.push(Do::Mouse(state.mouse));
+}
+
+/// Moves the border between the columns to a column of the screen, within its bounds.
+pub fn drag(state: &mut UiState, column: u16) {
+    let width = state.size.width.max(1);
+    let share = u32::from(column) * 100 / u32::from(width);
+    state.screen.set_left(u16::try_from(share).unwrap_or(0));
+    state.dirty = true;
+}

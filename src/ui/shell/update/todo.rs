@@ -1,0 +1,83 @@
+//! The todo list is shown or hidden, whoever has the keys.
+
+use crate::domain::screen::{Arrangement, TodoPane};
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::rows;
+use crate::ui::shell::layout;
+use crate::ui::shell::layout::Class;
+use crate::ui::shell::update::{Do, movement};
+
+/// Shows the todo list, or hides it. Where it lies beside the conversation the person's choice is remembered; where it
+/// has a place of its own, the screen goes there and back.
+pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
+    if !state.popups.is_empty() {
+        return;
+    }
+    if is_elsewhere(state) {
+        return go(state);
+    }
+    let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
+    let has_keys = state.focus == Focus::Pane(Pane::Todo);
+    if !is_here && state.screen.shows_todo() && !rows::todo(state).is_empty() {
+        // The conversation needs the rows: it is there while it has the keys.
+        return movement::focus(state, Pane::Todo);
+    }
+    state.screen.todo = if is_here {
+        TodoPane::Hidden
+    } else {
+        TodoPane::Shown
+    };
+    if has_keys {
+        movement::focus(state, Pane::Lead);
+    }
+    let key = state.keymap.key(Context::Everywhere, Action::Todo);
+    let words = if !state.screen.shows_todo() {
+        format!("The todo list is hidden. {key} shows it.")
+    } else if rows::todo(state).is_empty() {
+        "The todo list is shown as soon as there is one.".into()
+    } else {
+        format!("The todo list is shown. {key} hides it.")
+    };
+    state.say(Level::Info, words);
+    out.push(Do::SaveScreen(state.screen));
+}
+
+/// Whether the todo list has a place of its own, and none beside the conversation.
+fn is_elsewhere(state: &UiState) -> bool {
+    let is_tab =
+        layout::class(state.size) == Class::Middle && state.screen.layout == Arrangement::Wall;
+    layout::shows_one(state) || state.zoom.is_some() || is_tab
+}
+
+/// To the pane of the todo list, or back to where the keys were.
+fn go(state: &mut UiState) {
+    let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
+    if !is_shown {
+        state.before_todo = Some((state.focus, state.zoom, state.tab));
+        let has_tab = matches!(state.focus, Focus::Pane(p) if layout::TABS.contains(&p));
+        if layout::shows_one(state) || state.zoom.is_some() || has_tab {
+            let zoom = state.zoom.map(|_| Pane::Todo);
+            movement::focus(state, Pane::Todo);
+            state.zoom = zoom;
+        } else {
+            // Who writes goes on writing beside it.
+            state.tab = Pane::Todo;
+        }
+        return;
+    }
+    let before = state.before_todo.take();
+    let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));
+    let is_todo = |focus: Focus| focus == Focus::Pane(Pane::Todo);
+    if is_todo(state.focus) {
+        state.focus = if is_todo(focus) {
+            Focus::Pane(Pane::Lead)
+        } else {
+            focus
+        };
+        state.zoom = zoom.filter(|pane| *pane != Pane::Todo);
+    }
+    state.tab = if tab == Pane::Todo { Pane::Board } else { tab };
+}

@@ -1,0 +1,122 @@
+//! A key that means nothing where the keys are: it says so, and where it means something.
+
+use crate::domain::text::harmless;
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Bound, Context, Found};
+use crate::ui::keys;
+
+/// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
+/// stays.
+pub fn tell(state: &mut UiState, name: &str) {
+    let contexts = state.contexts();
+    let is_unread = state.flash.as_ref().is_some_and(|f| f.level != Level::Info);
+    if is_unread || contexts.iter().any(|context| takes_text(*context)) {
+        return;
+    }
+    let key = harmless(&keys::shown(name));
+    let words = elsewhere(state, name).map_or_else(
+        || format!("{key} does nothing here{}", help(state, &contexts)),
+        |place| format!("{key} works in {place}"),
+    );
+    state.say(Level::Info, words);
+}
+
+/// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
+pub fn helps(state: &UiState, name: &str) -> Option<Action> {
+    let reads = |p: &Popup| {
+        matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
+    };
+    if !state.popups.last().is_some_and(reads) {
+        return None;
+    }
+    match state.keymap.lookup(&[Context::Panes], name) {
+        Found::Action(
+            action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
+        ) => Some(action),
+        Found::Action(_) | Found::Prefix | Found::Nothing => None,
+    }
+}
+
+/// Where an action of another pane can be done, and what it is in the words of the key map.
+pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String> {
+    let Context::In(pane) = context else {
+        return None;
+    };
+    let what = words.split([';', ':']).next().unwrap_or_default();
+    Some(format!("{}: {what}.", place(state, pane)))
+}
+
+/// The panes in which the key `name` means something; none while something lies over them.
+fn elsewhere(state: &UiState, name: &str) -> Option<String> {
+    if !state.popups.is_empty() {
+        return None;
+    }
+    let means = |pane: &Pane| {
+        let mut bound = state.keymap.in_context(Context::In(*pane));
+        bound.find(|b| b.keys.iter().any(|key| key == name))
+    };
+    let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
+    match all.as_slice() {
+        [] => None,
+        [one] => instead(state, one.context, one.words),
+        _ => {
+            let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
+            let places: Vec<String> = panes.map(|pane| place(state, pane)).collect();
+            Some(format!("{}.", places.join(", ")))
+        }
+    }
+}
+
+/// A pane and the key that leads to it.
+fn place(state: &UiState, pane: Pane) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
+    format!("{} ({key})", pane.title())
+}
+
+/// The key of the help.
+fn help(state: &UiState, contexts: &[Context]) -> String {
+    let shows = |c: &Context| {
+        state
+            .keymap
+            .in_context(*c)
+            .find(|b| b.action == Action::Help)
+    };
+    let bound = contexts.iter().find_map(shows);
+    bound.map_or_else(
+        || ".".into(),
+        |bound| format!("; {} shows the keys.", bound.shown()),
+    )
+}
+
+/// Whether keys are text there.
+pub(in crate::ui) fn takes_text(context: Context) -> bool {
+    match context {
+        Context::Composer
+        | Context::Completion
+        | Context::Filter
+        | Context::Search
+        | Context::Picker
+        | Context::TaskForm
+        | Context::Comment => true,
+        Context::Everywhere
+        | Context::FirstRun
+        | Context::Panes
+        | Context::In(_)
+        | Context::Choices
+        | Context::Reader
+        | Context::Diff
+        | Context::CommentVerdict
+        | Context::Jobs
+        | Context::Costs
+        | Context::Peek
+        | Context::EventLog
+        | Context::Confirm
+        | Context::ConfirmMerge
+        | Context::ConfirmLoss
+        | Context::Leave
+        | Context::Replay => false,
+    }
+}

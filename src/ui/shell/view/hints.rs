@@ -1,0 +1,55 @@
+//! The line at the bottom: a short message, and the keys that do something now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use crate::protocol::event::Level;
+use crate::ui::app::UiState;
+use crate::ui::model::style;
+use crate::ui::shell::hints::Urgency;
+use crate::ui::shell::hints::bars::{hint_line, message};
+use crate::ui::theme::Theme;
+
+/// Between the parts: not styled, as a ground behind the words would show.
+const BLANK: &str = " ";
+
+/// Draws it.
+pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let (above, before) = message(state, row);
+    let level = state.flash.as_ref().map(|flash| flash.level);
+    let (shape, style) = style::level(level.unwrap_or(Level::Info), theme);
+    let shape = if above.is_empty() { shape } else { " " };
+    if !before.is_empty() {
+        // Not over the whole line: the hints behind it would take on what their own style leaves open.
+        Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
+    }
+    for placed in hint_line(state, row) {
+        let hint = placed.what;
+        let words = match hint.urgency {
+            Urgency::Usual | Urgency::Always => theme.dim,
+            Urgency::Now => theme.waiting,
+        };
+        let key = Span::styled(hint.key, theme.accent);
+        let words = Span::styled(hint.words, words);
+        let blank = || Span::raw(BLANK);
+        Line::from(vec![blank(), key, blank(), words, blank()]).render(placed.at, buffer);
+    }
+}
+
+/// Draws the part of a long message that stands above that line, over the lowest line of the panes.
+pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let (Some(flash), Some(y)) = (&state.flash, row.y.checked_sub(1)) else {
+        return;
+    };
+    let (above, _) = message(state, row);
+    if above.is_empty() {
+        return;
+    }
+    let place = Rect { y, ..row }.intersection(buffer.area);
+    Clear.render(place, buffer);
+    buffer.set_style(place, theme.ground);
+    let (shape, style) = style::level(flash.level, theme);
+    Line::styled(format!(" {shape} {above}"), style).render(place, buffer);
+}

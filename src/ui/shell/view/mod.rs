@@ -1,0 +1,195 @@
+//! Pure: the state as cells. Each file draws one part; none changes anything.
+
+mod hints;
+mod replay;
+mod status;
+mod tour;
+
+use std::collections::BTreeMap;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::ids::Name;
+use crate::ui::app::UiState;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::sentence;
+use crate::ui::panes::lead::{complete_view, onboarding};
+use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
+use crate::ui::shell::hints::bars;
+use crate::ui::shell::layout::{Class, Layout};
+pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
+pub use crate::ui::shell::view::status::places as status_places;
+use crate::ui::shell::{layout, peek};
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::TranscriptCache;
+use crate::ui::{frame, popups};
+
+/// What drawing keeps between two frames; its loss changes no pixel.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    transcripts: BTreeMap<Name, TranscriptCache>,
+    /// The same of the conversation that is peeked at.
+    peeked: BTreeMap<Name, TranscriptCache>,
+}
+
+impl ViewCache {
+    /// How many rows of the shown conversation were laid out so far.
+    pub fn rows_laid(&self) -> usize {
+        self.transcripts
+            .values()
+            .map(TranscriptCache::rows_laid)
+            .sum()
+    }
+
+    /// The cache of the conversation that is peeked at.
+    fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.peeked.retain(|name, _| name == agent);
+        self.peeked.entry(agent.clone()).or_default()
+    }
+
+    /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
+    fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.transcripts.retain(|name, _| name == agent);
+        self.transcripts.entry(agent.clone()).or_default()
+    }
+}
+
+/// Draws the whole screen.
+pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
+    let area = frame.area();
+    let cursor = draw_on(state, cache, theme, area, frame.buffer_mut());
+    if let Some(cursor) = cursor.filter(|at| area.contains(*at)) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// Draws the whole screen into `buffer`; where the cursor is to be comes back.
+fn draw_on(
+    state: &UiState,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    if area.is_empty() {
+        return None;
+    }
+    buffer.set_style(area, theme.ground);
+    let layout = layout::layout(state, area);
+    if layout.class == Class::Small {
+        onboarding::too_small(area, theme, buffer);
+        return None;
+    }
+    status::draw(state, theme, layout.status, buffer);
+    hints::draw(state, theme, layout.hints, buffer);
+    if let Some(row) = layout.tour {
+        tour::draw(state, theme, row, buffer);
+    }
+    if let (Some(row), Some(player)) = (layout.replay, &state.replay) {
+        replay::draw(player, theme, row, buffer);
+    }
+    if let Some((row, offered)) = &layout.tabs {
+        tabs(state, theme, *row, offered, &layout, buffer);
+    }
+    if let Some(row) = layout.banner {
+        banner(state, theme, row, buffer);
+    }
+    let mut searching = None;
+    for (pane, area) in &layout.panes {
+        match pane {
+            Pane::Lead => searching = lead::view::draw(state, cache, theme, *area, buffer),
+            Pane::Todo => todo::view::draw(state, theme, *area, buffer),
+            Pane::Board => board::view::draw(state, theme, *area, buffer),
+            Pane::Team => team::view::draw(state, theme, *area, buffer),
+            Pane::Inbox => inbox::view::draw(state, theme, *area, buffer),
+            Pane::Needs => needs::view::draw(state, theme, *area, buffer),
+        }
+    }
+    let mut cursor = layout
+        .composer
+        .and_then(|area| lead::view::composer(state, theme, area, buffer))
+        .or(searching);
+    complete_view::draw(state, theme, &layout, buffer);
+    if let Some(top) = state.popups.last() {
+        if popups::view::covers(top) {
+            let from = layout.status.bottom();
+            let panes = Rect {
+                y: from,
+                height: layout.hints.y.saturating_sub(from),
+                ..area
+            };
+            buffer.set_style(panes, theme.behind());
+        }
+        cursor = popups::view::draw(state, top, theme, area, buffer);
+    }
+    match layout.peek {
+        Some(area) => peek::view::draw(state, cache, theme, area, buffer),
+        None => cache.peeked.clear(),
+    }
+    hints::draw_above(state, theme, layout.hints, buffer);
+    cursor
+}
+
+/// The line of the panes that share one place.
+fn tabs(
+    state: &UiState,
+    theme: &Theme,
+    row: Rect,
+    offered: &[Pane],
+    layout: &Layout,
+    buffer: &mut Buffer,
+) {
+    for placed in bars::tab_line(state, layout, row, offered) {
+        let (pane, label) = placed.what;
+        let is_shown = layout.pane(pane).is_some();
+        let style = match (is_shown, state.focus.pane() == pane) {
+            (true, true) => theme.title_focused,
+            (true, false) => theme.title,
+            (false, _) if pane == Pane::Needs => theme.waiting,
+            (false, _) => theme.dim,
+        };
+        Line::styled(label, style).render(placed.at, buffer);
+    }
+}
+
+/// Fewest columns in which it is said what a request is about.
+const ABOUT_LEAST: usize = 12;
+
+/// The line that says that something waits and, where there is room, what; while its pane is not in view.
+fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some((_, request)) = rows::selected_request(state) else {
+        return;
+    };
+    let more = match state.requests.for_person() {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let key = state.waiting_key();
+    let hint = format!("{key} shows it ");
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let heading = sentence::heading(request, &state.board, room.saturating_sub(width(&more) + 2));
+    let text = format!("◆ {heading}{more}");
+    let rest = room.saturating_sub(width(&text) + 2);
+    let about = sentence::about(request).filter(|_| more.is_empty() && rest >= ABOUT_LEAST);
+    let about = about.map_or_else(String::new, |about| fit(&about, rest));
+    let gap = if about.is_empty() { "" } else { "  " };
+    let taken = width(&about) + gap.len();
+    let [text, blanks] = frame::cell(&text, room.min(width(&text)), theme.waiting);
+    let behind = " ".repeat(room.saturating_sub(text.width() + blanks.width() + taken));
+    Line::from(vec![
+        Span::raw(" "),
+        text,
+        blanks,
+        Span::raw(gap),
+        Span::styled(about, theme.text),
+        Span::raw(behind),
+        Span::raw(" "),
+        Span::styled(hint, theme.accent),
+    ])
+    .render(row, buffer);
+}

@@ -1,0 +1,270 @@
+//! The line at the top: who works, who waits, what it costs, which model, what holds everybody up.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::app::UiState;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::app::role::Seat;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::style;
+use crate::ui::shell::hints::bars;
+use crate::ui::shell::hints::bars::Placed;
+use crate::ui::shell::hit_test::Hit;
+use crate::ui::text::{count, dollars, fit, width};
+use crate::ui::theme::Theme;
+
+/// A piece of the line; those of the first ranks take their room first.
+struct Piece {
+    rank: u8,
+    text: String,
+    style: Style,
+    /// What a click on it does.
+    hit: Hit,
+}
+
+impl Piece {
+    fn plain(rank: u8, text: String, style: Style) -> Piece {
+        Piece {
+            rank,
+            text,
+            style,
+            hit: Hit::Nothing,
+        }
+    }
+
+    /// The same piece; a click on it does that.
+    fn leads(self, hit: Hit) -> Piece {
+        Piece { hit, ..self }
+    }
+}
+
+/// Pieces up to this rank matter more than the whole words of the others among them.
+const ESSENTIAL: u8 = 4;
+
+/// Columns of a branch, of whose longer name there are more only where all of it has a place and nothing else gives way.
+const BRANCH: usize = 27;
+/// Most columns of a branch.
+const BRANCH_MAX: usize = 72;
+
+/// Draws it.
+pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    for placed in pieces(state, theme, row) {
+        let piece = placed.what;
+        Line::styled(format!(" {} ", piece.text), piece.style).render(placed.at, buffer);
+    }
+}
+
+/// What can be pressed in it, and where.
+pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
+    let pieces = pieces(state, &Theme::default(), row).into_iter();
+    let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
+    pressed
+        .map(|placed| placed.map(|piece| piece.hit))
+        .collect()
+}
+
+/// The pieces that fit, each at its place.
+fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
+    let columns = usize::from(row.width);
+    let mut left = left(state, theme, Words::Whole, BRANCH);
+    let mut right = right(state, theme);
+    // What matters more than names is said in fewer words before any of it goes.
+    let essential = |p: &&Piece| p.rank <= ESSENTIAL;
+    if left
+        .iter()
+        .filter(essential)
+        .map(|p| width(&p.text) + 2)
+        .sum::<usize>()
+        + 1
+        > columns
+    {
+        left = self::left(state, theme, Words::Short, BRANCH);
+    } else {
+        let whole = self::left(state, theme, Words::Whole, BRANCH_MAX);
+        if total(&whole) + total(&right) < columns {
+            left = whole;
+        }
+    }
+    let dropped = without_place(left.iter().chain(&right), columns);
+    let mut at = 0;
+    let mut keeps = |_: &Piece| {
+        at += 1;
+        !dropped.contains(&(at - 1))
+    };
+    left.retain(&mut keeps);
+    right.retain(&mut keeps);
+    let wide = |piece: Piece| (width(&piece.text) + 2, piece);
+    let behind = u16::try_from(total(&right))
+        .unwrap_or(u16::MAX)
+        .min(row.width);
+    let end = Rect {
+        x: row.right() - behind,
+        width: behind,
+        ..row
+    };
+    let mut out = bars::place(row, left.into_iter().map(wide));
+    out.extend(bars::place(end, right.into_iter().map(wide)));
+    out
+}
+
+/// The places of the pieces that have no room. What matters most takes its room first; a long one that finds none leaves
+/// it to shorter ones behind it.
+fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
+    let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
+    all.sort_by_key(|(_, piece)| piece.rank);
+    let mut taken = 1;
+    let mut dropped = Vec::new();
+    for (at, piece) in all {
+        let wide = width(&piece.text) + 2;
+        if piece.rank == 0 || taken + wide <= columns {
+            taken += wide;
+        } else {
+            dropped.push(at);
+        }
+    }
+    dropped
+}
+
+fn total(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|p| width(&p.text) + 2).sum()
+}
+
+/// How many words there is room for.
+#[derive(Clone, Copy)]
+enum Words {
+    Whole,
+    Short,
+}
+
+fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
+    let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
+    let piece = Piece::plain;
+    let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
+    if let Some((whole, short)) = state.seat.mark() {
+        let text = match words {
+            Words::Whole => whole,
+            Words::Short => short,
+        };
+        out.push(piece(0, text, theme.accent));
+    }
+    if let Some(address) = state.key_address() {
+        // It has its place before the first request is sent.
+        out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
+    }
+    let Some(setup) = &state.setup else {
+        // Where no crew can start, the page says why.
+        let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        out.push(if is_missing {
+            piece(1, "no crew".into(), theme.warn)
+        } else {
+            piece(1, "starting…".into(), theme.dim)
+        });
+        return out;
+    };
+    let project = one_line(setup.project());
+    if !project.is_empty() {
+        // Which of several screens this is matters more than the model, which has the same rank and comes later.
+        out.push(piece(7, fit(&project, 24), theme.text));
+    }
+    // Nobody looks any more where no crew runs.
+    if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {
+        out.push(piece(
+            10,
+            fit(&one_line(&head.to_string()), branch),
+            theme.dim,
+        ));
+    }
+    if setup.scripted {
+        out.push(piece(1, "scripted".into(), theme.warn));
+    }
+    let team = one_line(&state.team.team_name);
+    if team != "default" && !team.is_empty() {
+        out.push(piece(9, fit(&team, 20), theme.dim));
+    }
+    let waiting = state.requests.for_person();
+    if waiting > 0 {
+        let words = if waiting == 1 { "needs" } else { "need" };
+        out.push(
+            piece(1, format!("◆ {waiting} {words} you"), theme.waiting)
+                .leads(Hit::Button(Action::Waiting)),
+        );
+    }
+    if let Some((until, cause)) = style::backoff(state) {
+        let left = style::seconds(until, state.now);
+        let text = match words {
+            Words::Whole => format!("◔ {cause}, retry in {left} s"),
+            Words::Short => format!("◔ retry {left} s"),
+        };
+        out.push(piece(3, text, theme.warn).leads(problems.clone()));
+    }
+    let activities: Vec<Activity> = state
+        .present()
+        .iter()
+        .map(|name| state.activity(name))
+        .collect();
+    let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
+    let working = count_of(Activity::is_busy);
+    if working > 0 {
+        // What only waits for a call does not turn.
+        let shape = match count_of(Activity::is_running) {
+            0 => "◔",
+            _ => style::spinner(state.now, state.motion),
+        };
+        out.push(
+            piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
+        );
+    }
+    let jobs = state.jobs.running();
+    if jobs > 0 {
+        let words = if jobs == 1 { "job" } else { "jobs" };
+        out.push(
+            piece(5, format!("▷ {jobs} {words}"), theme.working).leads(Hit::Button(Action::Jobs)),
+        );
+    }
+    let idle = count_of(|a| matches!(a, Activity::Idle));
+    if idle > 0 {
+        out.push(piece(5, format!("○ {idle} idle"), theme.dim).leads(team_pane));
+    }
+    let stuck = count_of(|a| matches!(a, Activity::Stuck { .. }));
+    if stuck > 0 {
+        out.push(piece(2, format!("▲ {stuck} stuck"), theme.warn).leads(problems.clone()));
+    }
+    let failed = count_of(|a| matches!(a, Activity::Failed { .. }));
+    if failed > 0 {
+        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
+    }
+    out
+}
+
+fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let Some(setup) = &state.setup else {
+        return out;
+    };
+    let piece = Piece::plain;
+    out.push(
+        piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
+    );
+    let agent = state.agents.get(&state.shown);
+    if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
+        let style = if share >= 80 { theme.warn } else { theme.dim };
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        out.push(piece(8, format!("ctx {about}{share}%"), style));
+    }
+    let costs = Hit::Button(Action::Costs);
+    let tokens = state.agents.tokens();
+    if tokens > 0 {
+        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
+    }
+    if let Some(cost) = state.agents.cost() {
+        out.push(piece(6, dollars(cost), theme.dim).leads(costs));
+    }
+    out
+}

@@ -3,7 +3,7 @@
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::stamp::Stamp;
 use crate::ui::app::UiState;
-use crate::ui::panes::lead::complete::Completion;
+use crate::ui::app::input::Completion;
 use crate::ui::widgets::composer::Composer;
 
 /// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.

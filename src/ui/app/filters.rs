@@ -1,10 +1,10 @@
 //! Filters of the board, team and inbox lists: their text and whether it is being typed. `board/filter.rs` defines what
 //! the terms mean for tasks. No I/O.
 
-use crate::ui::app::popup::Searching;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::text::terms::{Sign, Term, terms};
+use crate::ui::text::terms::Words;
 use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::line_input::Searching;
 
 /// Filter of one list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,34 +88,6 @@ pub fn how(pane: Pane) -> &'static str {
         Pane::Team => "name, role or task  !word",
         Pane::Inbox => "words  from:NAME  to:NAME  !word",
         Pane::Lead | Pane::Todo | Pane::Needs => "",
-    }
-}
-
-/// The terms of a filter, matched against rows of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words(Vec<Term>);
-
-impl Words {
-    /// Parses `text`. A term without a value, such as `from:`, matches everything.
-    pub fn new(text: &str) -> Words {
-        let all = terms(text).into_iter();
-        Words(all.filter(|term| !term.value.is_empty()).collect())
-    }
-
-    /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
-    /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
-    /// result of `keyed` must be in lower case.
-    pub fn fit<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|term| {
-            let value = term.value.as_str();
-            let part = term.key.as_deref().map(|key| (key, keyed(key)));
-            let found = match part {
-                None => hay.contains(value),
-                Some((_, Some(part))) => part.contains(value.trim_start_matches('@')),
-                Some((key, None)) => hay.contains(&format!("{key}:{value}")),
-            };
-            found == (term.sign == Sign::Wanted)
-        })
     }
 }
 

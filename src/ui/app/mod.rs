@@ -1,8 +1,11 @@
 //! Everything that the screen shows, as plain data. `update` changes it, the views read it.
 
+pub(in crate::ui) mod board_view;
 pub(super) mod chosen;
 pub(in crate::ui) mod drafts;
+pub(in crate::ui) mod effect;
 pub(in crate::ui) mod filters;
+pub(in crate::ui) mod input;
 pub(super) mod key_guard;
 pub(in crate::ui) mod onboarding;
 pub(in crate::ui) mod popup;
@@ -30,8 +33,10 @@ use crate::domain::team::{Activity, Team};
 use crate::domain::text::one_line;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
+use crate::ui::app::board_view;
 use crate::ui::app::drafts::Drafts;
 use crate::ui::app::filters::Filters;
+use crate::ui::app::input::Completion;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::onboarding::First;
 use crate::ui::app::popup::Popup;
@@ -40,42 +45,28 @@ use crate::ui::app::status_message::Flash;
 use crate::ui::app::task_forms::TaskForms;
 use crate::ui::attention::Attention;
 use crate::ui::diff::Changes;
+use crate::ui::frame::hit::Pointer;
 use crate::ui::graph::viewport;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::Agents;
+use crate::ui::model::board as model_board;
 use crate::ui::model::board::{branches, history};
 use crate::ui::model::costs;
 use crate::ui::model::event_log::EventLog;
 use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::LetterLog;
 use crate::ui::model::requests::RequestBook;
+use crate::ui::model::{Models, Queued};
 use crate::ui::panes::board;
-use crate::ui::panes::lead::complete::Completion;
 use crate::ui::replay::Player;
-use crate::ui::shell::hit_test::Pointer;
 use crate::ui::shell::peek::Reading;
 use crate::ui::shell::tour::Tour;
+use crate::ui::theme::motion::Motion;
 use crate::ui::widgets::composer::Composer;
 
-/// Most messages that wait to enter a conversation.
-pub const QUEUED_MAX: usize = 50;
-/// Most models that are listed.
-pub const MODELS_MAX: usize = 1000;
-
-/// The time between two pictures of the spinner: 8 a second.
-pub const SPIN: Duration = Duration::from_millis(125);
 /// How long a second `Ctrl+c` counts.
 pub const TWICE: Duration = Duration::from_secs(2);
-/// Whether the spinner turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Motion {
-    /// It turns.
-    #[default]
-    Full,
-    /// It stands still; only seconds are counted.
-    Reduced,
-}
 
 /// Who has the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,18 +76,6 @@ pub enum MouseOwner {
     Terminal,
     /// crewdeck: it scrolls and clicks.
     Crewdeck,
-}
-
-/// The models of the server.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Models {
-    /// Not asked for.
-    #[default]
-    Unknown,
-    /// Asked for.
-    Asked,
-    /// There they are.
-    Listed(Vec<String>),
 }
 
 /// What is selected in each pane, by its own id: a list that changes does not move the selection.
@@ -122,15 +101,6 @@ pub struct Selected {
     pub todo: Option<usize>,
 }
 
-/// A message that its agent has not taken up yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
-    /// To whom.
-    pub to: Name,
-    /// The words.
-    pub text: String,
-}
-
 /// Everything that the screen shows.
 #[derive(Debug)]
 pub struct UiState {
@@ -139,8 +109,8 @@ pub struct UiState {
     pub(in crate::ui) setup: Option<Setup>,
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
-    pub(in crate::ui) board_kept: board::Kept,
-    pub(in crate::ui) board_shape: board::Shape,
+    pub(in crate::ui) board_kept: model_board::Kept,
+    pub(in crate::ui) board_shape: board_view::Shape,
     /// How the drawing of the tasks is looked at.
     pub(in crate::ui) camera: viewport::Camera,
     /// What became of each task.
@@ -229,8 +199,8 @@ impl UiState {
             setup: None,
             agents: Agents::in_zone(zone.clone()),
             board: Arc::default(),
-            board_kept: board::Kept::default(),
-            board_shape: board::Shape::default(),
+            board_kept: model_board::Kept::default(),
+            board_shape: board_view::Shape::default(),
             camera: viewport::Camera::default(),
             history: history::History::default(),
             costs: costs::TaskBook::default(),
@@ -370,3 +340,6 @@ impl UiState {
         self.present().iter().filter(busy).count()
     }
 }
+
+/// What is said when a key would change something.
+pub const UNCHANGED: &str = "This is a recording: look around, nothing can be changed.";

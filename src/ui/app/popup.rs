@@ -2,13 +2,18 @@
 
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::worktree::Losses;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Choice, Picker, Reader};
+use crate::ui::app::popup::{POPUPS_MAX, Popup};
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::popups::costs::CostView;
-use crate::ui::popups::event_log::LogView;
+use crate::ui::model::Models;
+use crate::ui::model::event_log::LogLine;
+use crate::ui::model::event_log::query::Query;
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::line_input::Searching;
 
 /// Most popups that lie over one another.
 pub const POPUPS_MAX: usize = 4;
@@ -30,16 +35,6 @@ pub enum Text {
     Problems,
     /// What agents can load.
     Skills,
-}
-
-/// Whether the search line has the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Searching {
-    /// It does.
-    Typing,
-    /// It does not.
-    #[default]
-    Rest,
 }
 
 /// A popup of text.
@@ -280,5 +275,109 @@ impl Popup {
             Popup::Confirm(Question::LoseTree(_)) => Context::ConfirmLoss,
             Popup::Confirm(Question::Merge(_)) => Context::ConfirmMerge,
         }
+    }
+}
+
+/// The panel while it is open.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CostView {
+    /// What is selected; `None`: the first line that is about something.
+    pub selected: Option<Target>,
+}
+
+/// What a line of the panel is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An agent.
+    Agent(Name),
+    /// A task.
+    Task(TaskId),
+}
+
+impl LogView {
+    /// Whether only some lines are shown.
+    pub fn is_filtered(&self) -> bool {
+        !self.filter.text().trim().is_empty()
+    }
+
+    /// Whether there is a filter, written or being written.
+    pub fn has_filter(&self) -> bool {
+        self.searching == Searching::Typing || self.is_filtered()
+    }
+
+    /// Shows everything again.
+    pub fn end_filter(&mut self) {
+        self.searching = Searching::Rest;
+        self.filter = LineInput::default();
+    }
+
+    /// Whether trouble alone is shown.
+    pub fn is_trouble_only(&self) -> bool {
+        self.filter.text().split_whitespace().any(|w| w == "!")
+    }
+
+    /// What is looked for.
+    pub fn query(&self) -> Query {
+        Query::new(self.filter.text())
+    }
+
+    /// The lines that the filter lets through, the oldest first.
+    pub fn rows<'a>(&self, state: &'a UiState) -> Vec<&'a LogLine> {
+        let query = self.query();
+        let lines = state.event_log.lines();
+        lines.filter(|l| query.matches(l)).collect()
+    }
+
+    /// The place of the selected line among `rows`; `None`: there is none.
+    pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
+        let newest = rows.len().checked_sub(1)?;
+        let Some(number) = self.selected else {
+            return Some(newest);
+        };
+        // One that fell off the log or the filter gives way to the one that came next.
+        let at = rows.iter().position(|l| l.number == number);
+        at.or_else(|| rows.iter().position(|l| l.number > number))
+            .or(Some(newest))
+    }
+
+    /// Selects the row at a place; on the newest it follows.
+    pub fn select(&mut self, rows: &[&LogLine], at: usize) {
+        let is_newest = at + 1 >= rows.len();
+        let line = rows.get(at).filter(|_| !is_newest);
+        self.selected = line.map(|l| l.number);
+    }
+}
+
+/// How the log is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogView {
+    /// The selected line, by its number; `None`: the newest, whichever that is.
+    pub selected: Option<u64>,
+    /// What it is filtered by.
+    pub filter: LineInput,
+    /// Whether that is being written.
+    pub searching: Searching,
+}
+
+pub fn push(state: &mut UiState, popup: Popup) {
+    if state.popups.len() < POPUPS_MAX {
+        state.popups.push(popup);
+    }
+}
+
+/// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
+pub fn covers(popup: &Popup) -> bool {
+    match popup {
+        Popup::Reader(_)
+        | Popup::EventLog(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Task(_)
+        | Popup::Confirm(_) => true,
+        Popup::Comment(_) | Popup::Peek(_) => false,
+        Popup::Picker(picker) => match picker.choice {
+            Choice::Palette { .. } | Choice::Models | Choice::Rules => true,
+            Choice::Scopes(_) | Choice::Copy | Choice::Themes => false,
+        },
     }
 }

@@ -1,5 +1,14 @@
 //! What all panes share: the frame with its title, the selected row, the words of an empty pane.
 
+pub(in crate::ui) mod buttons;
+pub(in crate::ui) mod elsewhere;
+pub(in crate::ui) mod hit;
+pub(in crate::ui) mod layout;
+pub(in crate::ui) mod navigation;
+pub(in crate::ui) mod pick;
+pub(in crate::ui) mod popup;
+pub(in crate::ui) mod view_cache;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Position, Rect};
 use ratatui::style::{Modifier, Style};
@@ -7,15 +16,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
 use crate::ui::app::filters::Filter;
-use crate::ui::app::popup::Searching;
 use crate::ui::app::{UiState, filters};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::rows::first_row;
-use crate::ui::shell::hints::bars;
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::Beyond;
+use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -56,7 +63,7 @@ pub fn pane(
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
-        Span::styled(format!(" {} ", bars::pane_key(state, pane)), theme.dim),
+        Span::styled(format!(" {} ", pane_key(state, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
         // No part of the name: a title may be reversed.
         Span::raw(" "),
@@ -330,4 +337,22 @@ pub fn sides(
     let mut out = cell(left, room, left_style).to_vec();
     out.extend([Span::raw(" "), Span::styled(right, right_style)]);
     out
+}
+
+/// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
+pub fn pane_key(state: &UiState, pane: Pane) -> String {
+    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
+    if width(&key) == 1 { key } else { "·".into() }
+}
+
+/// The number and the name on a pane's frame.
+pub fn title_place(state: &UiState, pane: Pane, area: Rect) -> Rect {
+    let words = width(&pane_key(state, pane)) + width(pane.title()) + 3;
+    let width = u16::try_from(words).unwrap_or(u16::MAX);
+    Rect {
+        x: area.x + 1.min(area.width),
+        width: width.min(area.width.saturating_sub(2)),
+        height: 1.min(area.height),
+        ..area
+    }
 }

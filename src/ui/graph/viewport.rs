@@ -2,8 +2,10 @@
 
 use ratatui::layout::Rect;
 
+use crate::ui::graph;
 use crate::ui::graph::{Drawing, NODE_MIN};
-use crate::ui::panes::board::window;
+use crate::ui::keymap::direction::Toward;
+use crate::ui::text::width;
 
 /// How much of each task is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,32 +50,6 @@ impl Zoom {
         match self {
             Zoom::Cards | Zoom::Lines => NODE_MIN,
             Zoom::Numbers => 4,
-        }
-    }
-}
-
-/// A way to move the view.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Toward {
-    /// To the left.
-    Left,
-    /// Down.
-    Down,
-    /// Up.
-    Up,
-    /// To the right.
-    Right,
-}
-
-impl Toward {
-    /// So many columns or rows that way.
-    pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
-        let (x, y) = (columns.cast_signed(), rows.cast_signed());
-        match self {
-            Toward::Left => (-x, 0),
-            Toward::Right => (x, 0),
-            Toward::Up => (0, -y),
-            Toward::Down => (0, y),
         }
     }
 }
@@ -129,6 +105,29 @@ impl Camera {
             ..self
         }
     }
+}
+
+/// The first column and row of a drawing that are in view, so that node `selected` is, and where there is
+/// room what it leads to. The first column is that of some node, so that nodes are not cut at the left.
+pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
+    let node = drawing.nodes.get(selected).copied().unwrap_or_default();
+    let (columns, height) = (usize::from(room.width), usize::from(room.height));
+    let right = |n: &graph::Node| n.x + n.width;
+    let after = drawing.paths.iter().filter(|p| p.from == selected);
+    let near = after.filter_map(|p| drawing.nodes.get(p.to));
+    let near = near.filter(|n| n.layer == node.layer + 1).map(right).max();
+    let first_for = |end: usize| {
+        let starts = drawing.nodes.iter().map(|n| n.x);
+        let fitting = starts.filter(|x| *x <= node.x && x + columns >= end);
+        fitting.min()
+    };
+    let left = match near.and_then(first_for).or_else(|| first_for(right(&node))) {
+        _ if drawing.width <= columns => 0,
+        Some(left) => left,
+        None => node.x,
+    };
+    let top = (node.y + node.height / 2).saturating_sub(height / 2);
+    (left, top.min(drawing.height.saturating_sub(height)))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What keys can do: one word each, in the table, in the help and in `update`.
 
-use crate::ui::graph::viewport::Toward;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Toward;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::transcript::Scroll;
 
 /// What a key does. One word for it in the table, in the help and in `update`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -257,9 +257,9 @@ fn collide(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::keymap::direction::Scroll;
     use crate::ui::keymap::pane::Pane;
     use crate::ui::keymap::{Found, TABLE};
-    use crate::ui::transcript::Scroll;
 
     fn changes(pairs: &[(&str, &[&str])]) -> Changes {
         let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_string()).collect();

@@ -127,8 +127,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::ui::keymap::direction::Scroll;
     use crate::ui::keymap::pane::Pane;
-    use crate::ui::transcript::Scroll;
 
     #[test]
     fn every_key_is_written_as_it_is_read() {

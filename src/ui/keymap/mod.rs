@@ -3,15 +3,16 @@
 
 mod action;
 mod change;
+pub(in crate::ui) mod direction;
 mod map;
 pub(in crate::ui) mod pane;
 
-use crate::ui::graph::viewport::Toward;
 pub use crate::ui::keymap::action::Action;
 pub use crate::ui::keymap::change::{ChangeError, Changes};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Toward;
 pub use crate::ui::keymap::map::{Bound, Found, KeyMap};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::transcript::Scroll;
 
 /// Where a key counts. A press is looked up in the contexts that hold now, the narrowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,14 +1,5 @@
 //! The six panes and who has the keys.
 
-/// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// To the next one.
-    Forward,
-    /// To the one before.
-    Back,
-}
-
 /// A part of the screen that can have the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {

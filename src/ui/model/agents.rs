@@ -14,8 +14,8 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
+use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
-use crate::ui::popups::costs::Used;
 use crate::ui::transcript::Transcript;
 
 /// Most agents whose conversation is kept, those who are gone included.

@@ -7,9 +7,9 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::team::{MemberStatus, Team};
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::LetterStep;
-use crate::ui::app::filters::Words;
 use crate::ui::model::board::memo::Slot;
 use crate::ui::model::sentence;
+use crate::ui::text::terms::Words;
 
 /// Most letters that are kept.
 pub const LETTERS_MAX: usize = 500;

@@ -6,8 +6,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
-use crate::protocol::event::{Compaction, Shortened};
-use crate::ui::text::{count, longest};
+use crate::ui::text::longest;
 
 /// What a letter says, in one line, without sender and recipient.
 pub fn letter(letter: &Letter) -> String {
@@ -147,23 +146,6 @@ fn words(content: &str) -> String {
         }
     }
     one_line(text)
-}
-
-/// What was done to a conversation that had grown too long.
-pub fn compaction(compaction: &Compaction) -> String {
-    let sizes = format!(
-        "{} → {} tokens",
-        count(compaction.before),
-        count(compaction.after)
-    );
-    match &compaction.how {
-        Shortened::Results { count: 1 } => format!("one old tool result set aside: {sizes}"),
-        Shortened::Results { count } => format!("{count} old tool results set aside: {sizes}"),
-        Shortened::Summary { transcript } => {
-            let path = one_line(transcript);
-            format!("conversation compacted: {sizes}. All of it is kept in {path}")
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,24 +10,17 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::app::{Motion, SPIN, UiState};
+use crate::ui::app::UiState;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::messages::Progress;
+use crate::ui::text::called;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
+use crate::ui::theme::motion::{Motion, SPIN};
 
 /// A shape, a few words, a style.
 pub type Look = (&'static str, String, Style);
-
-/// How a party is called in a sentence: the person is you.
-pub fn called(name: &str) -> String {
-    match name {
-        "user" => "you".into(),
-        "policy" => "a standing rule".into(),
-        name => one_line(name),
-    }
-}
 
 /// The shape and the style of where a task stands.
 pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {

@@ -4,12 +4,12 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::app::UiState;
 use crate::ui::app::popup::Reader;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::reader::Row;
 use crate::ui::text::{pad, width as columns, wrap};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Scroll;
 use crate::ui::{keymap, keys};
 
 const EVERY_CONTEXT: [Context; 13] = [

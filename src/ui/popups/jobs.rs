@@ -11,10 +11,11 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, one_line};
 use crate::ui::app::UiState;
 use crate::ui::frame;
+use crate::ui::frame::popup::open;
 use crate::ui::popups::picker;
-use crate::ui::popups::view::open;
 use crate::ui::text::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Most columns for the names of those who started them.
@@ -37,7 +38,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
         return;
     }
     let row = row.min(jobs.len() - 1);
-    let picker::place::Place { area, list, first } = picker::place::jobs(screen, row, jobs.len());
+    let area::Place { area, list, first } = picker::place::jobs(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open(state, &title, below, theme, area, buffer);

@@ -1,5 +1,6 @@
 //! The popups, one folder or file for each.
 
+pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod confirm;
 pub(in crate::ui) mod costs;
 pub(in crate::ui) mod event_log;

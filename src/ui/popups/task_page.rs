@@ -8,10 +8,11 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
+use crate::ui::model::board as model_board;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index, unlocks};
-use crate::ui::model::style::called;
 use crate::ui::panes::{board, board as board_pane};
+use crate::ui::text::called;
 use crate::ui::text::{age, clock, count, dollars, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
@@ -77,7 +78,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
             ]));
         }
     };
-    field("tags", board_pane::tags(task));
+    field("tags", model_board::tags(task));
     field("worktree", one_line(&task.worktree));
     field("branch", one_line(&branches::words(state, task)));
     match task.attempts {

@@ -7,9 +7,9 @@ use crate::ui::app::popup::{CommentStage, Popup};
 use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::confirm;
-use crate::ui::popups::picker::place::inside;
 use crate::ui::shell::layout;
 use crate::ui::text::wrap;
+use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::Room;
 use crate::ui::widgets::cut::{cut_left, cut_top};
 

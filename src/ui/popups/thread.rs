@@ -7,7 +7,7 @@ use crate::protocol::event::LetterStep;
 use crate::ui::app::UiState;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
-use crate::ui::shell::ages::Aging;
+use crate::ui::text::aging::Aging;
 use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
 use crate::ui::theme::Theme;
 

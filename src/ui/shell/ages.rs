@@ -8,51 +8,15 @@ use crate::domain::task::TaskStatus;
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board as model_board;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::{problems, thread};
-use crate::ui::text::{age, age_lasts};
-
-/// Most tasks whose ages are seen to: more than a screen has rows.
-pub(in crate::ui) const AGES_MAX: usize = 256;
-
-/// An age that is on the screen, or will be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::ui) struct Aging {
-    /// Since when it is counted.
-    pub since: Stamp,
-    /// How old it is when it comes up.
-    pub from: Duration,
-}
-
-impl Aging {
-    /// One that is there from the beginning.
-    pub fn at_once(since: Stamp) -> Aging {
-        Aging {
-            since,
-            from: Duration::ZERO,
-        }
-    }
-
-    /// What it says.
-    fn reads(&self, now: Stamp) -> Option<String> {
-        let passed = now.since(self.since);
-        (passed >= self.from).then(|| age(passed))
-    }
-
-    /// How long it says so.
-    fn lasts(&self, now: Stamp) -> Duration {
-        let passed = now.since(self.since);
-        if passed < self.from {
-            self.from.saturating_sub(passed)
-        } else {
-            age_lasts(passed)
-        }
-    }
-}
+use crate::ui::text::age;
+use crate::ui::text::aging::Aging;
 
 /// The ages that may be on the screen.
 fn shown(state: &UiState) -> Vec<Aging> {
-    let mut all: Vec<Aging> = board::under_way(state)
+    let mut all: Vec<Aging> = model_board::under_way(state)
         .iter()
         .copied()
         .map(Aging::at_once)
@@ -96,14 +60,6 @@ pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
 pub(in crate::ui) fn read_otherwise(state: &UiState, before: Stamp) -> bool {
     let is_other = |age: &Aging| age.reads(before) != age.reads(state.now);
     shown(state).iter().any(is_other)
-}
-
-/// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
-pub(in crate::ui) fn of_tasks(state: &UiState) -> Vec<Stamp> {
-    let tasks = state.board.tasks();
-    let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
-    let since = in_progress.filter_map(|task| state.history.since(task));
-    since.take(AGES_MAX).collect()
 }
 
 #[cfg(test)]

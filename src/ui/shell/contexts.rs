@@ -1,13 +1,14 @@
 //! Pure: in which contexts keys count now, as what is open and being written says.
 
 use crate::ui::app::filters::Filter;
-use crate::ui::app::popup::{Popup, Searching, Text};
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{UiState, onboarding};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;
 use crate::ui::panes::rows;
 use crate::ui::transcript::Search;
+use crate::ui::widgets::line_input::Searching;
 
 impl UiState {
     /// The contexts in which keys count now, the narrowest first.

@@ -7,12 +7,12 @@ use crate::domain::team::Activity;
 use crate::domain::text::clip;
 use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::app::{UiState, onboarding};
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::{board, rows};
 use crate::ui::text::width;
-use crate::ui::transcript::Scroll;
 
 /// The provider whose screens have the line.
 const DEMO: &str = "demo";

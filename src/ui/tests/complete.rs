@@ -4,10 +4,11 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
+use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::{Completion, offers, selected};
+use crate::ui::panes::lead::complete::{offers, selected};
 use crate::ui::shell::hints::hints;
 use crate::ui::shell::update;
 use crate::ui::{Do, Msg, UiState};

@@ -12,14 +12,15 @@ use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
 use crate::ui::Do;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{Popup, Searching, Text};
+use crate::ui::app::popup::LogView;
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::LINES_MAX;
-use crate::ui::popups::event_log::LogView;
+use crate::ui::widgets::line_input::Searching;
 
 /// A crew to which several kinds of things have happened, trouble among them.
 pub fn eventful(width: u16, height: u16) -> UiState {

@@ -7,9 +7,9 @@ use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, letter, name, picture, press, tell};
+use crate::ui::frame::hit::Hit;
 use crate::ui::panes::rows;
 use crate::ui::shell::hit_test;
-use crate::ui::shell::hit_test::Hit;
 use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};
 

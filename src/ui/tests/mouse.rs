@@ -8,9 +8,9 @@ use crate::protocol::Command;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::task_form::Field;
 use crate::ui::fixture::{busy, name, picture, press};
+use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::rows;
-use crate::ui::shell::hit_test::Hit;
 use crate::ui::shell::{hit_test, update};
 use crate::ui::{Do, Msg, UiState};
 

@@ -14,13 +14,13 @@ use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
 };
+use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
 use crate::ui::panes::{board, rows};
 use crate::ui::replay::Player;
-use crate::ui::shell::hints::bars::Placed;
-use crate::ui::shell::hit_test::Hit;
 use crate::ui::shell::{hit_test, update};
+use crate::ui::widgets::placed::Placed;
 use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];

@@ -6,8 +6,8 @@ use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::Do;
-use crate::ui::app::Models;
 use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, tell};
+use crate::ui::model::Models;
 
 fn refused(asked: Asked) -> EventKind {
     EventKind::refused(asked, "no")

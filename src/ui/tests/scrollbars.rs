@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, press, tell};
-use crate::ui::shell::hit_test::Hit;
+use crate::ui::frame::hit::Hit;
 use crate::ui::shell::layout::layout;
 use crate::ui::shell::{hit_test, update};
 use crate::ui::tests::scenes::{Scene, cast, scenes, work};

@@ -1,10 +1,12 @@
 //! Text helpers for terminal cells: width-aware cutting, padding and wrapping, and short forms of numbers and times.
 
+pub(in crate::ui) mod aging;
 pub(super) mod command_text;
 pub(super) mod fuzzy;
 pub(super) mod terms;
 pub(super) mod wrap;
 
+use crate::domain::text::one_line;
 pub use crate::domain::usage::{count, dollars};
 use std::time::Duration;
 
@@ -165,6 +167,15 @@ pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
             format!("{hour:02}:{minute:02}:{second:02}")
         },
     )
+}
+
+/// How a party is called in a sentence: the person is you.
+pub fn called(name: &str) -> String {
+    match name {
+        "user" => "you".into(),
+        "policy" => "a standing rule".into(),
+        name => one_line(name),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
+use crate::ui::text::terms::{Sign, Term, terms};
+
 /// Whether a term must match or must not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
@@ -47,6 +49,34 @@ fn term(word: &str) -> Term {
         value: value.to_string(),
     }
 }
+
+impl Words {
+    /// Parses `text`. A term without a value, such as `from:`, matches everything.
+    pub fn new(text: &str) -> Words {
+        let all = terms(text).into_iter();
+        Words(all.filter(|term| !term.value.is_empty()).collect())
+    }
+
+    /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
+    /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
+    /// result of `keyed` must be in lower case.
+    pub fn fit<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|term| {
+            let value = term.value.as_str();
+            let part = term.key.as_deref().map(|key| (key, keyed(key)));
+            let found = match part {
+                None => hay.contains(value),
+                Some((_, Some(part))) => part.contains(value.trim_start_matches('@')),
+                Some((key, None)) => hay.contains(&format!("{key}:{value}")),
+            };
+            found == (term.sign == Sign::Wanted)
+        })
+    }
+}
+
+/// The terms of a filter, matched against rows of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words(Vec<Term>);
 
 #[cfg(test)]
 mod tests {

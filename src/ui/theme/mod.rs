@@ -7,12 +7,13 @@
 //! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
 //! `own.rs`; for what their colours are given is [`Meaning`].
 
-#[cfg(test)]
 mod contrast;
 mod dark;
 mod depth;
 mod light;
 mod mono;
+#[cfg(test)]
+pub(in crate::ui) mod motion;
 mod own;
 #[cfg(test)]
 pub mod roles;

@@ -2,8 +2,10 @@
 
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::head_and_tail;
+use crate::domain::text::one_line;
 use crate::protocol::EventKind;
-use crate::ui::model::sentence;
+use crate::protocol::event::{Compaction, Shortened};
+use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::cell::CellKind;
@@ -87,7 +89,7 @@ impl Transcript {
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
-                let entry = Entry::new(&sentence::compaction(compaction), "");
+                let entry = Entry::new(&compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {
@@ -260,5 +262,22 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
+    }
+}
+
+/// What was done to a conversation that had grown too long.
+pub fn compaction(compaction: &Compaction) -> String {
+    let sizes = format!(
+        "{} → {} tokens",
+        count(compaction.before),
+        count(compaction.after)
+    );
+    match &compaction.how {
+        Shortened::Results { count: 1 } => format!("one old tool result set aside: {sizes}"),
+        Shortened::Results { count } => format!("{count} old tool results set aside: {sizes}"),
+        Shortened::Summary { transcript } => {
+            let path = one_line(transcript);
+            format!("conversation compacted: {sizes}. All of it is kept in {path}")
+        }
     }
 }

@@ -1,30 +1,10 @@
 //! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::transcript::layout::Above;
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::log::CellLog;
 use crate::ui::widgets::scrollbar::Scrolled;
-
-/// A scroll command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scroll {
-    /// One row up.
-    LineUp,
-    /// One row down.
-    LineDown,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// Half a page up.
-    HalfUp,
-    /// Half a page down.
-    HalfDown,
-    /// To the first row.
-    Top,
-    /// To the newest row; follows it and clears the selection.
-    Bottom,
-}
 
 /// Size of the view, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ui::keymap::pane::Way;
+use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::calls::{CallGroup, GROUP_MIN};
 use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
 use crate::ui::transcript::find::Needle;

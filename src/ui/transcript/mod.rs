@@ -36,12 +36,13 @@ use jiff::tz::TimeZone;
 
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
+pub use crate::ui::keymap::direction::Scroll;
 use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::holds_call;
 use crate::ui::transcript::cell::CellKind;
 pub use crate::ui::transcript::copy::Portion;
 pub use crate::ui::transcript::find::{Hit, Needle, hits};
-pub use crate::ui::transcript::follow::{Place, Scroll, Viewport};
+pub use crate::ui::transcript::follow::{Place, Viewport};
 pub use crate::ui::transcript::forms::FORMS;
 pub use crate::ui::transcript::layout::CALL_AS_TEXT;
 use crate::ui::transcript::layout_cache::LayoutCache;

@@ -4,8 +4,7 @@
 //! that searching a long transcript needs no layouts. The position of a match on the screen is computed from the rows
 //! of its cell alone.
 
-use crate::ui::app::popup::Searching;
-use crate::ui::keymap::pane::Way;
+use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::find::{Hit, Needle};
@@ -13,6 +12,7 @@ use crate::ui::transcript::follow::{Place, RowPosition, Viewport};
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::line_input::Searching;
 
 /// A search.
 #[derive(Debug, Default)]

@@ -77,6 +77,16 @@ impl LineInput {
     }
 }
 
+/// Whether the search line has the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Searching {
+    /// It does.
+    Typing,
+    /// It does not.
+    #[default]
+    Rest,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

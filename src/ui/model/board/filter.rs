@@ -1,7 +1,7 @@
 //! The filter's language: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` before what is not wanted.
 
 use crate::ui::model::board::index::Standing;
-use crate::ui::model::style::called;
+use crate::ui::text::called;
 use crate::ui::text::terms::{Sign, Term as Word, terms};
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! All of it comes from events, so a session that goes on and one that is replayed show the same.
 
-use crate::ui::model::style::called;
+use crate::ui::text::called;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 

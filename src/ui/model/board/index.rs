@@ -2,7 +2,7 @@
 
 use crate::ui::graph;
 use crate::ui::model::board::critical::critical;
-use crate::ui::model::style::called;
+use crate::ui::text::called;
 use crate::ui::text::width;
 use std::collections::{BTreeMap, HashMap};
 

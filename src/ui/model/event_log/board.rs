@@ -11,7 +11,7 @@ use crate::ui::app::UiState;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, Told, Tone, Topic};
-use crate::ui::model::style::called;
+use crate::ui::text::called;
 
 /// What is told of tasks that changed at once.
 pub(in crate::ui) fn changed(

@@ -16,7 +16,8 @@ use crate::ui::app::UiState;
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
 use crate::ui::model::sentence;
-use crate::ui::model::style::called;
+use crate::ui::text::called;
+use crate::ui::transcript::apply;
 
 /// What is told of an event; `state` has not followed it yet. Most events tell nothing or one line.
 pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
@@ -54,7 +55,7 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         }
         EventKind::Compacted { agent, compaction } => one(Told::new(
             Topic::Model,
-            format!("{agent}: {}", sentence::compaction(compaction)),
+            format!("{agent}: {}", apply::compaction(compaction)),
         )
         .of(agent)),
         EventKind::SubagentStarted {

@@ -8,6 +8,7 @@ mod agents;
 pub(in crate::ui) mod attribution;
 mod board;
 pub(in crate::ui) mod format;
+pub(in crate::ui) mod query;
 
 use std::collections::VecDeque;
 
@@ -18,9 +19,7 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::app::UiState;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::model::event_log::format;
-use crate::ui::model::style::called;
-use crate::ui::popups::event_log::query::Query;
-use crate::ui::popups::event_log::{LogView, place, selected};
+use crate::ui::text::called;
 
 /// Most lines that are kept; the oldest go first. The journal has all events.
 pub const LINES_MAX: usize = 2000;

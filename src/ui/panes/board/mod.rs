@@ -10,37 +10,29 @@ pub mod tests;
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
-use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::text::one_line;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::UiState;
+use crate::ui::app::board_view::Keeps;
 use crate::ui::graph;
-use crate::ui::graph::navigation::{Step, step};
-use crate::ui::graph::viewport::{Camera, Toward, Zoom};
+use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Short, Wanted};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::board::branches::{
-    Branches, UNMERGED, branch, has_tree, is_mergeable, is_unmerged, look, refusal, to_merge,
-    unmerged, why_no_tree, words,
-};
+use crate::ui::model::board::branches::words;
 use crate::ui::model::board::filter::Query;
-use crate::ui::model::board::index::{Index, Standing, standing};
-use crate::ui::model::board::label::{INDENT, label};
-use crate::ui::model::board::list::{Row, Rows};
-use crate::ui::model::board::memo::Slot;
-use crate::ui::model::board::{label as board_label, list, unlocks};
+use crate::ui::model::board::index;
+use crate::ui::model::board::label::label;
+use crate::ui::model::board::list::Rows;
+use crate::ui::model::board::{label as board_label, list};
 pub use crate::ui::panes::board::places::{Places, in_view, places, scrollbar};
 pub use crate::ui::panes::board::task_actions::{
     Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
 };
-use crate::ui::shell::ages;
 use crate::ui::text::{age, width};
 
 /// Most tasks that are drawn as a graph.
@@ -48,18 +40,6 @@ pub const GRAPH_MAX: usize = 400;
 
 /// From this width on a drawing may be half as wide again.
 const PANNED_FROM: usize = 60;
-
-/// How the person wants the tasks shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shape {
-    /// Drawn where the drawing fits.
-    #[default]
-    Fitting,
-    /// Drawn, in parts that scroll.
-    Graph,
-    /// Listed.
-    List,
-}
 
 /// Why tasks are listed and not drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,46 +65,6 @@ pub enum Shown {
     List(Why),
 }
 
-/// What a drawing keeps to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Keeps {
-    columns: u16,
-    rows: u16,
-    zoom: Zoom,
-    /// The columns of a node that are for its owner.
-    owners: usize,
-}
-
-/// The completed tasks that are not merged, each with the open task in the same worktree that comes first, if any.
-type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
-
-/// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
-#[derive(Debug, Default)]
-pub struct Kept {
-    /// Counts the boards.
-    version: u64,
-    index: Slot<u64, Arc<Index>>,
-    /// By the board and the words of the filter.
-    rows: Slot<(u64, String), Arc<Rows>>,
-    /// By the board and what it keeps to.
-    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
-    /// By the board and the task.
-    unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
-    /// By the board.
-    under_way: Slot<u64, Arc<[Stamp]>>,
-    /// By the board and what is known of the branches.
-    to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
-    /// By the same.
-    unmerged: Slot<(u64, u64), Arc<Unmerged>>,
-}
-
-impl Kept {
-    /// The board has changed: whatever is kept is out of date.
-    pub fn outdated(&mut self) {
-        self.version += 1;
-    }
-}
-
 impl UiState {
     /// Keeps what an event tells of tasks, before the board follows it.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
@@ -136,13 +76,6 @@ impl UiState {
             self.history.said(&self.board, text, event.at);
         }
     }
-}
-
-/// The tasks by their places, with their edges.
-pub fn index(state: &UiState) -> Arc<Index> {
-    let kept = &state.board_kept;
-    kept.index
-        .get(kept.version, || Arc::new(Index::new(&state.board)))
 }
 
 /// The rows of the list: of all tasks, or of those that the filter lets through.
@@ -212,35 +145,10 @@ fn owners(state: &UiState) -> usize {
     board_label::owners(longest.unwrap_or(0).max(index(state).longest_owner()))
 }
 
-/// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
-pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
-    let kept = &state.board_kept;
-    let make = || Arc::new(unlocks::unlocks(&state.board, id));
-    kept.unlocks.get((kept.version, id), make)
-}
-
-/// When the tasks in progress began to be, [`ages::AGES_MAX`] at most.
-pub fn under_way(state: &UiState) -> Arc<[Stamp]> {
-    let kept = &state.board_kept;
-    kept.under_way
-        .get(kept.version, || ages::of_tasks(state).into())
-}
-
 /// How long a task has stood where it stands, as `12m`; empty where that is not known.
 pub fn standing_for(state: &UiState, task: &Task) -> String {
     let since = state.history.since(task);
     since.map_or_else(String::new, |at| age(state.now.since(at)))
-}
-
-/// The tags of a task, as `#rust #docs`.
-pub fn tags(task: &Task) -> String {
-    let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
-    one_line(&tags.join(" "))
-}
-
-/// The first task of `owner` that is not completed.
-pub fn open_task<'a>(state: &'a UiState, owner: &Name) -> Option<&'a Task> {
-    state.board.get(index(state).open_of(owner)?)
 }
 
 /// The selected task and its row; the first row when none is selected, or it is not in the list any more.
@@ -253,27 +161,4 @@ pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
         .unwrap_or(0);
     let row_at = rows.get(row)?;
     Some((row, index.id(row_at.task)?))
-}
-
-/// The first column and row of a drawing that are in view, so that node `selected` is, and where there is
-/// room what it leads to. The first column is that of some node, so that nodes are not cut at the left.
-pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
-    let node = drawing.nodes.get(selected).copied().unwrap_or_default();
-    let (columns, height) = (usize::from(room.width), usize::from(room.height));
-    let right = |n: &graph::Node| n.x + n.width;
-    let after = drawing.paths.iter().filter(|p| p.from == selected);
-    let near = after.filter_map(|p| drawing.nodes.get(p.to));
-    let near = near.filter(|n| n.layer == node.layer + 1).map(right).max();
-    let first_for = |end: usize| {
-        let starts = drawing.nodes.iter().map(|n| n.x);
-        let fitting = starts.filter(|x| *x <= node.x && x + columns >= end);
-        fitting.min()
-    };
-    let left = match near.and_then(first_for).or_else(|| first_for(right(&node))) {
-        _ if drawing.width <= columns => 0,
-        Some(left) => left,
-        None => node.x,
-    };
-    let top = (node.y + node.height / 2).saturating_sub(height / 2);
-    (left, top.min(drawing.height.saturating_sub(height)))
 }

@@ -4,12 +4,13 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::ui::app::UiState;
+use crate::ui::app::board_view::Shape;
 use crate::ui::graph;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
-use crate::ui::panes::board::{GRAPH_MAX, PANNED_FROM, Shape, Shown, Why, drawing, rows, selected};
-use crate::ui::panes::rows::first_row;
+use crate::ui::panes::board::{GRAPH_MAX, PANNED_FROM, Shown, Why, drawing, rows, selected};
+use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Rows that a pane must have before one is given to words about the selected task.

@@ -5,7 +5,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
-use crate::ui::model::style::called;
+use crate::ui::text::called;
 
 /// What the person does to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

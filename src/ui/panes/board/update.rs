@@ -3,22 +3,27 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::board_view::Shape;
+use crate::ui::frame::{layout as frame_layout, navigation as frame_navigation};
 use crate::ui::graph::navigation::Step;
-use crate::ui::graph::viewport::{Toward, Zoom};
+use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, navigation, viewport};
-use crate::ui::keymap::pane::{Pane, Way};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Toward;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, Places, Shape, Shown, Why, places};
+use crate::ui::panes::board::{GRAPH_MAX, Places, Shown, Why, places};
 use crate::ui::shell::layout;
 use crate::ui::shell::update::movement;
-use crate::ui::transcript::Scroll;
+use crate::ui::widgets::list;
 
 /// Where things lie on the board now; a list where it is not in view.
 fn places(state: &UiState) -> Places {
     let area = layout::layout(state, state.size).pane(Pane::Board);
-    let inside = area.map(layout::inside).unwrap_or_default();
+    let inside = area.map(frame_layout::inside).unwrap_or_default();
     places(state, inside)
 }
 
@@ -95,7 +100,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
         Shown::List(_) => {
             let rows = board::rows(state);
             let at = board::selected(state).map_or(0, |(at, _)| at);
-            let next = rows.get(movement::step(at, rows.len(), by, page));
+            let next = rows.get(list::step(at, rows.len(), by, page));
             let id = next.and_then(|row| index(state).id(row.task));
             select(state, id);
         }
@@ -176,7 +181,7 @@ pub fn turn(state: &mut UiState) {
 
 /// A click on a task: the board gets the keys, and the task is selected.
 pub fn click(state: &mut UiState, task: TaskId) {
-    movement::focus(state, Pane::Board);
+    frame_navigation::focus(state, Pane::Board);
     select(state, Some(task));
 }
 

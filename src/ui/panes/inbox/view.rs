@@ -9,14 +9,15 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
 use crate::ui::app::UiState;
 use crate::ui::frame;
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::rows;
-use crate::ui::shell::layout;
 use crate::ui::text::{clock, fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
@@ -32,9 +33,9 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .filter_map(|n| state.letters.get(*n))
         .collect();
     let (selected, whole) = rows::selected_letter(state).unzip();
-    let (filter, list) = rows::places(state, Pane::Inbox, layout::inside(area));
+    let (filter, list) = rows::places(state, Pane::Inbox, frame_layout::inside(area));
     let height = list.height;
-    let first = rows::first_row(letters.len(), selected.unwrap_or(0), height);
+    let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
     let unread = state.letters.unread(&state.team);
     let titles = Titles {
         name: frame::filtered(state, Pane::Inbox, letters.len(), state.letters.len()),

@@ -5,30 +5,20 @@ use ratatui::layout::Rect;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
+use crate::ui::app::input::Completion;
+use crate::ui::frame::layout::Layout;
+use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::keymap::SLASH;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::panes::lead::answering;
-use crate::ui::panes::rows::{Does, Pick, first_row};
-use crate::ui::popups::picker;
-use crate::ui::shell::layout::Layout;
 use crate::ui::text::{fuzzy, width};
+use crate::ui::widgets::area;
+use crate::ui::widgets::list::first_row;
 
 /// Maximum number of rows in the list.
 pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the list, in columns.
 const WIDTH_MAX: u16 = 76;
-
-/// State of the completion list since the last typed character.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Completion {
-    /// The list is offered with this row selected.
-    Offered(usize),
-    /// The list is offered with the first row selected.
-    #[default]
-    Fresh,
-    /// The user dismissed the list; the next typed character brings it back.
-    PutAway,
-}
 
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
 pub fn offers(state: &UiState) -> Vec<Pick> {
@@ -65,7 +55,7 @@ fn row(state: &UiState) -> usize {
 }
 
 /// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
-pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<picker::place::Place> {
+pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<area::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
     let rows = u16::try_from(len)
@@ -81,9 +71,9 @@ pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<picker::pla
         width: composer.width.min(WIDTH_MAX),
         height: rows + 2,
     };
-    let list = picker::place::inside(area);
+    let list = area::inside(area);
     let first = first_row(len, row(state), list.height);
-    Some(picker::place::Place { area, list, first })
+    Some(area::Place { area, list, first })
 }
 
 /// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.

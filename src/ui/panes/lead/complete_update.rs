@@ -1,11 +1,11 @@
 //! Completing the first word of a message: a command is carried out, a name is put in.
 
 use crate::ui::app::UiState;
+use crate::ui::app::input::Completion;
+use crate::ui::frame::pick::Does;
 use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete;
-use crate::ui::panes::lead::complete::Completion;
-use crate::ui::panes::rows::Does;
-use crate::ui::transcript::Scroll;
 
 /// What taking the selected row led to.
 pub enum Taken {
@@ -55,7 +55,7 @@ pub fn select(state: &mut UiState, by: Scroll) -> bool {
         return false;
     };
     let len = complete::offers(state).len();
-    state.completion = Completion::Offered(crate::ui::shell::update::movement::step(
+    state.completion = Completion::Offered(crate::ui::widgets::list::step(
         row,
         len,
         by,

@@ -4,13 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::text::Span;
 
 use crate::ui::app::UiState;
+use crate::ui::frame;
+use crate::ui::frame::layout::Layout;
+use crate::ui::frame::popup;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::complete;
-use crate::ui::shell::layout::Layout;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
-use crate::ui::{frame, popups};
 
 /// Draws the list where something is completed.
 pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
@@ -31,7 +32,7 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
         let key = state.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
-    popups::view::lay(title, below, theme, place.area, buffer);
+    popup::lay(title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
     frame::scrollbar(bar, theme.title, buffer);
     let first = complete::columns(&offers);
@@ -53,7 +54,7 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
             Span::raw(blanks),
             Span::styled(fit(&offer.aside, room), theme.dim),
         ];
-        let words = popups::view::emphasised(words, &offer.marked, theme);
+        let words = popup::emphasised(words, &offer.marked, theme);
         frame::row(mark, words, theme, row, buffer);
     }
 }

@@ -8,12 +8,9 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::onboarding::{FirstPage, Weight};
 use crate::ui::app::{UiState, onboarding};
-use crate::ui::keymap::pane::Pane;
-use crate::ui::popups::reader::centered;
-use crate::ui::shell::layout;
-use crate::ui::shell::layout::{HEIGHT_MIN, WIDTH_MIN};
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area::centered;
 
 /// Most columns of a line: longer ones are hard to read.
 const COLUMNS_MAX: u16 = 76;
@@ -31,16 +28,6 @@ pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer
             buffer,
         );
     }
-}
-
-/// Whether every step of the page is in view, where it is drawn.
-pub fn fits(state: &UiState) -> bool {
-    let layout = layout::layout(state, state.size);
-    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), onboarding::drawn(state)) else {
-        return false;
-    };
-    let area = layout::inside(area).inner(layout::BESIDE_TEXT);
-    state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
 }
 
 /// The lines of a page that are in view.

@@ -9,21 +9,21 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::popup::Searching;
 use crate::ui::frame;
 use crate::ui::frame::Titles;
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::model::board as model_board;
 use crate::ui::model::style;
-use crate::ui::panes::board;
+use crate::ui::panes::lead::follow;
 use crate::ui::panes::lead::{answering, composer_title};
-use crate::ui::shell::hints::bars;
-use crate::ui::shell::layout;
-use crate::ui::shell::view::ViewCache;
 use crate::ui::text::{age, fit, longest};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer;
 use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the conversation.
@@ -38,7 +38,7 @@ pub fn draw(
     let titles = Titles {
         name: name(state),
         aside: doing(state, theme),
-        below: bars::follow_mark(state, area)
+        below: follow::follow_mark(state, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
         ..Titles::default()
     };
@@ -47,14 +47,14 @@ pub fn draw(
     match agent {
         Some(agent) if agent.has_spoken => {
             let cache = cache.transcript(&state.shown);
-            let talk = layout::talk(state, area);
+            let talk = frame_layout::talk(state, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
             frame::scrollbar(bar, frame::thumb(state, Pane::Lead, theme), buffer);
         }
         Some(_) | None => match crate::ui::app::onboarding::drawn(state) {
             Some(page) => {
-                let inner = inner.inner(layout::BESIDE_TEXT);
+                let inner = inner.inner(frame_layout::BESIDE_TEXT);
                 crate::ui::panes::lead::onboarding::draw(state, page, theme, inner, buffer);
             }
             None => frame::empty(&welcome(state), theme, inner, buffer),
@@ -84,7 +84,7 @@ fn name(state: &UiState) -> String {
     if state.shown.is_lead() {
         return "Lead".into();
     }
-    let task = board::open_task(state, &state.shown);
+    let task = model_board::open_task(state, &state.shown);
     let task = task.map_or_else(String::new, |t| {
         format!(" · {} {}", t.id, one_line(&t.subject))
     });
@@ -164,7 +164,7 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
         .filter(|q| q.to == state.shown)
         .map(|q| q.text.as_str())
         .collect();
-    let rows = layout::queued_rows(state, area.height);
+    let rows = frame_layout::queued_rows(state, area.height);
     let shown = usize::from(rows);
     let rest = Rect {
         height: area.height - rows,

@@ -7,11 +7,11 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
 use crate::ui::app::drafts::{Returned, Sent};
+use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::needs;
-use crate::ui::shell::update::Do;
 
 /// Most characters of an answer that a status message quotes.
 const QUOTED_MAX: usize = 60;

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::rows;
 use crate::ui::shell::layout;
@@ -48,7 +49,7 @@ pub struct Card {
 
 /// The place for words inside a pane with the frame `area`.
 pub fn inside(area: Rect) -> Rect {
-    layout::inside(area).inner(layout::BESIDE_TEXT)
+    frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT)
 }
 
 /// The selected request's card in `height` rows of `width` columns, list and buttons among them.
@@ -204,7 +205,7 @@ pub fn text(
     enough: usize,
     theme: &Theme,
 ) -> Vec<CardLine> {
-    let width = usize::from(width.min(layout::TEXT_WIDEST));
+    let width = usize::from(width.min(frame_layout::TEXT_WIDEST));
     let body = if request.body.trim().is_empty() {
         "It gave no reason."
     } else {
@@ -237,7 +238,7 @@ pub fn text(
 pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {
-        let room = usize::from(width.min(layout::TEXT_WIDEST))
+        let room = usize::from(width.min(frame_layout::TEXT_WIDEST))
             .saturating_sub(3)
             .max(1);
         for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {

@@ -7,16 +7,17 @@ use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
 use crate::ui::app::status_message::Flash;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::needs::buttons;
 use crate::ui::panes::needs::{answers, card};
 use crate::ui::panes::rows;
-use crate::ui::shell::hints::bars;
-use crate::ui::shell::update::{Do, compose};
-use crate::ui::transcript::Scroll;
+use crate::ui::shell::update::compose;
 use crate::ui::widgets::composer::Composer;
 
 /// Where the keys of what waits count.
@@ -58,7 +59,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         let how = match request.choices.len() {
             0 => format!("Press {own} to answer, {no} to decline."),
             count => {
-                let keys = bars::choice_keys(state, count);
+                let keys = buttons::choice_keys(state, count);
                 format!(
                     "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
                 )

@@ -9,16 +9,17 @@ use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::UiState;
 use crate::ui::frame;
 use crate::ui::frame::Titles;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::requests::is_the_leads;
 use crate::ui::model::sentence;
+use crate::ui::panes::needs::buttons;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::rows;
-use crate::ui::shell::hints::bars;
 use crate::ui::text::{clock, width};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Scroll;
+use crate::ui::widgets::list;
 
 /// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -56,7 +57,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
         line.render(row, buffer);
     }
-    let first = rows::first_row(state.requests.len(), at, card::listed(state));
+    let first = list::first_row(state.requests.len(), at, card::listed(state));
     let listed = state.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
         // What the lead may decide needs the person less.
@@ -137,7 +138,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         .render(row, buffer);
         return;
     }
-    for placed in bars::buttons(state, request, row) {
+    for placed in buttons::buttons(state, request, row) {
         let button = placed.what;
         let style = match button.action {
             Some(Action::Reject) => theme.no,

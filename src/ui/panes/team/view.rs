@@ -9,15 +9,17 @@ use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::frame;
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
+use crate::ui::model::board as model_board;
 use crate::ui::model::style;
 use crate::ui::panes::rows::TeamRow;
-use crate::ui::panes::{board, rows, rows as rows_pane};
-use crate::ui::shell::layout;
+use crate::ui::panes::{rows, rows as rows_pane};
 use crate::ui::text::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// From this width on a row shows how busy its agent was: below, its task needs the columns.
@@ -38,9 +40,9 @@ const SCRAP: usize = 10;
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let members = rows_pane::team(state);
     let selected = rows_pane::selected_member(state).map(|(at, _)| at);
-    let (filter, list) = rows_pane::places(state, Pane::Team, layout::inside(area));
+    let (filter, list) = rows_pane::places(state, Pane::Team, frame_layout::inside(area));
     let height = list.height;
-    let first = rows_pane::first_row(members.len(), selected.unwrap_or(0), height);
+    let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = state.team.present().count();
     let titles = Titles {
         name: frame::filtered(
@@ -267,7 +269,7 @@ fn words_width(columns: usize) -> usize {
 
 /// What a member is there for: the task that it is at, else its role.
 fn task(state: &UiState, member: &Member) -> String {
-    board::open_task(state, &member.name).map_or_else(
+    model_board::open_task(state, &member.name).map_or_else(
         || one_line(&member.role),
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     )

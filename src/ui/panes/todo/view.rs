@@ -8,11 +8,11 @@ use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::UiState;
 use crate::ui::frame;
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::panes::rows;
-use crate::ui::shell::layout;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -21,7 +21,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let items = rows::todo(state);
     let selected = rows::selected_todo(state);
-    let list = layout::inside(area);
+    let list = frame_layout::inside(area);
     let first = rows::first_todo(state, list.height);
     let titles = Titles {
         name: if state.shown.is_lead() {

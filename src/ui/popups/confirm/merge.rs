@@ -4,10 +4,12 @@ use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
-use crate::ui::shell::update::{Do, popups};
+use crate::ui::shell::update::popups;
 
 /// Asks whether the branch of the selected task is to be merged, where it can be.
 pub fn ask(state: &mut UiState) {
@@ -21,7 +23,7 @@ pub fn ask(state: &mut UiState) {
     }
     // The board may change while the question stands: the selection stays with it.
     state.selected.task = Some(id);
-    popups::push(state, Popup::Confirm(Question::Merge(id)));
+    popup::push(state, Popup::Confirm(Question::Merge(id)));
 }
 
 /// Merges the branch of `task`, which was asked.

@@ -11,9 +11,10 @@ use crate::domain::worktree::BranchState;
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
 use crate::ui::model::board::branches;
-use crate::ui::popups::picker;
-use crate::ui::popups::reader::{centered, low};
+use crate::ui::panes::board;
 use crate::ui::text::wrap;
+use crate::ui::widgets::area;
+use crate::ui::widgets::area::{centered, low};
 
 /// Widest field for a comment, in columns.
 const COMMENT_WIDTH: u16 = 72;
@@ -54,7 +55,7 @@ pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
         | Popup::Peek(_)
         | Popup::EventLog(_) => Rect::default(),
     };
-    let inside = picker::place::inside(area);
+    let inside = area::inside(area);
     Place {
         area,
         buttons: Rect {
@@ -280,4 +281,21 @@ fn force(state: &UiState, name: &Name) -> String {
         "End {name} now, in the middle of what it does?{} What it has written to files stays.",
         task.unwrap_or_default()
     )
+}
+
+/// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
+pub fn with_worktree(state: &mut UiState) -> Option<TaskId> {
+    if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
+        return Some(*id);
+    }
+    let Some((_, id)) = board::selected(state) else {
+        state.say_no_task();
+        return None;
+    };
+    let why = move |state: &UiState| branches::why_no_tree(state, state.board.get(id)?);
+    if let Some(text) = why(state) {
+        state.say_why(text, why);
+        return None;
+    }
+    Some(id)
 }

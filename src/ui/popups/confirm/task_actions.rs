@@ -7,11 +7,14 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, TaskWish};
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup;
 use crate::ui::app::popup::{Judged, Popup, Question};
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::panes::board::Hand;
-use crate::ui::shell::update::{Do, popups};
+use crate::ui::popups::confirm;
+use crate::ui::shell::update::popups;
 
 /// The selected task, if the person can do that with it; else says why not.
 fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
@@ -60,7 +63,7 @@ pub fn release(state: &mut UiState, out: &mut Vec<Do>) {
         return;
     };
     if !from.is_user() && board::owner_is_here(state, &from) {
-        popups::push(state, Popup::Confirm(Question::Release { task, from }));
+        popup::push(state, Popup::Confirm(Question::Release { task, from }));
     } else {
         release_now(state, task, from, out);
     }
@@ -77,7 +80,7 @@ pub fn complete(state: &mut UiState, out: &mut Vec<Do>) {
     match selected(state, Hand::Complete) {
         None => {}
         Some((task, None)) => {
-            popups::push(state, Popup::Confirm(Question::Complete(task)));
+            popup::push(state, Popup::Confirm(Question::Complete(task)));
         }
         Some((task, Some(_))) => complete_now(state, task, out),
     }
@@ -95,7 +98,7 @@ pub fn complete_now(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
 
 /// Copies the path of the selected task's worktree.
 pub fn copy_place(state: &mut UiState, out: &mut Vec<Do>) {
-    let Some(id) = popups::with_worktree(state) else {
+    let Some(id) = confirm::with_worktree(state) else {
         return;
     };
     let task = state.board.get(id);
@@ -120,7 +123,7 @@ fn path(state: &UiState, task: &Task) -> String {
 
 /// Looks what would be lost with the selected task's worktree, to ask about it.
 pub fn ask_removal(state: &mut UiState, out: &mut Vec<Do>) {
-    let Some(task) = popups::with_worktree(state) else {
+    let Some(task) = confirm::with_worktree(state) else {
         return;
     };
     if let Some(why) = board::why_no_removal(state, task) {
@@ -138,7 +141,7 @@ pub fn judged(state: &mut UiState, task: TaskId, losses: &Losses, size: &str) {
         return;
     }
     state.flash = None;
-    popups::push(
+    popup::push(
         state,
         Popup::Confirm(Question::RemoveTree(Judged {
             task,
@@ -153,7 +156,7 @@ pub fn removal(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     if judged.losses.is_empty() {
         remove_now(state, judged, out);
     } else {
-        popups::push(state, Popup::Confirm(Question::LoseTree(judged)));
+        popup::push(state, Popup::Confirm(Question::LoseTree(judged)));
     }
 }
 

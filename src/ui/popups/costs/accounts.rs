@@ -5,58 +5,8 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::domain::usage::Usage;
 use crate::ui::app::UiState;
-
-/// What was used.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Used {
-    /// The tokens.
-    pub usage: Usage,
-    /// The calls of the model; 0 where they were not counted.
-    pub calls: u64,
-    /// US dollars, where the price of any call is known.
-    pub cost: Option<f64>,
-}
-
-impl Used {
-    /// Adds what was used besides.
-    pub fn add(&mut self, other: Used) {
-        self.usage.add(other.usage);
-        self.calls = self.calls.saturating_add(other.calls);
-        let costs = [self.cost, other.cost];
-        self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
-    }
-
-    /// What was used since it was `before`.
-    #[must_use]
-    pub fn since(self, before: Used) -> Used {
-        let usage = Usage {
-            input: self.usage.input.saturating_sub(before.usage.input),
-            output: self.usage.output.saturating_sub(before.usage.output),
-            cache_read: self
-                .usage
-                .cache_read
-                .saturating_sub(before.usage.cache_read),
-            cache_write: self
-                .usage
-                .cache_write
-                .saturating_sub(before.usage.cache_write),
-        };
-        Used {
-            usage,
-            calls: self.calls.saturating_sub(before.calls),
-            cost: self
-                .cost
-                .map(|cost| (cost - before.cost.unwrap_or(0.0)).max(0.0)),
-        }
-    }
-
-    /// What the dearest is sorted by: its cost, then its tokens.
-    pub fn weight(&self) -> (f64, u64) {
-        (self.cost.unwrap_or(0.0), self.usage.total())
-    }
-}
+use crate::ui::model::costs::Used;
 
 /// What one agent answers for.
 #[derive(Debug, Clone, PartialEq)]

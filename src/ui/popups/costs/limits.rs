@@ -7,9 +7,10 @@ use crate::domain::ceiling::Ceiling;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
+use crate::ui::model::costs::Used;
 use crate::ui::model::style;
 use crate::ui::popups::costs::CostLine;
-use crate::ui::popups::costs::accounts::{Account, Accounts, Used};
+use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 

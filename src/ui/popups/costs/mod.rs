@@ -11,35 +11,18 @@ pub(in crate::ui) mod view;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::domain::ids::{Name, TaskId};
 use crate::ui::app::UiState;
-use crate::ui::model::costs::{TaskBook, spent};
-use crate::ui::panes::rows::first_row;
-pub use crate::ui::popups::costs::accounts::Used;
-use crate::ui::popups::picker;
-use crate::ui::popups::picker::place::Place;
-use crate::ui::popups::reader::{centered, framed};
+use crate::ui::app::popup::{CostView, Target};
+pub use crate::ui::model::costs::Used;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::area::Place;
+use crate::ui::widgets::area::{centered, framed};
+use crate::ui::widgets::list::first_row;
 
 /// Widest panel, in columns.
 const WIDTH_MAX: u16 = 112;
-
-/// What a line of the panel is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// An agent.
-    Agent(Name),
-    /// A task.
-    Task(TaskId),
-}
-
-/// The panel while it is open.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CostView {
-    /// What is selected; `None`: the first line that is about something.
-    pub selected: Option<Target>,
-}
 
 /// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,7 +106,7 @@ pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
 pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
     let most = screen.height.saturating_sub(4);
     let area = centered(screen, width(screen), framed(lines.len()).min(most));
-    let list = picker::place::inside(area);
+    let list = area::inside(area);
     let at = selected(view, lines).unwrap_or(0);
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at

@@ -7,9 +7,12 @@ use crate::domain::ceiling::Ceiling;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
+use crate::ui::app::popup::Target;
+use crate::ui::model::costs::Used;
 use crate::ui::model::style;
-use crate::ui::popups::costs::accounts::{Account, Accounts, Used};
-use crate::ui::popups::costs::{CostLine, Target, limits};
+use crate::ui::popups::costs::accounts::{Account, Accounts};
+use crate::ui::popups::costs::{CostLine, limits};
+use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 
@@ -258,7 +261,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
             Some(task) => {
                 let by = Name::party(&task.owner).map_or_else(
                     |_| String::new(),
-                    |n| format!("  @{}", style::called(n.as_str())),
+                    |n| format!("  @{}", text::called(n.as_str())),
                 );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
                 let (shape, _, style) = style::task(&state.board, task, theme);

@@ -29,7 +29,7 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
     let mut state = busy(160, 45);
     let before = state.costs.clone();
     let bob = name("bob");
-    let open = crate::ui::panes::board::open_task(&state, &bob).map(|t| t.id);
+    let open = crate::ui::model::board::open_task(&state, &bob).map(|t| t.id);
     let task = open.unwrap();
     let known = state
         .agents

@@ -2,17 +2,21 @@
 
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::popup;
+use crate::ui::app::popup::{CostView, Target};
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::popups::costs::{CostView, Target, lines, place, selected};
-use crate::ui::shell::update::{movement, popups};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::popups::costs::{lines, place, selected};
+use crate::ui::shell::update::popups;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Scroll;
+use crate::ui::widgets::list;
 
 /// Shows what everybody has used.
 pub fn open(state: &mut UiState) {
     let is_open = |p: &Popup| matches!(p, Popup::Costs(_));
     if !state.popups.iter().any(is_open) {
-        popups::push(state, Popup::Costs(CostView::default()));
+        popup::push(state, Popup::Costs(CostView::default()));
     }
 }
 
@@ -34,7 +38,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
             targets.push(target.clone());
         }
     }
-    let to = movement::step(here, targets.len(), by, page);
+    let to = list::step(here, targets.len(), by, page);
     take(state, targets.into_iter().nth(to));
 }
 
@@ -72,10 +76,10 @@ pub fn show(state: &mut UiState) {
     match target {
         Some(Target::Agent(name)) => {
             state.popups.clear();
-            movement::show(state, &name);
+            navigation::show(state, &name);
         }
         Some(Target::Task(id)) if state.board.get(id).is_some() => {
-            popups::push(state, Popup::read(Text::Task(id)));
+            popup::push(state, Popup::read(Text::Task(id)));
         }
         Some(Target::Task(id)) => {
             state.say(Level::Info, format!("{id} is no longer on the board."));

@@ -4,10 +4,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::ui::app::UiState;
+use crate::ui::app::popup::CostView;
 use crate::ui::frame;
+use crate::ui::frame::popup::open;
 use crate::ui::popups::costs;
-use crate::ui::popups::costs::CostView;
-use crate::ui::popups::view::open;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 

@@ -3,20 +3,25 @@
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::popup;
+use crate::ui::app::popup::LogView;
 use crate::ui::app::popup::{Popup, Text};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::event_log::About;
-use crate::ui::popups::event_log::{LogView, place, selected};
-use crate::ui::shell::update::{movement, popups};
+use crate::ui::popups::event_log::{place, selected};
+use crate::ui::popups::reader;
+use crate::ui::shell::update::popups;
 use crate::ui::text::clock_to_the_second;
-use crate::ui::transcript::Scroll;
 use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::list;
 
 /// Shows what happened.
 pub fn open(state: &mut UiState) {
     let is_log = |p: &Popup| matches!(p, Popup::EventLog(_));
     if !state.popups.iter().any(is_log) {
-        popups::push(state, Popup::EventLog(LogView::default()));
+        popup::push(state, Popup::EventLog(LogView::default()));
     }
 }
 
@@ -38,7 +43,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     let Some(at) = view.row(&rows) else { return };
     let room = place(state, view, rows.len(), at);
     let page = usize::from(room.list.height).max(1);
-    next.select(&rows, movement::step(at, rows.len(), by, page));
+    next.select(&rows, list::step(at, rows.len(), by, page));
     if let Some(view) = self::view(state) {
         *view = next;
     }
@@ -85,14 +90,14 @@ pub fn show(state: &mut UiState) {
     match about {
         About::Nothing => state.say(Level::Info, "There is nothing more to show of this."),
         About::Task(id) if state.board.get(id).is_some() => {
-            popups::push(state, Popup::read(Text::Task(id)));
+            popup::push(state, Popup::read(Text::Task(id)));
         }
         About::Task(id) => state.say(Level::Info, format!("{id} is no longer on the board.")),
         About::Agent(name) => agent(state, &name),
         About::Letter(id) => {
             let number = state.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
-                Some(number) => popups::letter_and_thread(state, number),
+                Some(number) => reader::letter_and_thread(state, number),
                 None => state.say(Level::Info, "This message is too old to be kept here."),
             }
         }
@@ -101,7 +106,7 @@ pub fn show(state: &mut UiState) {
                 state.popups.clear();
                 state.selected.request = Some(id);
                 state.selected.request_scroll = 0;
-                movement::focus(state, Pane::Needs);
+                navigation::focus(state, Pane::Needs);
             } else {
                 agent(state, &target);
             }
@@ -109,7 +114,7 @@ pub fn show(state: &mut UiState) {
         About::Job(id) => {
             let row = state.jobs.listed().iter().position(|j| j.id == id);
             match row {
-                Some(row) => popups::push(state, Popup::Jobs { row }),
+                Some(row) => popup::push(state, Popup::Jobs { row }),
                 None => state.say(Level::Info, "This job ended too long ago to be kept here."),
             }
         }
@@ -119,7 +124,7 @@ pub fn show(state: &mut UiState) {
 fn agent(state: &mut UiState, name: &Name) {
     if state.agents.get(name).is_some() {
         state.popups.clear();
-        movement::show(state, name);
+        navigation::show(state, name);
     } else {
         state.say(
             Level::Info,

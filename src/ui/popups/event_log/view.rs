@@ -7,15 +7,16 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::UiState;
-use crate::ui::app::popup::Searching;
+use crate::ui::app::popup::LogView;
 use crate::ui::frame;
+use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
-use crate::ui::popups::event_log::{LogView, place};
-use crate::ui::popups::reader::centered;
-use crate::ui::popups::view::{open, search};
+use crate::ui::popups::event_log::place;
 use crate::ui::text::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area::centered;
+use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// From so many columns on, the kind of a line stands beside its shape.

@@ -1,14 +1,16 @@
 //! Where the popups with a list lie, and which of their rows are in view.
 
-use ratatui::layout::{Margin, Rect};
+use ratatui::layout::Rect;
 
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::panes::rows;
-use crate::ui::panes::rows::first_row;
-use crate::ui::popups::reader::{centered, framed, low, whole_or};
+use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
 use crate::ui::text::wrap;
+use crate::ui::widgets::area::{Place, inside};
+use crate::ui::widgets::area::{centered, framed, low, whole_or};
+use crate::ui::widgets::list::first_row;
 
 /// Widest list to choose from, in columns.
 const PICKER_WIDTH: u16 = 76;
@@ -17,40 +19,13 @@ const JOBS_WIDTH: u16 = 120;
 /// Most rows of the list of jobs; the rest is for the output of the selected one.
 const JOBS_MAX: usize = 8;
 
-/// Where a popup and its list lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The popup with its frame.
-    pub area: Rect,
-    /// The rows of its list.
-    pub list: Rect,
-    /// The place of the first row in view.
-    pub first: usize,
-}
-
-/// The mark on the frame of a popup that closes it, while crewdeck has the mouse.
-pub fn close_mark(area: Rect) -> Rect {
-    Rect {
-        x: area.right().saturating_sub(4),
-        width: 3,
-        height: 1,
-        ..area
-    }
-    .intersection(area)
-}
-
-/// Inside the frame of a popup.
-pub fn inside(area: Rect) -> Rect {
-    area.inner(Margin::new(2, 1))
-}
-
 /// A list of `len` rows with a line to search in it and a blank one above.
 pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Place {
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
         // As low as its rows, so that what is copied can be seen beside it.
         Choice::Copy => {
-            let all = rows::copies(state).len();
+            let all = picker_rows::copies(state).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 12) + 4
         }
         // Low too: what it changes is to be seen.

@@ -9,8 +9,8 @@ use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::model::style;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
-use crate::ui::shell::ages::Aging;
 use crate::ui::text::age;
+use crate::ui::text::aging::Aging;
 use crate::ui::theme::Theme;
 
 /// After so many seconds a shutdown that was asked for is overdue; the crew tells it then, too.

@@ -6,8 +6,8 @@ use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::UiState;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
-use crate::ui::shell::ages::Aging;
 use crate::ui::text::age;
+use crate::ui::text::aging::Aging;
 
 /// What nobody has read yet: for whom, how many, and since when the first one waits.
 fn unread(state: &UiState) -> Vec<(String, usize, Stamp)> {

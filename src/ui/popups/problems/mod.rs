@@ -16,7 +16,7 @@ use crate::domain::request::Request;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::model::sentence;
-use crate::ui::shell::ages::Aging;
+use crate::ui::text::aging::Aging;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 

@@ -10,14 +10,19 @@ use ratatui::text::Line;
 use crate::domain::text::harmless;
 use crate::domain::todo::TodoStatus;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{Reader, Searching, Text};
+use crate::ui::app::popup::{Popup, push};
+use crate::ui::app::popup::{Reader, Text};
 use crate::ui::diff::{PageRow, Spot, page};
 use crate::ui::model::style;
 use crate::ui::panes::rows;
 use crate::ui::popups::help::Entry;
-use crate::ui::popups::{help, picker, problems, skills, task_page, thread};
+use crate::ui::popups::reader;
+use crate::ui::popups::{help, problems, skills, task_page, thread};
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::area::{centered, framed};
+use crate::ui::widgets::line_input::Searching;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -28,9 +33,6 @@ pub fn area(screen: Rect) -> Rect {
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
-
-/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
-pub const ROWS_MIN: u16 = 5;
 
 /// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
 /// its rows are filtered.
@@ -44,50 +46,6 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
         | Text::Letter(_)
         | Text::Problems
         | Text::Skills => centered(screen, most.width, framed(lines).min(most.height)),
-    }
-}
-
-/// The height of the frame around so many lines of words.
-pub fn framed(lines: usize) -> u16 {
-    let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
-    wanted.max(ROWS_MIN).saturating_add(2)
-}
-
-/// A rectangle in the middle of another, cut to it.
-pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
-    let width = width.min(screen.width);
-    let height = height.min(screen.height);
-    Rect {
-        x: screen.x + (screen.width - width) / 2,
-        y: screen.y + (screen.height - height) / 2,
-        width,
-        height,
-    }
-}
-
-/// Most columns beside a popup in which nothing can be read.
-pub const BESIDE_MAX: u16 = 4;
-
-/// `width`, or the whole width of the screen where only a few columns would be left beside a popup: single letters and
-/// pieces of borders would stand there.
-pub fn whole_or(screen: Rect, width: u16) -> u16 {
-    if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
-        screen.width
-    } else {
-        width
-    }
-}
-
-/// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
-/// of the screen, can be read meanwhile.
-pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
-    let area = centered(screen, whole_or(screen, width), height);
-    Rect {
-        y: screen
-            .bottom()
-            .saturating_sub(area.height + 2)
-            .max(screen.y),
-        ..area
     }
 }
 
@@ -186,7 +144,7 @@ pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
 
 /// Where the lines of a popup at `place` lie, and which is the first one in view.
 pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
-    let inside = picker::place::inside(place);
+    let inside = area::inside(place);
     let above = match (&reader.text, reader.searching) {
         (Text::Help(_), Searching::Typing) => 1.min(inside.height),
         (_, Searching::Typing | Searching::Rest) => 0,
@@ -246,4 +204,20 @@ fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'st
     let text = wrap(&harmless(&item.text), width).into_iter();
     out.extend(text.map(|line| plain(line, theme.text)));
     out
+}
+
+/// Shows a letter in its thread.
+pub fn letter_and_thread(state: &mut UiState, number: u64) {
+    let scroll = reader::begin(state, number);
+    let mut popup = Popup::read(Text::Letter(number));
+    if let Popup::Reader(reader) = &mut popup {
+        reader.scroll = scroll;
+    }
+    push(state, popup);
+}
+
+/// Closes the help that is read.
+pub fn close_help(state: &mut UiState) {
+    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
+    state.popups.pop_if(|popup| is_help(popup));
 }

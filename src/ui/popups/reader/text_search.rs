@@ -3,11 +3,12 @@
 use ratatui::text::Span;
 
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{Reader, Searching, Text};
+use crate::ui::app::popup::{Reader, Text};
 use crate::ui::popups::reader;
 use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::{Hit, Needle, hits};
+use crate::ui::widgets::line_input::Searching;
 
 /// The matches of a search in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,20 +2,24 @@
 
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{Popup, Reader, Searching, Text};
+use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::diff;
 use crate::ui::diff::Spot;
-use crate::ui::keymap::pane::Way;
+use crate::ui::frame::elsewhere;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::lead::find;
 use crate::ui::popups::help::Means;
 use crate::ui::popups::reader::text_search::Found;
 use crate::ui::popups::reader::{Row, text_search};
 use crate::ui::popups::{help, reader};
-use crate::ui::shell::update::{movement, popups, unknown};
+use crate::ui::shell::update::find;
+use crate::ui::shell::update::popups;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::{Round, Scroll};
+use crate::ui::transcript::Round;
 use crate::ui::widgets::line_input::LineInput;
+use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::list;
 
 /// What is said when nothing is found.
 const NOTHING: &str = "Nothing in this text has these words.";
@@ -69,10 +73,10 @@ fn take(state: &mut UiState) -> Option<Action> {
     let entry = entries.into_iter().find(|entry| entry.at == at)?;
     let words = match entry.means {
         Means::Here(action) => {
-            popups::close_help(state);
+            reader::close_help(state);
             return Some(action);
         }
-        Means::There(context, words) => unknown::instead(state, context, words).map_or_else(
+        Means::There(context, words) => elsewhere::instead(state, context, words).map_or_else(
             || format!("Not here. It counts in: {}.", context.heading()),
             |place| format!("Not here. In {place}"),
         ),
@@ -96,7 +100,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     let page = usize::from(area.height.saturating_sub(2)).max(1);
     let most = lines.saturating_sub(page);
     let (before, is_diff) = (reader.scroll, matches!(reader.text, Text::Diff(_)));
-    let to = movement::step(before.min(most), most + 1, by, page);
+    let to = list::step(before.min(most), most + 1, by, page);
     if let Some(reader) = self::reader(state) {
         reader.scroll = to;
     }

@@ -4,12 +4,15 @@ use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::TaskForm;
-use crate::ui::keymap::pane::{Focus, Pane, Way};
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::board;
-use crate::ui::shell::update::{Do, popups};
+use crate::ui::shell::update::popups;
 
 /// The form that has the keys.
 pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
@@ -55,7 +58,7 @@ pub fn edit(state: &mut UiState) {
 fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     let draft = state.task_forms.draft(id);
     let form = draft.unwrap_or_else(|| Box::new(make()));
-    popups::push(state, Popup::Task(form));
+    popup::push(state, Popup::Task(form));
 }
 
 /// Closes the form; what is written waits for the next time.
@@ -129,7 +132,7 @@ pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
     };
     form.error = why.into();
     if state.is_in_panes() && state.focus != Focus::Composer {
-        popups::push(state, Popup::Task(form));
+        popup::push(state, Popup::Task(form));
     } else {
         let words = format!("{}. {}", why.trim_end_matches('.'), kept(state, id));
         state.say(Level::Warn, words);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{Choice, Popup};
-use crate::ui::panes::rows::{Does, Pick, picks};
+use crate::ui::frame::pick::{Does, Pick};
+use crate::ui::popups::picker::rows::picks;
 
 impl UiState {
     /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.

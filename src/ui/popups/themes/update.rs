@@ -3,8 +3,8 @@
 use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Picker, Popup};
-use crate::ui::shell::update::Do;
 use crate::ui::widgets::line_input::LineInput;
 
 /// Shows the themes, the one in use selected.
@@ -16,7 +16,7 @@ pub fn open(state: &mut UiState) {
         search: LineInput::default(),
         row: row.unwrap_or(0),
     };
-    crate::ui::shell::update::popups::push(state, Popup::Picker(picker));
+    crate::ui::app::popup::push(state, Popup::Picker(picker));
 }
 
 /// Keeps a theme and has it remembered.

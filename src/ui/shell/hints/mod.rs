@@ -8,6 +8,7 @@ use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{UiState, onboarding};
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context, Found};
 use crate::ui::keys;
@@ -19,7 +20,6 @@ use crate::ui::popups::event_log;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::hints::words::{CLEAR_FILTER, END_SEARCH, words};
 use crate::ui::shell::peek;
-use crate::ui::transcript::Scroll;
 
 /// A key and what it does, as the hint line shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +256,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             selected_task(state).is_some_and(|t| branches::why_no_tree(state, t).is_none())
         }
         Action::Merge => selected_task(state).is_some_and(|t| branches::is_mergeable(state, t)),
-        Action::Enlarge => state.zoom.is_none() && !crate::ui::shell::layout::shows_one(state),
+        Action::Enlarge => state.zoom.is_none() && !crate::ui::frame::layout::shows_one(state),
         Action::Restore => state.zoom.is_some(),
         Action::MergeAll => branches::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| branches::has_tree(state, t)),

@@ -6,8 +6,8 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::{board, rows};
+use crate::ui::popups::buttons;
 use crate::ui::popups::reader::text_search;
-use crate::ui::shell::hints::bars;
 
 /// What `Back` does in a filtered list.
 pub const CLEAR_FILTER: &str = "clear filter";
@@ -36,7 +36,7 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = state.popups.last()
-        && let Some((_, words)) = bars::asked(state, popup).iter().find(|b| b.0 == action)
+        && let Some((_, words)) = buttons::asked(state, popup).iter().find(|b| b.0 == action)
     {
         return (*words).into();
     }

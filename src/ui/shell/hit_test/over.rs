@@ -3,16 +3,19 @@
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{CommentStage, Popup};
 use crate::ui::diff::Spot;
+use crate::ui::frame::hit::{Hit, Scrolls, has_mouse, listed};
+use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::Action;
 use crate::ui::panes::lead::complete;
 use crate::ui::panes::rows;
+use crate::ui::popups::buttons;
 use crate::ui::popups::help::Means;
+use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::{confirm, costs, event_log, picker, reader, text_areas};
-use crate::ui::shell::hints::bars;
-use crate::ui::shell::hit_test::{Hit, Placed, Scrolls, has_mouse, listed, panes};
-use crate::ui::shell::layout::Layout;
+use crate::ui::shell::hit_test::{Placed, panes};
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Adds the list that completes a word; nothing below it can be pressed.
@@ -53,7 +56,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             (place, Hit::BesidePopup, bar)
         }
         Popup::Picker(picker) => {
-            let len = rows::picks(state, picker).len();
+            let len = picker_rows::picks(state, picker).len();
             let place = picker::place::picker(state, state.size, picker, len);
             for (at, row) in listed(place.list, place.first, len) {
                 put(at, Hit::PopupRow(row));
@@ -101,7 +104,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         // What is written or asked there is not put away by a slip of the mouse.
         Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) => {
             let place = confirm::place(state, state.size, popup);
-            for button in bars::box_buttons(state, popup, place.buttons) {
+            for button in buttons::box_buttons(state, popup, place.buttons) {
                 if let Some(action) = button.what.action {
                     put(button.at, Hit::Button(action));
                 }
@@ -120,7 +123,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         }
     };
     if has_mouse(state) {
-        put(picker::place::close_mark(area), Hit::Button(Action::Back));
+        put(area::close_mark(area), Hit::Button(Action::Back));
     }
     if let Some(bar) = bar {
         put(bar.at, Hit::Scrollbar(Scrolls::Popup, bar));

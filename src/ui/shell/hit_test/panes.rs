@@ -3,26 +3,29 @@
 use ratatui::layout::Rect;
 
 use crate::ui::app::UiState;
+use crate::ui::frame;
+use crate::ui::frame::hit::{Hit, Scrolls, listed};
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::board::{Shown, places};
+use crate::ui::panes::lead::follow;
+use crate::ui::panes::needs::buttons;
 use crate::ui::panes::needs::card;
-use crate::ui::panes::rows::first_row;
 use crate::ui::panes::{board, rows};
-use crate::ui::shell::hints::bars;
-use crate::ui::shell::hit_test::{Hit, Placed, Scrolls, listed};
-use crate::ui::shell::layout;
+use crate::ui::shell::hit_test::Placed;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
 /// scrollbar scrolls.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     out.push(Placed {
-        at: bars::title_place(state, pane, area),
+        at: frame::title_place(state, pane, area),
         what: Hit::Button(Action::Focus(pane)),
     });
-    let follow = (pane == Pane::Lead).then(|| bars::follow_mark(state, area));
+    let follow = (pane == Pane::Lead).then(|| follow::follow_mark(state, area));
     if let Some(mark) = follow.flatten() {
         out.push(mark.map(|_| Hit::In(pane, Action::Follow)));
     }
@@ -34,7 +37,7 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
 
 /// The scrollbar in the right edge of a pane.
 fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
-    let inside = layout::inside(area);
+    let inside = frame_layout::inside(area);
     let list = |(len, first)| Scrollbar::of_list(area, inside, first, len);
     match pane {
         Pane::Todo => list(todo(state, inside)),
@@ -45,9 +48,9 @@ fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
         }
         Pane::Board => board::scrollbar(state, &places(state, inside), area),
         Pane::Lead => {
-            let talk = layout::talk(state, area);
+            let talk = frame_layout::talk(state, area);
             let transcript = &state.agents.get(&state.shown)?.transcript;
-            let scrolled = transcript.scrolled(layout::viewport(talk));
+            let scrolled = transcript.scrolled(frame_layout::viewport(talk));
             Scrollbar::new(area, talk, scrolled?)
         }
         Pane::Needs => {
@@ -79,7 +82,7 @@ fn listed_in(state: &UiState, pane: Pane, list: Rect) -> (usize, usize) {
 
 /// Adds what lies in a pane, and the pane itself behind it.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
-    let inside = layout::inside(area);
+    let inside = frame_layout::inside(area);
     let mut found: Vec<Placed<Hit>> = Vec::new();
     let mut list = |(len, first): (usize, usize), inside: Rect| {
         let rows = listed(inside, first, len);
@@ -111,7 +114,7 @@ pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>
             }
         }
         Pane::Lead => {
-            for (at, row) in layout::talk(state, area).rows().zip(0..) {
+            for (at, row) in frame_layout::talk(state, area).rows().zip(0..) {
                 put(at, Hit::Talk(row));
             }
         }
@@ -133,7 +136,7 @@ fn card(state: &UiState, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let places = card::places(state, inside, &Theme::default());
     let mut put = |at, what| out.push(Placed { at, what });
     if let Some(last) = places.buttons {
-        for button in bars::buttons(state, request, last) {
+        for button in buttons::buttons(state, request, last) {
             if let Some(action) = button.what.action {
                 put(button.at, Hit::Button(action));
             }

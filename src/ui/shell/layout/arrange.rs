@@ -4,11 +4,12 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::Arrangement;
 use crate::ui::app::UiState;
+use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs::card;
 use crate::ui::panes::rows;
+use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::{Content, Keys};
-use crate::ui::shell::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST, shares};
 use crate::ui::widgets::composer::{ROWS_MAX, Room};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 

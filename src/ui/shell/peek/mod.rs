@@ -11,16 +11,20 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::app::popup::Popup;
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::layout::Layout;
+use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board as model_board;
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, rows};
-use crate::ui::popups::{picker, task_page, thread};
+use crate::ui::popups::{task_page, thread};
 use crate::ui::shell::layout;
-use crate::ui::shell::layout::Layout;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
-use crate::ui::transcript::{Place, Scroll};
+use crate::ui::transcript::Place;
+use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -195,14 +199,14 @@ impl Reading {
 
 /// The place for the conversation of an agent, below the `head` lines that are said of it and a rule.
 pub fn talk(area: Rect, head: usize) -> Rect {
-    let inside = picker::place::inside(area);
+    let inside = area::inside(area);
     let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);
     cut_top(inside, above).1
 }
 
 /// The scrollbar of what is peeked at, which lies in `area`.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
-    let list = picker::place::inside(area);
+    let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let reading = reading(state);
     let len = peeked.lines.len();
@@ -214,7 +218,7 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     if talk.is_empty() {
         return None;
     }
-    let viewport = layout::viewport(talk);
+    let viewport = frame_layout::viewport(talk);
     let scrolled = agent.transcript.scrolled_at(&reading.place, viewport)?;
     Scrollbar::new(area, talk, scrolled)
 }
@@ -230,7 +234,7 @@ pub enum Go {
 
 /// How far it is scrolled then.
 pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
-    let list = picker::place::inside(area);
+    let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let mut reading = reading(state);
     let len = peeked.lines.len();
@@ -246,7 +250,7 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     let talk = talk(area, len);
     let transcript = &state.agents.get(name)?.transcript;
     if !talk.is_empty() {
-        let viewport = layout::viewport(talk);
+        let viewport = frame_layout::viewport(talk);
         reading.place = match go {
             Go::By(by) => transcript.scroll_from(reading.place, by, viewport),
             Go::To(above) => transcript.place_at(above, viewport),
@@ -260,7 +264,7 @@ pub fn request_at_end(state: &UiState, area: Rect) -> Option<RequestId> {
     let Some(Subject::Request(id)) = subject(state) else {
         return None;
     };
-    let list = picker::place::inside(area);
+    let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
     let first = reading(state).first(&peeked, list);
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(id)
@@ -363,7 +367,7 @@ fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Lin
     let mut rest = wrap(now.trim_end(), columns).into_iter();
     out.extend(rest.next().map(|line| Line::styled(line, style)));
     out.extend(rest.take(1).map(|line| Line::styled(line, style)));
-    let task = board::open_task(state, name)
+    let task = model_board::open_task(state, name)
         .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
         .or_else(|| state.team.find(name).map(|m| one_line(&m.role)))
         .or_else(|| state.agents.get(name).map(|a| a.errand.clone()))

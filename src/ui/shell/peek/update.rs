@@ -4,20 +4,23 @@ use ratatui::layout::Position;
 
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
-use crate::ui::keymap::pane::{Pane, Way};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::rows;
 use crate::ui::shell::peek::{Go, Reading};
-use crate::ui::shell::update::{movement, popups};
+use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
-use crate::ui::transcript::Scroll;
+use crate::ui::widgets::list;
 
 /// Looks at what is selected in the pane that has the keys.
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if peek::can(state, pane) {
         state.reading = Reading::default();
-        popups::push(state, Popup::Peek(pane));
+        popup::push(state, Popup::Peek(pane));
         note_read(state);
     } else {
         let text = "There is nothing here to peek at yet.";
@@ -82,7 +85,7 @@ fn step(state: &mut UiState, by: Scroll) {
         | Scroll::Top
         | Scroll::Bottom => {
             let at = rows::selected_request(state).map_or(0, |(at, _)| at);
-            let to = movement::step(at, state.requests.len(), by, state.requests.len().max(1));
+            let to = list::step(at, state.requests.len(), by, state.requests.len().max(1));
             let id = state.requests.at(to).map(|r| r.id.clone());
             state.selected.request = id.or(state.selected.request.take());
             state.selected.request_scroll = 0;

@@ -7,11 +7,11 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::UiState;
 use crate::ui::frame;
-use crate::ui::popups::picker;
-use crate::ui::popups::view::open;
+use crate::ui::frame::popup::open;
+use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::shell::peek;
-use crate::ui::shell::view::ViewCache;
 use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
 
 /// Draws it.
 pub fn draw(
@@ -21,7 +21,7 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let inside = picker::place::inside(area);
+    let inside = area::inside(area);
     let Some(peeked) = peek::peeked(state, usize::from(inside.width), theme) else {
         let inner = open(state, "Peek", Vec::new(), theme, area, buffer);
         Line::styled("It is no longer there.", theme.dim).render(inner, buffer);

@@ -4,15 +4,16 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::popup::{Popup, Written};
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{QUEUED_MAX, Queued, TWICE, UiState, onboarding};
+use crate::ui::app::{TWICE, UiState, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::{confirm, text_areas};
-use crate::ui::shell::update::Do;
 use crate::ui::text::bytes;
 use crate::ui::widgets::composer::Pasted;
 

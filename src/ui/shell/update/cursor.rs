@@ -5,10 +5,10 @@ use ratatui::layout::{Position, Rect};
 use crate::ui::app::UiState;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::Field;
+use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::{task_form, text_areas};
 use crate::ui::shell::layout;
-use crate::ui::shell::update::movement;
 use crate::ui::widgets::composer;
 use crate::ui::widgets::composer::{Composer, Room};
 
@@ -16,7 +16,7 @@ use crate::ui::widgets::composer::{Composer, Room};
 pub fn in_composer(state: &mut UiState, here: Position) {
     // Where it was when it was clicked at.
     let area = layout::layout(state, state.size).composer;
-    movement::compose(state);
+    navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {
         put(&mut state.composer, composer(area), here);
     }

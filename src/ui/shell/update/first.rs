@@ -3,11 +3,16 @@
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::{Weight, keys_line, offers};
 use crate::ui::app::popup::{Popup, Question};
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::onboarding;
-use crate::ui::shell::update::Do;
+use crate::ui::panes::lead::onboarding::lines;
+use crate::ui::shell::layout;
+use crate::ui::theme::Theme;
 
 /// Why settings that are not all in view are not approved.
 const TOO_LONG: &str = "Not all of these settings are in view: make the window larger, or run crewdeck trust in a shell.";
@@ -22,11 +27,11 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     } else if action == Action::MakeRepository {
         ("Asking git…", Do::MakeRepository)
     } else if action == Action::ApproveSettings {
-        if !onboarding::fits(state) {
+        if !fits(state) {
             state.say(Level::Warn, TOO_LONG);
             return;
         }
-        crate::ui::shell::update::popups::push(state, Popup::Confirm(Question::ApproveSettings));
+        crate::ui::app::popup::push(state, Popup::Confirm(Question::ApproveSettings));
         return;
     } else if action == Action::WithoutSettings {
         ("Starting without them…", Do::WithoutSettings)
@@ -59,4 +64,14 @@ pub fn refuses(state: &UiState, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = state.first_page().filter(|_| is_the_crews)?;
     (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(state)))
+}
+
+/// Whether every step of the page is in view, where it is drawn.
+pub fn fits(state: &UiState) -> bool {
+    let layout = layout::layout(state, state.size);
+    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), onboarding::drawn(state)) else {
+        return false;
+    };
+    let area = frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT);
+    state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
 }

@@ -2,10 +2,10 @@
 
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{Popup, Text};
+use crate::ui::frame::hit::Scrolls;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::reader;
-use crate::ui::shell::hit_test::Scrolls;
 use crate::ui::shell::peek;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::update::movement;

@@ -2,13 +2,15 @@
 
 use crate::domain::ids::JobId;
 use crate::protocol::EventKind;
+use crate::ui::app::UiState;
 use crate::ui::app::popup::{Choice, Popup, Text};
-use crate::ui::app::{Models, UiState};
+use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Models;
 use crate::ui::model::board::index;
-use crate::ui::panes::rows::Does;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::costs;
+use crate::ui::popups::picker::rows as picker_rows;
 
 /// What was selected before an event.
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
     }
     match state.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = rows::picks(state, picker);
+            let picks = picker_rows::picks(state, picker);
             out.pick = picks.into_iter().nth(picker.row).map(|pick| pick.does);
         }
         Some(Popup::Jobs { row }) => {
@@ -77,7 +79,7 @@ pub fn after(state: &mut UiState, before: Option<Selection>) {
     }
     let at = match state.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = rows::picks(state, picker);
+            let picks = picker_rows::picks(state, picker);
             let wanted = before.pick.as_ref();
             let at = picks.iter().position(|pick| Some(&pick.does) == wanted);
             let last = picks.len().saturating_sub(1);

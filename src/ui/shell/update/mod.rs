@@ -4,6 +4,7 @@ mod compose;
 mod cursor;
 mod events;
 mod filter;
+pub(in crate::ui) mod find;
 mod first;
 mod guard;
 mod jump;
@@ -17,16 +18,17 @@ mod screen;
 mod todo;
 mod unknown;
 
+use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, Text, Written};
 use crate::ui::app::status_message::Flash;
-use crate::ui::app::{Motion, MouseOwner, SPIN, UiState};
 use crate::ui::attention::Window;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found};
 use crate::ui::keys;
-use crate::ui::panes::lead::complete::Completion;
+use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Taken;
-use crate::ui::panes::lead::{complete_update, find};
 use crate::ui::panes::needs::answers;
 use crate::ui::panes::{board, needs};
 use crate::ui::popups::confirm::{merge, task_actions};
@@ -34,12 +36,11 @@ use crate::ui::popups::{costs, event_log, reader, task_form, themes};
 use crate::ui::replay::Player;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 use crate::ui::shell::{ages, peek};
+use crate::ui::theme::motion::{Motion, SPIN};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
-use crate::domain::own_theme::ThemeChoice;
-use crate::domain::screen::ScreenChoice;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
@@ -67,43 +68,6 @@ pub enum Msg {
     Window(Window),
     /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
     Edited(String),
-}
-
-/// What is to be done outside the screen.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Do {
-    /// Tell the crew.
-    Command(Command),
-    /// Leave crewdeck.
-    Quit,
-    /// Give the terminal back and stop, until the shell wakes the process.
-    Suspend,
-    /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
-    EditComposer,
-    /// Print the text into the terminal's own scroll-back, and come back when the person wants.
-    Print(String),
-    /// Open the text in `$EDITOR`; what becomes of it there does not matter.
-    ReadOutside(String),
-    /// Begin the demo.
-    StartDemo,
-    /// Read the settings and look for a model again.
-    LookAgain,
-    /// Make the directory a git repository where it is none, and its first commit.
-    MakeRepository,
-    /// Remember that the settings of the project are approved, and begin with them.
-    ApproveSettings,
-    /// Begin without them.
-    WithoutSettings,
-    /// Put the text into the clipboard.
-    Copy(String),
-    /// Give the mouse to somebody else.
-    Mouse(MouseOwner),
-    /// Call the person, who looks elsewhere: why, in one line.
-    Call(String),
-    /// Remember the theme for the next time.
-    SaveTheme(ThemeChoice),
-    /// Remember for the project how the panes lie.
-    SaveScreen(ScreenChoice),
 }
 
 /// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.

@@ -4,17 +4,20 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
-use crate::ui::graph::viewport::Toward;
+use crate::ui::frame::hit::{Held, Hit, Scrolls};
+use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Toward;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::Completion;
 use crate::ui::panes::{board, rows};
-use crate::ui::shell::hit_test::{Held, Hit, Scrolls};
+use crate::ui::popups::reader;
 use crate::ui::shell::peek::Go;
-use crate::ui::shell::update::{Do, act, compose, cursor, jump, movement, popups, replay, screen};
+use crate::ui::shell::update::{act, compose, cursor, jump, movement, popups, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
-use crate::ui::transcript::Scroll;
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
@@ -166,12 +169,12 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         }
         Hit::Ground => {
             state.pointer.held = Held::Ground(here);
-            movement::focus(state, Pane::Board);
+            navigation::focus(state, Pane::Board);
         }
-        Hit::Tab(pane) | Hit::Pane(pane) => movement::focus(state, pane),
+        Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
         Hit::Button(action) => act(state, action, out),
         Hit::In(pane, action) => {
-            movement::focus(state, pane);
+            navigation::focus(state, pane);
             act(state, action, out);
         }
         Hit::Row(pane, at) => row(state, pane, at, click, out),
@@ -184,7 +187,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             }
         }
         Hit::Talk(at) => {
-            movement::focus(state, Pane::Lead);
+            navigation::focus(state, Pane::Lead);
             let viewport = movement::viewport(state);
             let transcript = &mut state.agents.entry(&state.shown).transcript;
             transcript.open_at(at, viewport);
@@ -228,7 +231,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             | None => {}
         },
         Hit::HelpRow(action) => {
-            popups::close_help(state);
+            reader::close_help(state);
             act(state, action, out);
         }
         Hit::File(file) => {
@@ -253,7 +256,7 @@ fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<D
         Pane::Needs => (click == Click::Again).then_some(at),
         Pane::Lead | Pane::Board => None,
     };
-    movement::focus(state, pane);
+    navigation::focus(state, pane);
     jump::select(state, pane, at);
     if had_keys && selected == Some(at) {
         act(state, Action::Open, out);

@@ -1,38 +1,28 @@
 //! Where the keys go, what is selected, what is scrolled, and the way back.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::Level;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{CommentStage, Popup, Question, Searching};
-use crate::ui::keymap::pane::{Focus, Pane, Way};
-use crate::ui::keymap::{Action, Context};
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{CommentStage, Popup, Question};
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::navigation::{focus, show};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::costs;
+use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::reader::text_search;
-use crate::ui::shell::update::Do;
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::{Scroll, Viewport};
+use crate::ui::transcript::Viewport;
+use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::list::step;
 
 /// Rows of a page in a list over the panes.
 const PAGE: usize = 10;
-
-/// Gives the keys to a pane.
-pub fn focus(state: &mut UiState, pane: Pane) {
-    if pane == Pane::Needs && state.focus != Focus::Pane(Pane::Needs) {
-        state.before_needs = Some(state.focus);
-    }
-    if state.zoom.is_some_and(|zoomed| zoomed != pane) {
-        state.zoom = None;
-    }
-    if layout::TABS.contains(&pane) {
-        state.tab = pane;
-    }
-    state.focus = Focus::Pane(pane);
-}
 
 /// Gives the keys to a pane; if it has them, the whole screen, or back.
 pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
@@ -47,7 +37,7 @@ pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
 
 /// Gives the pane that has the keys the whole screen.
 pub fn enlarge(state: &mut UiState) {
-    if !layout::shows_one(state) {
+    if !frame_layout::shows_one(state) {
         state.zoom = Some(state.focus.pane());
     }
 }
@@ -74,62 +64,6 @@ pub fn cycle(state: &mut UiState, way: Way) {
     };
     if let Some(pane) = round.get(next) {
         focus(state, *pane);
-    }
-}
-
-/// Gives the keys to the composer.
-pub fn compose(state: &mut UiState) {
-    if state.replay.is_some() {
-        state.say(Level::Info, crate::ui::shell::update::replay::UNCHANGED);
-        return;
-    }
-    if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
-        state.zoom = None;
-    }
-    state.focus = Focus::Composer;
-}
-
-/// Gives the keys to the oldest request that waits.
-pub fn waiting(state: &mut UiState) {
-    let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
-        state.say_nothing_waits();
-        return;
-    };
-    if state.is_commenting() {
-        return;
-    }
-    state.popups.clear();
-    if state.selected.request.as_ref() != Some(&oldest) {
-        state.selected.request = Some(oldest);
-        state.selected.request_scroll = 0;
-    }
-    // The user has chosen to look at it.
-    state.selected.request_since = Stamp::default();
-    focus(state, Pane::Needs);
-}
-
-/// Shows the conversation of `agent` and gives it the keys.
-pub fn show(state: &mut UiState, agent: &Name) {
-    state.agents.entry(agent);
-    state.open_conversation(agent);
-    focus(state, Pane::Lead);
-}
-
-/// Shows the conversation of the subagent that the selected tool call sent out.
-pub fn subagent(state: &mut UiState) {
-    let agent = state.agents.get(&state.shown);
-    let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
-    match sent {
-        Some(subagent) => show(state, &subagent),
-        None => {
-            let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
-            let (next, before) = (key(Action::Next), key(Action::Prev));
-            let shows = key(Action::Subagent);
-            let words = format!(
-                "Select a call of task with {next} and {before}: {shows} shows its subagent."
-            );
-            state.say(Level::Info, words);
-        }
     }
 }
 
@@ -161,7 +95,7 @@ pub fn back(state: &mut UiState) {
         return;
     }
     if state.focus == Focus::Composer {
-        let narrow = layout::shows_one(state);
+        let narrow = frame_layout::shows_one(state);
         let zoomed = state.zoom == Some(Pane::Lead);
         let has_page = crate::ui::app::onboarding::drawn(state).is_some();
         let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
@@ -172,7 +106,7 @@ pub fn back(state: &mut UiState) {
         focus(state, pane);
         state.left_composer = true;
     } else if state.filters.end(state.focus.pane())
-        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::panes::lead::find::end(state)
+        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
     {
     } else if state.zoom.is_some() {
         state.zoom = None;
@@ -280,7 +214,7 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
         }
         Pane::Needs => {
             let layout = layout::layout(state, state.size);
-            let Some(area) = layout.pane(Pane::Needs).map(layout::inside) else {
+            let Some(area) = layout.pane(Pane::Needs).map(frame_layout::inside) else {
                 return;
             };
             let width = area.width.saturating_sub(2);
@@ -311,16 +245,16 @@ pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout
         .pane(Pane::Lead)
-        .map(|area| layout::talk(state, area))
+        .map(|area| frame_layout::talk(state, area))
         .unwrap_or_default();
-    layout::viewport(area)
+    frame_layout::viewport(area)
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {
     match state.popups.last() {
         Some(Popup::Reader(_)) => crate::ui::popups::reader::update::scroll(state, by),
         Some(Popup::Picker(picker)) => {
-            let len = rows::picks(state, picker).len();
+            let len = picker_rows::picks(state, picker).len();
             if let Some(Popup::Picker(picker)) = state.popups.last_mut() {
                 picker.row = step(picker.row, len, by, PAGE);
             }
@@ -341,25 +275,9 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
 /// The rows of a pane that are in view.
 pub(in crate::ui) fn page_of(state: &UiState, pane: Pane) -> usize {
     let layout = layout::layout(state, state.size);
-    let inside = layout.pane(pane).map(layout::inside);
+    let inside = layout.pane(pane).map(frame_layout::inside);
     let list = inside.map(|inside| rows::places(state, pane, inside).1);
     usize::from(list.map_or(1, |area| area.height)).max(1)
-}
-
-/// The place in a list of `len` rows that `by` leads to from `at`.
-pub(in crate::ui) fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
-    let half = (page / 2).max(1);
-    let to = match by {
-        Scroll::LineUp => at.saturating_sub(1),
-        Scroll::LineDown => at + 1,
-        Scroll::HalfUp => at.saturating_sub(half),
-        Scroll::HalfDown => at + half,
-        Scroll::PageUp => at.saturating_sub(page),
-        Scroll::PageDown => at + page,
-        Scroll::Top => 0,
-        Scroll::Bottom => len,
-    };
-    to.min(len.saturating_sub(1))
 }
 
 #[cfg(test)]

@@ -5,24 +5,25 @@ use crate::domain::job::Job;
 use crate::domain::text::harmless;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::app::popup::{Choice, CommentStage, POPUPS_MAX, Popup, Question, Searching, Text};
-use crate::ui::app::{Models, UiState};
+use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::push;
+use crate::ui::app::popup::{Choice, CommentStage, Popup, Question, Text};
 use crate::ui::diff::Changes;
+use crate::ui::frame::navigation;
+use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::board::branches;
+use crate::ui::model::Models;
 use crate::ui::model::sentence;
-use crate::ui::panes::rows::Does;
 use crate::ui::panes::{board, needs, rows};
+use crate::ui::popups::confirm::with_worktree;
+use crate::ui::popups::picker::rows as picker_rows;
+use crate::ui::popups::reader::letter_and_thread;
 use crate::ui::popups::{costs, event_log, reader, themes};
-use crate::ui::shell::update::{Do, keep_selection, movement};
+use crate::ui::shell::update::{keep_selection, movement};
 use crate::ui::theme::Theme;
-
-pub(in crate::ui) fn push(state: &mut UiState, popup: Popup) {
-    if state.popups.len() < POPUPS_MAX {
-        state.popups.push(popup);
-    }
-}
+use crate::ui::widgets::line_input::Searching;
 
 /// Shows the keys, those that count here first.
 pub fn help(state: &mut UiState) {
@@ -31,12 +32,6 @@ pub fn help(state: &mut UiState) {
         let contexts = state.contexts();
         push(state, Popup::read(Text::Help(contexts)));
     }
-}
-
-/// Closes the help that is read.
-pub fn close_help(state: &mut UiState) {
-    let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
-    state.popups.pop_if(|popup| is_help(popup));
 }
 
 /// Shows all actions.
@@ -108,23 +103,6 @@ pub fn ask_diff(state: &mut UiState, out: &mut Vec<Do>) {
     }
 }
 
-/// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
-pub(in crate::ui) fn with_worktree(state: &mut UiState) -> Option<TaskId> {
-    if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
-        return Some(*id);
-    }
-    let Some((_, id)) = board::selected(state) else {
-        state.say_no_task();
-        return None;
-    };
-    let why = move |state: &UiState| branches::why_no_tree(state, state.board.get(id)?);
-    if let Some(text) = why(state) {
-        state.say_why(text, why);
-        return None;
-    }
-    Some(id)
-}
-
 /// The selected background job.
 fn selected_job(state: &UiState) -> Option<&Job> {
     let Some(Popup::Jobs { row }) = state.popups.last() else {
@@ -165,7 +143,7 @@ pub fn kill(state: &mut UiState, out: &mut Vec<Do>) {
 pub fn open(state: &mut UiState) {
     if let Some(agent) = selected_job(state).map(|j| j.agent.clone()) {
         state.popups.clear();
-        movement::show(state, &agent);
+        navigation::show(state, &agent);
         return;
     }
     // What is peeked at is what is selected.
@@ -200,7 +178,7 @@ pub fn open(state: &mut UiState) {
         }
         Pane::Team => {
             if let Some((_, member)) = rows::selected_member(state) {
-                movement::show(state, &member);
+                navigation::show(state, &member);
             }
         }
         Pane::Inbox => {
@@ -212,20 +190,10 @@ pub fn open(state: &mut UiState) {
         Pane::Needs => {
             let asker = rows::selected_request(state).map(|(_, r)| r.target.clone());
             if let Some(agent) = asker {
-                movement::show(state, &agent);
+                navigation::show(state, &agent);
             }
         }
     }
-}
-
-/// Shows a letter in its thread.
-pub fn letter_and_thread(state: &mut UiState, number: u64) {
-    let scroll = reader::begin(state, number);
-    let mut popup = Popup::read(Text::Letter(number));
-    if let Popup::Reader(reader) = &mut popup {
-        reader.scroll = scroll;
-    }
-    push(state, popup);
 }
 
 /// Begins to search a text or the help, or to filter the list that has the keys.
@@ -245,7 +213,7 @@ pub fn filter(state: &mut UiState) {
 /// Takes what is selected or written; an action of the palette comes back to be carried out.
 pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     if state.popups.is_empty() && state.is_searching() {
-        crate::ui::panes::lead::find::keep(state);
+        crate::ui::shell::update::find::keep(state);
         return None;
     }
     match state.popups.last_mut() {
@@ -306,7 +274,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     let Some(Popup::Picker(picker)) = state.popups.last() else {
         return None;
     };
-    let picks = rows::picks(state, picker);
+    let picks = picker_rows::picks(state, picker);
     let taken = picks.get(picker.row).map(|p| p.does.clone());
     let written = picker.search.text().trim().to_string();
     let choice = picker.choice.clone();
@@ -318,7 +286,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         }
         (Choice::Palette { .. }, Some(Does::In(pane, action))) => {
             state.popups.pop();
-            crate::ui::shell::update::movement::focus(state, pane);
+            crate::ui::frame::navigation::focus(state, pane);
             Some(action)
         }
         (Choice::Models, Some(Does::Model(name))) => {
@@ -341,7 +309,7 @@ fn choose(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             None
         }
         (Choice::Copy, Some(Does::Copy(portion))) => {
-            crate::ui::panes::lead::find::copy(state, &portion, out);
+            crate::ui::shell::update::find::copy(state, &portion, out);
             None
         }
         (Choice::Themes, Some(Does::Theme(name))) => {

@@ -4,7 +4,8 @@ use crate::domain::ids::Name;
 use crate::domain::redact;
 use crate::protocol::Asked;
 use crate::protocol::event::Level;
-use crate::ui::app::{Models, Queued, UiState};
+use crate::ui::app::UiState;
+use crate::ui::model::{Models, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 

@@ -5,17 +5,16 @@ use ratatui::layout::Rect;
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
+use crate::ui::app::UNCHANGED;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::keymap::Action;
 use crate::ui::model::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
 use crate::ui::shell::hints;
 use crate::ui::shell::tour::Tour;
-use crate::ui::shell::update::{Do, hear, tick};
-
-/// What is said when a key would change something.
-pub const UNCHANGED: &str = "This is a recording: look around, nothing can be changed.";
+use crate::ui::shell::update::{hear, tick};
 
 /// Begins to play.
 pub fn begin(state: &mut UiState, player: Player) {

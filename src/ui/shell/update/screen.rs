@@ -2,15 +2,16 @@
 
 use crate::domain::screen::Arrangement;
 use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
 use crate::ui::app::{MouseOwner, UiState};
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::layout::{Class, TALL};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::shell::layout;
-use crate::ui::shell::layout::{Class, TALL};
-use crate::ui::shell::update::Do;
 
 /// Lets the panes lie in the next way and has it remembered.
 pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
-    let is_low = layout::class(state.size) == Class::Narrow && state.size.height < TALL;
+    let is_low = frame_layout::class(state.size) == Class::Narrow && state.size.height < TALL;
     state.screen.layout = match state.screen.layout.next() {
         // With room for one pane it would be the wall.
         Arrangement::Board if is_low => Arrangement::Focus,
@@ -18,7 +19,7 @@ pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
     };
     state.zoom = None;
     // The pane that has the keys stays in view.
-    if layout::TABS.contains(&state.focus.pane()) {
+    if frame_layout::TABS.contains(&state.focus.pane()) {
         state.tab = state.focus.pane();
     }
     let about = match state.screen.layout {

@@ -3,12 +3,13 @@
 use crate::domain::screen::{Arrangement, TodoPane};
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
+use crate::ui::frame::layout::Class;
+use crate::ui::frame::{layout as frame_layout, navigation};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::rows;
 use crate::ui::shell::layout;
-use crate::ui::shell::layout::Class;
-use crate::ui::shell::update::{Do, movement};
 
 /// Shows the todo list, or hides it. Where it lies beside the conversation the person's choice is remembered; where it
 /// has a place of its own, the screen goes there and back.
@@ -23,7 +24,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
     if !is_here && state.screen.shows_todo() && !rows::todo(state).is_empty() {
         // The conversation needs the rows: it is there while it has the keys.
-        return movement::focus(state, Pane::Todo);
+        return navigation::focus(state, Pane::Todo);
     }
     state.screen.todo = if is_here {
         TodoPane::Hidden
@@ -31,7 +32,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
         TodoPane::Shown
     };
     if has_keys {
-        movement::focus(state, Pane::Lead);
+        navigation::focus(state, Pane::Lead);
     }
     let key = state.keymap.key(Context::Everywhere, Action::Todo);
     let words = if !state.screen.shows_todo() {
@@ -47,9 +48,9 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// Whether the todo list has a place of its own, and none beside the conversation.
 fn is_elsewhere(state: &UiState) -> bool {
-    let is_tab =
-        layout::class(state.size) == Class::Middle && state.screen.layout == Arrangement::Wall;
-    layout::shows_one(state) || state.zoom.is_some() || is_tab
+    let is_tab = frame_layout::class(state.size) == Class::Middle
+        && state.screen.layout == Arrangement::Wall;
+    frame_layout::shows_one(state) || state.zoom.is_some() || is_tab
 }
 
 /// To the pane of the todo list, or back to where the keys were.
@@ -57,10 +58,10 @@ fn go(state: &mut UiState) {
     let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     if !is_shown {
         state.before_todo = Some((state.focus, state.zoom, state.tab));
-        let has_tab = matches!(state.focus, Focus::Pane(p) if layout::TABS.contains(&p));
-        if layout::shows_one(state) || state.zoom.is_some() || has_tab {
+        let has_tab = matches!(state.focus, Focus::Pane(p) if frame_layout::TABS.contains(&p));
+        if frame_layout::shows_one(state) || state.zoom.is_some() || has_tab {
             let zoom = state.zoom.map(|_| Pane::Todo);
-            movement::focus(state, Pane::Todo);
+            navigation::focus(state, Pane::Todo);
             state.zoom = zoom;
         } else {
             // Who writes goes on writing beside it.

@@ -4,6 +4,7 @@ use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
 use crate::ui::app::popup::{Popup, Text};
+use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Bound, Context, Found};
 use crate::ui::keys;
@@ -40,15 +41,6 @@ pub fn helps(state: &UiState, name: &str) -> Option<Action> {
     }
 }
 
-/// Where an action of another pane can be done, and what it is in the words of the key map.
-pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String> {
-    let Context::In(pane) = context else {
-        return None;
-    };
-    let what = words.split([';', ':']).next().unwrap_or_default();
-    Some(format!("{}: {what}.", place(state, pane)))
-}
-
 /// The panes in which the key `name` means something; none while something lies over them.
 fn elsewhere(state: &UiState, name: &str) -> Option<String> {
     if !state.popups.is_empty() {
@@ -68,12 +60,6 @@ fn elsewhere(state: &UiState, name: &str) -> Option<String> {
             Some(format!("{}.", places.join(", ")))
         }
     }
-}
-
-/// A pane and the key that leads to it.
-fn place(state: &UiState, pane: Pane) -> String {
-    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
-    format!("{} ({key})", pane.title())
 }
 
 /// The key of the help.

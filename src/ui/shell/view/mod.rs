@@ -5,59 +5,27 @@ mod replay;
 mod status;
 mod tour;
 
-use std::collections::BTreeMap;
-
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::domain::ids::Name;
 use crate::ui::app::UiState;
+use crate::ui::app::popup;
+use crate::ui::frame::layout::{Class, Layout};
+use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
 use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
 use crate::ui::shell::hints::bars;
-use crate::ui::shell::layout::{Class, Layout};
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
 pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::TranscriptCache;
 use crate::ui::{frame, popups};
-
-/// What drawing keeps between two frames; its loss changes no pixel.
-#[derive(Debug, Default)]
-pub struct ViewCache {
-    transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The same of the conversation that is peeked at.
-    peeked: BTreeMap<Name, TranscriptCache>,
-}
-
-impl ViewCache {
-    /// How many rows of the shown conversation were laid out so far.
-    pub fn rows_laid(&self) -> usize {
-        self.transcripts
-            .values()
-            .map(TranscriptCache::rows_laid)
-            .sum()
-    }
-
-    /// The cache of the conversation that is peeked at.
-    fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
-        self.peeked.retain(|name, _| name == agent);
-        self.peeked.entry(agent.clone()).or_default()
-    }
-
-    /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
-    fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
-        self.transcripts.retain(|name, _| name == agent);
-        self.transcripts.entry(agent.clone()).or_default()
-    }
-}
 
 /// Draws the whole screen.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
@@ -116,7 +84,7 @@ fn draw_on(
         .or(searching);
     complete_view::draw(state, theme, &layout, buffer);
     if let Some(top) = state.popups.last() {
-        if popups::view::covers(top) {
+        if popup::covers(top) {
             let from = layout.status.bottom();
             let panes = Rect {
                 y: from,

@@ -11,14 +11,14 @@ use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::Seat;
+use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
-use crate::ui::shell::hints::bars;
-use crate::ui::shell::hints::bars::Placed;
-use crate::ui::shell::hit_test::Hit;
 use crate::ui::text::{count, dollars, fit, width};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::placed;
+use crate::ui::widgets::placed::Placed;
 
 /// A piece of the line; those of the first ranks take their room first.
 struct Piece {
@@ -109,8 +109,8 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
         width: behind,
         ..row
     };
-    let mut out = bars::place(row, left.into_iter().map(wide));
-    out.extend(bars::place(end, right.into_iter().map(wide)));
+    let mut out = placed::place(row, left.into_iter().map(wide));
+    out.extend(placed::place(end, right.into_iter().map(wide)));
     out
 }
 

@@ -2,9 +2,6 @@
 
 use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
 use crate::ui::tests::lasting::sent;
-use crate::ui::tests::scenes::work::{
-    conversation_of, diff, diff_of_files, jobs, long_conversation, spending, written_tasks,
-};
 
 use std::sync::Arc;
 

@@ -7,8 +7,8 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::screen::Arrangement;
 use crate::ui::app::popup::{Choice, Picker, Popup, Question, Reader, Text};
+use crate::ui::frame::layout::{Class, class};
 use crate::ui::keymap::Context;
-use crate::ui::shell::layout::{Class, class};
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
 use crate::ui::{Pane, Seat};
 

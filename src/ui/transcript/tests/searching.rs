@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::ui::keymap::pane::Way;
+use crate::ui::keymap::direction::Way;
 use crate::ui::transcript::tests::*;
 use crate::ui::widgets::line_input::LineInput;
 

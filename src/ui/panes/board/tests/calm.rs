@@ -6,10 +6,10 @@ use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::ui::fixture::{NOON, name};
+use crate::ui::frame::layout::inside;
 use crate::ui::graph::Node;
 use crate::ui::panes::board::tests::{area, board, pane, state};
 use crate::ui::panes::board::{Shown, places};
-use crate::ui::shell::layout::inside;
 
 fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
     let state = state(size, board);

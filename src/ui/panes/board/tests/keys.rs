@@ -10,11 +10,12 @@ use ratatui::layout::Rect;
 
 use crate::ui::fixture::{cells, press};
 use crate::ui::graph::navigation::{Step, step};
+use crate::ui::graph::viewport::window;
 use crate::ui::graph::{Drawing, Wanted, draw};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::tests::{area, board, pane, state};
-use crate::ui::panes::board::{rows, selected, window};
+use crate::ui::panes::board::{rows, selected};
 use crate::ui::shell::update;
 use crate::ui::{Msg, Theme};
 

@@ -8,19 +8,21 @@ use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::frame;
 use crate::ui::keymap::pane::Pane;
+use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{Index, Standing};
 use crate::ui::model::board::list::Row;
 use crate::ui::panes::{board, rows};
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
 
 /// Below this width a row is short of columns.
 const NARROW: usize = 48;
 
 fn window(state: &UiState, area: Rect) -> (usize, usize) {
     let selected = board::selected(state).map_or(0, |(at, _)| at);
-    let first = rows::first_row(board::rows(state).len(), selected, area.height);
+    let first = list::first_row(board::rows(state).len(), selected, area.height);
     (selected, first)
 }
 
@@ -88,7 +90,7 @@ fn spans(
     let columns = columns.saturating_sub(width(&guide));
     let words = fit(&words, columns / 2);
     let room = columns.saturating_sub(width(&words) + 1);
-    let tags = fit(&board::tags(task), room / 3);
+    let tags = fit(&model_board::tags(task), room / 3);
     let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
     let subject = match index.standing(row.task) {
         Standing::Blocked => theme.dim,

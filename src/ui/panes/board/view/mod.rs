@@ -16,14 +16,15 @@ use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::Seat;
 use crate::ui::frame;
 use crate::ui::frame::Titles;
+use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board as model_board;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index::{Index, Standing};
 use crate::ui::model::board::{branches, index, label, unlocks};
 use crate::ui::model::style;
 use crate::ui::panes::board;
 use crate::ui::panes::board::{Shown, Why, places};
-use crate::ui::shell::layout;
 use crate::ui::text::{fit, longest, width};
 use crate::ui::theme::Theme;
 
@@ -33,7 +34,7 @@ const NEXT_MAX: usize = 4;
 /// Draws them.
 pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = index(state);
-    let places = places(state, layout::inside(area));
+    let places = places(state, frame_layout::inside(area));
     let below = match &places.shown {
         Shown::Graph(drawing) => graph::beyond(state, &index, drawing, places.body, theme),
         Shown::List(_) => list::position(state, places.body, theme),
@@ -192,7 +193,7 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
         .filter(|f| !f.is_empty())
         .map(String::as_str)
         .collect();
-    let tags = board::tags(task);
+    let tags = model_board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
     let columns = usize::from(row.width).saturating_sub(4);
     let mut spans = vec![

@@ -9,8 +9,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::stamp::Stamp;
 use crate::ui::app::UiState;
 use crate::ui::fixture::{NOON, started};
+use crate::ui::model::event_log::query::Query;
 use crate::ui::model::event_log::{About, EventLog, LINES_MAX, LogLine, Told, Tone, Topic};
-use crate::ui::popups::event_log::query::Query;
 
 fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
     LogLine {

@@ -8,7 +8,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestStatus;
 use crate::domain::stamp::Stamp;
-use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::team::Activity;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};

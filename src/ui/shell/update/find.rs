@@ -2,10 +2,13 @@
 
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup};
-use crate::ui::keymap::pane::{Pane, Way};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::shell::update::{Do, movement};
+use crate::ui::shell::update::movement;
 use crate::ui::transcript::{Portion, Round, Transcript};
 use crate::ui::widgets::line_input::LineInput;
 
@@ -18,7 +21,7 @@ fn shown(state: &mut UiState) -> &mut Transcript {
 
 /// Begins to write what is searched for.
 pub fn begin(state: &mut UiState) {
-    movement::focus(state, Pane::Lead);
+    navigation::focus(state, Pane::Lead);
     shown(state).begin_search();
 }
 
@@ -81,7 +84,7 @@ pub(in crate::ui) fn tell(state: &mut UiState, round: Round, way: Way, nothing: 
 
 /// Goes to what the person said next, or before.
 pub fn prompt(state: &mut UiState, way: Way) {
-    movement::focus(state, Pane::Lead);
+    navigation::focus(state, Pane::Lead);
     let viewport = movement::viewport(state);
     if !shown(state).go_to_prompt(way, viewport) {
         let words = match way {
@@ -105,7 +108,7 @@ pub fn copy_menu(state: &mut UiState) {
         state.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
         return;
     }
-    crate::ui::shell::update::popups::push(state, Popup::choose(Choice::Copy));
+    crate::ui::app::popup::push(state, Popup::choose(Choice::Copy));
 }
 
 /// Copies a part of the conversation.

@@ -1,0 +1,29 @@
+//! The mark that leads to the newest row of a conversation.
+use ratatui::layout::Rect;
+
+use crate::ui::app::UiState;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::width;
+use crate::ui::widgets::placed::{Placed, at_the_end};
+
+/// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
+pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
+    let transcript = &state.agents.get(&state.shown)?.transcript;
+    if transcript.is_following() {
+        return None;
+    }
+    let key = state.keymap.key(Context::In(Pane::Lead), Action::Follow);
+    let words = match transcript.unread_below() {
+        0 => format!("{key} follows the newest"),
+        n => format!("{n} new ↓  {key} follows"),
+    };
+    let edge = Rect {
+        y: area.bottom().saturating_sub(1),
+        height: 1.min(area.height),
+        // A corner and a blank are behind it.
+        width: area.width.saturating_sub(2),
+        ..area
+    };
+    Some(at_the_end(edge, words))
+}

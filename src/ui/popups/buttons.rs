@@ -1,0 +1,92 @@
+//! The buttons of the popups that ask.
+use ratatui::layout::Rect;
+
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{CommentStage, Popup, Question};
+use crate::ui::frame::buttons::Button;
+use crate::ui::keymap::Action;
+use crate::ui::model::board::branches;
+use crate::ui::text::width;
+use crate::ui::widgets::placed::{Placed, place};
+
+/// What the buttons of a popup that asks do and say; none where it does not ask.
+pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)] {
+    match popup {
+        Popup::Comment(comment) => match comment.stage {
+            CommentStage::Writing if state.requests.is_question(&comment.request) => &[
+                (Action::Accept, "send the answer"),
+                (Action::Back, "cancel"),
+            ],
+            CommentStage::Writing => &[
+                (Action::Accept, "go on to yes or no"),
+                (Action::Back, "cancel"),
+            ],
+            CommentStage::Verdict => &[
+                (Action::Approve, "approve with it"),
+                (Action::Reject, "reject with it"),
+                (Action::Back, "back"),
+            ],
+        },
+        Popup::Task(form) => match form.id {
+            None => &[
+                (Action::Accept, "add"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+            Some(_) => &[
+                (Action::Accept, "save"),
+                (Action::NextField, "next field"),
+                (Action::Back, "close"),
+            ],
+        },
+        Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
+        Popup::Confirm(Question::Force(_)) => {
+            &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
+        }
+        Popup::Confirm(Question::Release { .. }) => {
+            &[(Action::Accept, "release"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::RemoveTree(_)) => {
+            &[(Action::Accept, "remove"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::LoseTree(_)) => {
+            &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
+        }
+        Popup::Confirm(Question::ApproveSettings) => {
+            &[(Action::Accept, "approve"), (Action::Back, "cancel")]
+        }
+        Popup::Confirm(Question::Complete(_)) => {
+            &[(Action::Accept, "complete"), (Action::Back, "not")]
+        }
+        Popup::Confirm(Question::Merge(_)) if branches::to_merge(state).len() > 1 => &[
+            (Action::Accept, "merge"),
+            (Action::MergeAll, "all"),
+            (Action::Diff, "look"),
+            (Action::Back, "not"),
+        ],
+        Popup::Confirm(Question::Merge(_)) => &[
+            (Action::Accept, "merge"),
+            (Action::Diff, "look"),
+            (Action::Back, "not"),
+        ],
+        Popup::Reader(_)
+        | Popup::Picker(_)
+        | Popup::Jobs { .. }
+        | Popup::Costs(_)
+        | Popup::Peek(_)
+        | Popup::EventLog(_) => &[],
+    }
+}
+
+/// The buttons of a popup that asks, in its last row.
+pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
+    let parts = asked(state, popup).iter().map(|(action, words)| {
+        let button = Button {
+            key: state.keymap.key(popup.context(), *action),
+            words,
+            action: Some(*action),
+        };
+        (width(&button.key) + width(words) + 4, button)
+    });
+    place(row, parts)
+}

@@ -1,0 +1,138 @@
+//! The rows of the pickers.
+use crate::domain::ids::RequestId;
+use crate::domain::rule::Scope;
+use crate::domain::text::one_line;
+use crate::ui::app::UiState;
+use crate::ui::app::popup::{Choice, Picker};
+use crate::ui::frame::pick::{Does, Pick};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Bound, Context};
+use crate::ui::model::Models;
+use crate::ui::popups::themes;
+use crate::ui::text::fuzzy;
+
+/// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
+pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
+    let all: Vec<Pick> = match &picker.choice {
+        Choice::Palette { contexts, .. } => palette(state, contexts),
+        Choice::Models => models(state),
+        Choice::Scopes(id) => scopes(state, id),
+        Choice::Rules => rules(state),
+        Choice::Copy => copies(state),
+        Choice::Themes => themes::rows(state),
+    };
+    let searched = picker.search.text();
+    let mut scored: Vec<(i32, Pick)> = all
+        .into_iter()
+        .filter_map(|pick| {
+            let whole = format!("{} {}", pick.words, pick.aside);
+            let fit = fuzzy::fit(searched, &whole)?;
+            let words = pick.words.chars().count();
+            let marked = fit.places.into_iter().filter(|at| *at < words).collect();
+            Some((fit.score, Pick { marked, ..pick }))
+        })
+        .collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(_, pick)| pick).collect()
+}
+
+/// All actions: what waits first, then what is nearest to where the palette was opened, then what other panes can do.
+pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
+    let mut rows: Vec<Pick> = Vec::new();
+    let mut seen: Vec<Action> = Vec::new();
+    let mut add = |binding: &Bound, place: &str, does: Does| {
+        if binding.action.is_typed() || seen.contains(&binding.action) {
+            return;
+        }
+        seen.push(binding.action);
+        let key = binding.shown();
+        let aside = [place, &key].into_iter().filter(|s| !s.is_empty());
+        rows.push(Pick {
+            words: binding.words.into(),
+            marked: Vec::new(),
+            aside: aside.collect::<Vec<_>>().join("  "),
+            does,
+        });
+    };
+    for binding in contexts
+        .iter()
+        .flat_map(|context| state.keymap.in_context(*context))
+    {
+        add(binding, "", Does::Action(binding.action));
+    }
+    for pane in Pane::ALL {
+        for binding in state.keymap.in_context(Context::In(pane)) {
+            add(binding, pane.title(), Does::In(pane, binding.action));
+        }
+    }
+    if state.requests.for_person() > 0 {
+        let waits = Does::Action(Action::Waiting);
+        rows.sort_by_key(|row| row.does != waits);
+    }
+    rows
+}
+
+/// What of the conversation can be copied.
+pub fn copies(state: &UiState) -> Vec<Pick> {
+    let agent = state.agents.get(&state.shown);
+    let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
+    all.into_iter()
+        .map(|(portion, words, gist)| Pick {
+            words,
+            marked: Vec::new(),
+            aside: gist,
+            does: Does::Copy(portion),
+        })
+        .collect()
+}
+
+pub fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
+    let call = state.requests.get(id).and_then(|r| r.call.as_ref());
+    let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
+    scopes
+        .map(|scope| Pick {
+            words: match scope {
+                // On a small screen the list lies over the card.
+                Scope::Exact { command } => format!("this exact command: {}", one_line(command)),
+                Scope::Begins { .. } => one_line(&scope.to_string()),
+            },
+            marked: Vec::new(),
+            aside: String::new(),
+            does: Does::Allow(scope.clone()),
+        })
+        .collect()
+}
+
+pub fn rules(state: &UiState) -> Vec<Pick> {
+    state
+        .rules
+        .iter()
+        .map(|rule| Pick {
+            words: one_line(&rule.scope.to_string()),
+            marked: Vec::new(),
+            aside: rule.asked_by.to_string(),
+            does: Does::TakeBack(rule.number),
+        })
+        .collect()
+}
+
+pub fn models(state: &UiState) -> Vec<Pick> {
+    let Models::Listed(names) = &state.models else {
+        return Vec::new();
+    };
+    let current = state.setup.as_ref().map_or("", |s| s.model.as_str());
+    names
+        .iter()
+        .map(|name| Pick {
+            words: one_line(name),
+            marked: Vec::new(),
+            aside: if *name == current || *name == format!("{current}:latest") {
+                "in use"
+            } else {
+                ""
+            }
+            .into(),
+            does: Does::Model(name.clone()),
+        })
+        .collect()
+}

@@ -10,13 +10,13 @@ use crate::ui::keymap::{Action, Context, KeyMap};
 impl UiState {
     /// Lets the panes lie as they did before.
     pub fn set_screen(&mut self, screen: ScreenChoice) {
-        self.screen = screen;
+        self.arrangement.screen = screen;
         self.dirty = true;
     }
 
     /// Uses the keys that the person wants.
     pub fn set_keymap(&mut self, keymap: KeyMap) {
-        self.keymap = Arc::new(keymap);
+        self.prefs.keymap = Arc::new(keymap);
         self.dirty = true;
     }
 
@@ -26,7 +26,7 @@ impl UiState {
             Focus::Composer => Context::Everywhere,
             Focus::Pane(_) => Context::Panes,
         };
-        self.keymap.key(context, Action::Waiting)
+        self.prefs.keymap.key(context, Action::Waiting)
     }
 }
 
@@ -52,8 +52,8 @@ mod tests {
             state.set_screen(screen);
             state.set_theme(ThemeName::Light);
             state.forget_crew();
-            assert_eq!(*state.keymap, keymap);
-            assert_eq!(state.screen, screen);
+            assert_eq!(*state.prefs.keymap, keymap);
+            assert_eq!(state.arrangement.screen, screen);
             assert_eq!(state.theme(), ThemeName::Light);
         }
     }

@@ -98,18 +98,18 @@ impl UiState {
         if self.shown.same(agent) {
             return;
         }
-        let mut next = self.drafts.take(agent);
-        next.composer.take_history(&mut self.composer);
+        let mut next = self.input.drafts.take(agent);
+        next.composer.take_history(&mut self.input.composer);
         let before = Draft {
-            composer: std::mem::replace(&mut self.composer, next.composer),
-            meant: std::mem::replace(&mut self.drafts.meant, next.meant),
+            composer: std::mem::replace(&mut self.input.composer, next.composer),
+            meant: std::mem::replace(&mut self.input.drafts.meant, next.meant),
         };
         let shown = std::mem::replace(&mut self.shown, agent.clone());
-        if let Some(oldest) = self.drafts.put(shown, before) {
-            self.composer.remember(&oldest.composer.text());
+        if let Some(oldest) = self.input.drafts.put(shown, before) {
+            self.input.composer.remember(&oldest.composer.text());
         }
-        self.drafts.told_at = None;
-        self.completion = Completion::Fresh;
+        self.input.drafts.told_at = None;
+        self.input.completion = Completion::Fresh;
     }
 
     /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
@@ -117,36 +117,36 @@ impl UiState {
     pub(in crate::ui) fn return_words(&mut self, to: &Name, text: &str) -> Returned {
         self.dirty = true;
         if self.shown.same(to) {
-            if self.composer.is_empty() {
-                self.composer.set(text);
+            if self.input.composer.is_empty() {
+                self.input.composer.set(text);
                 // The delivery failed once. An Enter that follows at once was not meant for it.
-                self.drafts.meant = None;
-                self.drafts.told_at = Some(self.now);
+                self.input.drafts.meant = None;
+                self.input.drafts.told_at = Some(self.now);
                 return Returned::Composer;
             }
         } else {
-            let mut draft = self.drafts.take(to);
+            let mut draft = self.input.drafts.take(to);
             let is_free = draft.composer.is_empty();
             if is_free {
                 draft.composer.set(text);
             }
-            if let Some(oldest) = self.drafts.put(to.clone(), draft) {
-                self.composer.remember(&oldest.composer.text());
+            if let Some(oldest) = self.input.drafts.put(to.clone(), draft) {
+                self.input.composer.remember(&oldest.composer.text());
             }
             if is_free {
                 return Returned::Draft;
             }
         }
-        self.composer.remember(text);
+        self.input.composer.remember(text);
         Returned::History
     }
 
     /// Returns the text of the draft to `to`.
     pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
         if self.shown.same(to) {
-            return self.composer.text();
+            return self.input.composer.text();
         }
-        let mut others = self.drafts.others.iter();
+        let mut others = self.input.drafts.others.iter();
         let own = others.find(|(name, _)| name.same(to));
         own.map_or_else(String::new, |(_, draft)| draft.composer.text())
     }

@@ -86,7 +86,7 @@ impl UiState {
             offers: page.offers,
         };
         if page.weight == Weight::Missing {
-            let mut queued = std::mem::take(&mut self.queued);
+            let mut queued = std::mem::take(&mut self.model.queued);
             while let Some(to) = queued.first().map(|q| q.to.clone()) {
                 let own: Vec<String> = queued
                     .extract_if(.., |q| q.to.same(&to))
@@ -94,9 +94,12 @@ impl UiState {
                     .collect();
                 self.return_words(&to, &own.join("\n"));
             }
-            self.task_forms.come_back();
+            self.input.task_forms.come_back();
             // Whoever has begun to write goes on: a letter must not become a key.
-            if self.composer.is_empty() && self.focus == Focus::Composer && self.popups.is_empty() {
+            if self.input.composer.is_empty()
+                && self.focus == Focus::Composer
+                && self.popups.is_empty()
+            {
                 self.focus = Focus::Pane(Pane::Lead);
             }
         }
@@ -110,7 +113,7 @@ impl UiState {
     pub fn show_approval(&mut self, page: FirstPage, now: Stamp) {
         self.show_first(page);
         if self.focus != Focus::Composer {
-            self.key_guard.moved_at = Some(now);
+            self.keys.guard.moved_at = Some(now);
         }
     }
 
@@ -127,7 +130,7 @@ impl UiState {
 
     /// Whether nothing would be ended by a new start: nothing was said, nobody works, nothing is open.
     pub fn is_at_the_beginning(&self) -> bool {
-        let is_idle = self.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
+        let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.first_page().is_some() && is_idle
     }
 
@@ -138,7 +141,7 @@ impl UiState {
 
     /// Gives what was written before a new start back.
     pub fn set_draft(&mut self, text: &str) {
-        self.composer.set(text);
+        self.input.composer.set(text);
     }
 
     /// The page, while it has something to say: nothing was said to the lead, or nobody is there who could hear it.
@@ -191,14 +194,14 @@ impl UiState {
                 self.say(Level::Info, text);
                 return;
             }
-            let key = self.keymap.key(Context::Composer, Action::Send);
+            let key = self.prefs.keymap.key(Context::Composer, Action::Send);
             let text = format!(
                 "Nobody has answered: what you wrote is back in the composer, {key} sends it again."
             );
             // Once it is sent or changed, the composer no longer holds what was written.
-            let back = self.composer.text();
+            let back = self.input.composer.text();
             self.say_while(Level::Info, text, move |state| {
-                state.composer.text() == back
+                state.input.composer.text() == back
             });
         }
     }
@@ -206,13 +209,13 @@ impl UiState {
 
 /// Whether anything was said in the lead's conversation.
 fn has_spoken(state: &UiState) -> bool {
-    let lead = state.agents.get(&Name::lead());
+    let lead = state.model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_spoken)
 }
 
 /// Whether the lead's model has ever answered here.
 fn has_answered(state: &UiState) -> bool {
-    let lead = state.agents.get(&Name::lead());
+    let lead = state.model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
 }
 
@@ -241,17 +244,20 @@ pub fn keys(state: &UiState, page: &FirstPage) -> Vec<(String, String)> {
     } else {
         match state.focus {
             Focus::Composer => {
-                format!("{} ", state.keymap.key(Context::Composer, Action::Back))
+                format!(
+                    "{} ",
+                    state.prefs.keymap.key(Context::Composer, Action::Back)
+                )
             }
             Focus::Pane(_) => {
                 let lead = Action::Focus(Pane::Lead);
-                format!("{} ", state.keymap.key(Context::Panes, lead))
+                format!("{} ", state.prefs.keymap.key(Context::Panes, lead))
             }
         }
     };
     let all = page.offers.iter();
     all.map(|offer| {
-        let key = state.keymap.key(Context::FirstRun, offer.action);
+        let key = state.prefs.keymap.key(Context::FirstRun, offer.action);
         (format!("{before}{key}"), offer.words.clone())
     })
     .collect()

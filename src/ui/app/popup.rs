@@ -3,8 +3,6 @@
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::worktree::Losses;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{Choice, Picker, Reader};
-use crate::ui::app::popup::{POPUPS_MAX, Popup};
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -294,6 +292,17 @@ pub enum Target {
     Task(TaskId),
 }
 
+/// How the log is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogView {
+    /// The selected line, by its number; `None`: the newest, whichever that is.
+    pub selected: Option<u64>,
+    /// What it is filtered by.
+    pub filter: LineInput,
+    /// Whether that is being written.
+    pub searching: Searching,
+}
+
 impl LogView {
     /// Whether only some lines are shown.
     pub fn is_filtered(&self) -> bool {
@@ -324,7 +333,7 @@ impl LogView {
     /// The lines that the filter lets through, the oldest first.
     pub fn rows<'a>(&self, state: &'a UiState) -> Vec<&'a LogLine> {
         let query = self.query();
-        let lines = state.event_log.lines();
+        let lines = state.model.event_log.lines();
         lines.filter(|l| query.matches(l)).collect()
     }
 
@@ -346,17 +355,6 @@ impl LogView {
         let line = rows.get(at).filter(|_| !is_newest);
         self.selected = line.map(|l| l.number);
     }
-}
-
-/// How the log is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LogView {
-    /// The selected line, by its number; `None`: the newest, whichever that is.
-    pub selected: Option<u64>,
-    /// What it is filtered by.
-    pub filter: LineInput,
-    /// Whether that is being written.
-    pub searching: Searching,
 }
 
 pub fn push(state: &mut UiState, popup: Popup) {

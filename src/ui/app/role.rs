@@ -1,7 +1,10 @@
 //! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
 
 use crate::domain::stamp::Stamp;
-use crate::ui::app::UiState;
+use crate::ui::app::onboarding::First;
+use crate::ui::app::{App, KeyState, UiState};
+use crate::ui::diff::Changes;
+use crate::ui::model::Model;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -127,7 +130,7 @@ impl UiState {
     /// How many background jobs would be ended by leaving.
     pub(in crate::ui) fn jobs_at_stake(&self) -> usize {
         if self.holds_crew() {
-            self.jobs.running()
+            self.model.jobs.running()
         } else {
             0
         }
@@ -149,92 +152,20 @@ impl UiState {
     /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen. What is new
     /// in the state has to be put on one of the two sides here.
     pub fn forget_crew(&mut self) {
-        let size = self.size;
-        let UiState {
-            first,
-            setup,
-            agents,
-            board,
-            board_kept,
-            team,
-            letters,
-            requests,
-            rules,
-            models,
-            jobs,
-            skills,
-            diff,
-            queued,
-            left_composer,
-            before_needs,
-            quit_armed,
-            interrupted,
-            dirty,
-            history,
-            branches,
-            head,
-            costs,
-            limits,
-            camera: _,
-            seat: _,
-            board_shape: _,
-            event_log: _,
-            focus: _,
-            before_todo: _,
-            shown: _,
-            selected: _,
-            filters: _,
-            zoom: _,
-            tab: _,
-            popups: _,
-            task_forms: _,
-            composer: _,
-            drafts: _,
-            key_guard,
-            reading: _,
-            completion: _,
-            prefix: _,
-            mouse: _,
-            pointer: _,
-            motion: _,
-            keymap: _,
-            theme: _,
-            own_themes: _,
-            screen: _,
-            tour: _,
-            attention: _,
-            replay: _,
-            now: _,
-            zone: _,
-            size: _,
-            flash: _,
-        } = UiState::new(size.width, size.height, self.zone.clone(), self.motion);
-        self.first = first;
-        self.setup = setup;
-        self.agents = agents;
-        self.board = board;
-        self.board_kept = board_kept;
-        self.team = team;
-        self.letters = letters;
-        self.requests = requests;
-        self.rules = rules;
-        self.models = models;
-        self.jobs = jobs;
-        self.skills = skills;
-        self.diff = diff;
-        self.queued = queued;
-        self.left_composer = left_composer;
-        self.before_needs = before_needs;
-        self.key_guard = key_guard;
-        self.quit_armed = quit_armed;
-        self.interrupted = interrupted;
-        self.dirty = dirty;
-        self.history = history;
-        self.event_log.forget_crew();
-        self.branches = branches;
-        self.head = head;
-        self.costs = costs;
-        self.limits = limits;
+        let mut event_log = std::mem::take(&mut self.model.event_log);
+        event_log.forget_crew();
+        self.model = Model {
+            event_log,
+            ..Model::new(self.prefs.zone.clone())
+        };
+        self.first = First::default();
+        self.diff = Changes::default();
+        self.keys = KeyState {
+            prefix: self.keys.prefix.take(),
+            before_todo: self.keys.before_todo.take(),
+            ..KeyState::default()
+        };
+        self.dirty = true;
     }
 
     /// All that was said before this screen looked on is shown: it is news no more.

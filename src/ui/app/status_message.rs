@@ -33,7 +33,7 @@ pub struct Flash {
 /// Whether what a message says is still so; `None`: it tells of something that has happened, which stays true.
 struct Holds(Option<Box<Condition>>);
 
-type Condition = dyn Fn(&UiState) -> bool + Send + Sync;
+type Condition = dyn Fn(&App) -> bool + Send + Sync;
 
 impl fmt::Debug for Holds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,7 +70,7 @@ impl UiState {
         &mut self,
         level: Level,
         text: impl Into<String>,
-        holds: impl Fn(&UiState) -> bool + Send + Sync + 'static,
+        holds: impl Fn(&App) -> bool + Send + Sync + 'static,
     ) {
         self.say(level, text);
         if let Some(flash) = &mut self.flash {
@@ -82,7 +82,7 @@ impl UiState {
     pub(in crate::ui) fn say_why(
         &mut self,
         text: String,
-        why: impl Fn(&UiState) -> Option<String> + Send + Sync + 'static,
+        why: impl Fn(&App) -> Option<String> + Send + Sync + 'static,
     ) {
         let reason = text.clone();
         self.say_while(Level::Info, text, move |state| {
@@ -93,14 +93,14 @@ impl UiState {
     /// Says that no request waits, as long as none does.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
         self.say_while(Level::Info, "Nothing waits for you.", |state| {
-            state.requests.is_empty()
+            state.model.requests.is_empty()
         });
     }
 
     /// Says that the board is empty, as long as it is.
     pub(in crate::ui) fn say_no_task(&mut self) {
         self.say_while(Level::Info, "There is no task yet.", |state| {
-            state.board.is_empty()
+            state.model.board.is_empty()
         });
     }
 

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn new_task_is_built_from_fields_or_rejected() {
         let state = hands(160, 45, None);
-        let made = |fields| filled(None, fields).wish(&state.board);
+        let made = |fields| filled(None, fields).wish(&state.model.board);
         let new = NewTask {
             subject: "Draw it".into(),
             description: "With a pen.\nThen in ink.".into(),
@@ -299,9 +299,9 @@ mod tests {
     #[test]
     fn edit_contains_only_changed_fields() {
         let state = hands(160, 45, None);
-        let made = |id, fields| filled(Some(id), fields).wish(&state.board);
-        let form = TaskForm::of(state.board.get(TaskId(4)).unwrap());
-        assert_eq!(form.wish(&state.board), Ok(None));
+        let made = |id, fields| filled(Some(id), fields).wish(&state.model.board);
+        let form = TaskForm::of(state.model.board.get(TaskId(4)).unwrap());
+        assert_eq!(form.wish(&state.model.board), Ok(None));
         let edit = |edit| {
             Ok(Some(TaskWish::Edit {
                 task: TaskId(4),

@@ -14,6 +14,6 @@ pub fn instead(state: &UiState, context: Context, words: &str) -> Option<String>
 
 /// A pane and the key that leads to it.
 pub fn place(state: &UiState, pane: Pane) -> String {
-    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
+    let key = state.prefs.keymap.key(Context::Panes, Action::Focus(pane));
     format!("{} ({key})", pane.title())
 }

@@ -91,7 +91,7 @@ pub enum Hit {
 
 /// Whether the screen shows what only a mouse can press.
 pub fn has_mouse(state: &UiState) -> bool {
-    state.mouse == MouseOwner::Crewdeck
+    state.prefs.mouse == MouseOwner::Crewdeck
 }
 
 /// The rows of a list of `len` rows whose first one in view is `first`, each with its place in the list.

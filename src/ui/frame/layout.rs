@@ -50,28 +50,6 @@ pub fn class(area: Rect) -> Class {
     }
 }
 
-impl Layout {
-    /// Where a pane lies, if it is in view.
-    pub fn pane(&self, pane: Pane) -> Option<Rect> {
-        self.panes
-            .iter()
-            .find(|(p, _)| *p == pane)
-            .map(|(_, area)| *area)
-    }
-
-    /// What lies at a cell: who gets the keys by a click there.
-    pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
-        let here = Position::new(column, row);
-        if self.composer.is_some_and(|area| area.contains(here)) {
-            return Some(Focus::Composer);
-        }
-        self.panes
-            .iter()
-            .find(|(_, area)| area.contains(here))
-            .map(|(pane, _)| Focus::Pane(*pane))
-    }
-}
-
 /// Where everything lies. What is not there is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -99,6 +77,28 @@ pub struct Layout {
     pub peek: Option<Rect>,
 }
 
+impl Layout {
+    /// Where a pane lies, if it is in view.
+    pub fn pane(&self, pane: Pane) -> Option<Rect> {
+        self.panes
+            .iter()
+            .find(|(p, _)| *p == pane)
+            .map(|(_, area)| *area)
+    }
+
+    /// What lies at a cell: who gets the keys by a click there.
+    pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
+        let here = Position::new(column, row);
+        if self.composer.is_some_and(|area| area.contains(here)) {
+            return Some(Focus::Composer);
+        }
+        self.panes
+            .iter()
+            .find(|(_, area)| area.contains(here))
+            .map(|(pane, _)| Focus::Pane(*pane))
+    }
+}
+
 /// The blank columns beside a text that fills a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
@@ -115,7 +115,12 @@ pub const QUEUED_MAX: u16 = 3;
 
 /// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.
 pub fn queued_rows(state: &UiState, height: u16) -> u16 {
-    let waiting = state.queued.iter().filter(|q| q.to == state.shown).count();
+    let waiting = state
+        .model
+        .queued
+        .iter()
+        .filter(|q| q.to == state.shown)
+        .count();
     let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
     waiting.min(QUEUED_MAX).min(height / 3)
 }
@@ -140,7 +145,11 @@ pub fn viewport(talk: Rect) -> Viewport {
 
 /// Whether one pane is in view at a time, whatever else there is.
 pub fn shows_one(state: &UiState) -> bool {
-    is_one(class(state.size), state.size.height, state.screen.layout)
+    is_one(
+        class(state.size),
+        state.size.height,
+        state.arrangement.screen.layout,
+    )
 }
 
 pub fn is_one(class: Class, height: u16, arrangement: Arrangement) -> bool {

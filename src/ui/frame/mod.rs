@@ -54,7 +54,7 @@ pub fn pane(
     buffer: &mut Buffer,
 ) -> Rect {
     let has_keys = state.focus == Focus::Pane(pane) && state.is_in_panes();
-    let calls = pane == Pane::Needs && state.requests.for_person() > 0;
+    let calls = pane == Pane::Needs && state.model.requests.for_person() > 0;
     let (border, title) = match (has_keys, calls) {
         (true, _) => (theme.border_focused, theme.title_focused),
         (false, true) => (theme.border_waiting, theme.waiting),
@@ -162,7 +162,7 @@ pub fn filtered(state: &UiState, pane: Pane, rows: usize, all: usize) -> String 
 
 /// The words of a list of which the filter lets nothing through.
 pub fn none_fits(state: &UiState, what: &str) -> String {
-    let key = state.keymap.key(Context::Panes, Action::Back);
+    let key = state.prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} fits the filter. {key} clears it.")
 }
 
@@ -341,7 +341,7 @@ pub fn sides(
 
 /// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
 pub fn pane_key(state: &UiState, pane: Pane) -> String {
-    let key = state.keymap.key(Context::Panes, Action::Focus(pane));
+    let key = state.prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }
 }
 

@@ -10,13 +10,13 @@ use crate::ui::keymap::{Action, Context};
 /// Gives the keys to a pane.
 pub fn focus(state: &mut UiState, pane: Pane) {
     if pane == Pane::Needs && state.focus != Focus::Pane(Pane::Needs) {
-        state.before_needs = Some(state.focus);
+        state.keys.before_needs = Some(state.focus);
     }
-    if state.zoom.is_some_and(|zoomed| zoomed != pane) {
-        state.zoom = None;
+    if state.arrangement.zoom.is_some_and(|zoomed| zoomed != pane) {
+        state.arrangement.zoom = None;
     }
     if frame_layout::TABS.contains(&pane) {
-        state.tab = pane;
+        state.arrangement.tab = pane;
     }
     state.focus = Focus::Pane(pane);
 }
@@ -27,15 +27,19 @@ pub fn compose(state: &mut UiState) {
         state.say(Level::Info, crate::ui::app::UNCHANGED);
         return;
     }
-    if state.zoom.is_some_and(|zoomed| zoomed != Pane::Lead) {
-        state.zoom = None;
+    if state
+        .arrangement
+        .zoom
+        .is_some_and(|zoomed| zoomed != Pane::Lead)
+    {
+        state.arrangement.zoom = None;
     }
     state.focus = Focus::Composer;
 }
 
 /// Gives the keys to the oldest request that waits.
 pub fn waiting(state: &mut UiState) {
-    let Some(oldest) = state.requests.at(0).map(|r| r.id.clone()) else {
+    let Some(oldest) = state.model.requests.at(0).map(|r| r.id.clone()) else {
         state.say_nothing_waits();
         return;
     };
@@ -54,19 +58,19 @@ pub fn waiting(state: &mut UiState) {
 
 /// Shows the conversation of `agent` and gives it the keys.
 pub fn show(state: &mut UiState, agent: &Name) {
-    state.agents.entry(agent);
+    state.model.agents.entry(agent);
     state.open_conversation(agent);
     focus(state, Pane::Lead);
 }
 
 /// Shows the conversation of the subagent that the selected tool call sent out.
 pub fn subagent(state: &mut UiState) {
-    let agent = state.agents.get(&state.shown);
+    let agent = state.model.agents.get(&state.shown);
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
     match sent {
         Some(subagent) => show(state, &subagent),
         None => {
-            let key = |action| state.keymap.key(Context::In(Pane::Lead), action);
+            let key = |action| state.prefs.keymap.key(Context::In(Pane::Lead), action);
             let (next, before) = (key(Action::Next), key(Action::Prev));
             let shows = key(Action::Subagent);
             let words = format!(

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 use crate::domain::ids::Name;
 use crate::ui::transcript::TranscriptCache;
 
+/// What drawing keeps between two frames; its loss changes no pixel.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    transcripts: BTreeMap<Name, TranscriptCache>,
+    /// The same of the conversation that is peeked at.
+    peeked: BTreeMap<Name, TranscriptCache>,
+}
+
 impl ViewCache {
     /// How many rows of the shown conversation were laid out so far.
     pub fn rows_laid(&self) -> usize {
@@ -24,12 +32,4 @@ impl ViewCache {
         self.transcripts.retain(|name, _| name == agent);
         self.transcripts.entry(agent.clone()).or_default()
     }
-}
-
-/// What drawing keeps between two frames; its loss changes no pixel.
-#[derive(Debug, Default)]
-pub struct ViewCache {
-    transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The same of the conversation that is peeked at.
-    peeked: BTreeMap<Name, TranscriptCache>,
 }

@@ -21,19 +21,6 @@ pub enum Scroll {
     Bottom,
 }
 
-impl Toward {
-    /// So many columns or rows that way.
-    pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
-        let (x, y) = (columns.cast_signed(), rows.cast_signed());
-        match self {
-            Toward::Left => (-x, 0),
-            Toward::Right => (x, 0),
-            Toward::Up => (0, -y),
-            Toward::Down => (0, y),
-        }
-    }
-}
-
 /// A way to move the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toward {
@@ -45,6 +32,19 @@ pub enum Toward {
     Up,
     /// To the right.
     Right,
+}
+
+impl Toward {
+    /// So many columns or rows that way.
+    pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
+        let (x, y) = (columns.cast_signed(), rows.cast_signed());
+        match self {
+            Toward::Left => (-x, 0),
+            Toward::Right => (x, 0),
+            Toward::Up => (0, -y),
+            Toward::Down => (0, y),
+        }
+    }
 }
 
 /// A direction.

@@ -50,8 +50,19 @@ pub fn spent(state: &mut UiState, agent: &Name, more: Used) {
     }
     let task = model_board::open_task(state, &payer(agent)).map(|task| task.id);
     if let Some(task) = task {
-        state.costs.count(task, more);
+        state.model.costs.count(task, more);
     }
+}
+
+/// What was used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Used {
+    /// The tokens.
+    pub usage: Usage,
+    /// The calls of the model; 0 where they were not counted.
+    pub calls: u64,
+    /// US dollars, where the price of any call is known.
+    pub cost: Option<f64>,
 }
 
 impl Used {
@@ -91,15 +102,4 @@ impl Used {
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }
-}
-
-/// What was used.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Used {
-    /// The tokens.
-    pub usage: Usage,
-    /// The calls of the model; 0 where they were not counted.
-    pub calls: u64,
-    /// US dollars, where the price of any call is known.
-    pub cost: Option<f64>,
 }

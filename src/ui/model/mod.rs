@@ -12,7 +12,27 @@ pub(super) mod requests;
 pub(super) mod sentence;
 pub(in crate::ui) mod style;
 
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
+use crate::domain::limits::Limits;
+use crate::domain::rule::SessionRule;
+use crate::domain::skill::SkillBook;
+use crate::domain::team::{Activity, Team};
+use crate::domain::worktree::CheckedOut;
+use crate::protocol::event::Setup;
+use crate::ui::model::agents::Agents;
+use crate::ui::model::board::Kept;
+use crate::ui::model::board::branches::Branches;
+use crate::ui::model::board::history::History;
+use crate::ui::model::costs::TaskBook;
+use crate::ui::model::event_log::EventLog;
+use crate::ui::model::jobs::JobBook;
+use crate::ui::model::messages::LetterLog;
+use crate::ui::model::requests::RequestBook;
 
 /// The models of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,3 +60,60 @@ pub const QUEUED_MAX: usize = 50;
 
 /// Most models that are listed.
 pub const MODELS_MAX: usize = 1000;
+
+/// What the crew has reported. Panes and popups read it; only events change it.
+#[derive(Debug)]
+pub struct Model {
+    pub(in crate::ui) setup: Option<Setup>,
+    pub(in crate::ui) agents: Agents,
+    pub(in crate::ui) board: Arc<TaskGraph>,
+    /// What is worked out from the board.
+    pub(in crate::ui) memo: Kept,
+    /// What became of each task.
+    pub(in crate::ui) history: History,
+    /// What was spent on each task.
+    pub(in crate::ui) costs: TaskBook,
+    /// What holds the agents up before a call.
+    pub(in crate::ui) limits: Limits,
+    /// What is merged.
+    pub(in crate::ui) branches: Branches,
+    /// What the root has checked out, as far as it is known.
+    pub(in crate::ui) head: Option<CheckedOut>,
+    pub(in crate::ui) team: Arc<Team>,
+    pub(in crate::ui) letters: LetterLog,
+    pub(in crate::ui) requests: RequestBook,
+    /// What the user allowed the whole team until crewdeck ends, the oldest first.
+    pub(in crate::ui) rules: Vec<SessionRule>,
+    /// What happened, line by line.
+    pub(in crate::ui) event_log: EventLog,
+    pub(in crate::ui) models: Models,
+    pub(in crate::ui) jobs: JobBook,
+    pub(in crate::ui) skills: SkillBook,
+    pub(in crate::ui) queued: Vec<Queued>,
+}
+
+impl Model {
+    /// An empty model; times of day are those of `zone`.
+    pub fn new(zone: TimeZone) -> Model {
+        Model {
+            setup: None,
+            agents: Agents::in_zone(zone),
+            board: Arc::default(),
+            memo: Kept::default(),
+            history: History::default(),
+            costs: TaskBook::default(),
+            limits: Limits::default(),
+            branches: Branches::default(),
+            head: None,
+            team: Arc::default(),
+            letters: LetterLog::default(),
+            requests: RequestBook::default(),
+            rules: Vec::new(),
+            event_log: EventLog::default(),
+            models: Models::Unknown,
+            jobs: JobBook::default(),
+            skills: SkillBook::default(),
+            queued: Vec::new(),
+        }
+    }
+}

@@ -19,7 +19,7 @@ use crate::ui::widgets::list::first_row;
 
 /// The teammates: those who are there in the roster's order, then those who are gone.
 pub fn members(state: &UiState) -> Vec<&Member> {
-    let mut rows: Vec<&Member> = state.team.members.iter().collect();
+    let mut rows: Vec<&Member> = state.model.team.members.iter().collect();
     rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
     rows
 }
@@ -60,6 +60,7 @@ fn about(state: &UiState, row: &TeamRow) -> String {
     let role = match row {
         TeamRow::Member(member) => one_line(&member.role),
         TeamRow::Subagent(_) => state
+            .model
             .agents
             .get(name)
             .map_or_else(String::new, |agent| agent.errand.clone()),
@@ -73,7 +74,7 @@ fn about(state: &UiState, row: &TeamRow) -> String {
 /// The whole team, whatever it is filtered by.
 pub fn everybody(state: &UiState) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
-        let all = state.agents.subagents(parent);
+        let all = state.model.agents.subagents(parent);
         all.map(TeamRow::Subagent).collect::<Vec<_>>()
     };
     let mut rows = of(&Name::lead());
@@ -102,7 +103,10 @@ pub fn selected_member(state: &UiState) -> Option<(usize, Name)> {
 
 /// The numbers of the letters that the inbox shows, the oldest first: those that its filter lets through.
 pub fn letters(state: &UiState) -> Arc<Vec<u64>> {
-    state.letters.fitting(state.filters.words(Pane::Inbox))
+    state
+        .model
+        .letters
+        .fitting(state.filters.words(Pane::Inbox))
 }
 
 /// The selected letter and its row; the newest when none is selected. One that the filter hides, or that fell off the log,
@@ -114,7 +118,7 @@ pub fn selected_letter(state: &UiState) -> Option<(usize, &Traced)> {
         None => newest,
         Some(number) => rows.partition_point(|n| *n < number).min(newest),
     };
-    Some((at, state.letters.get(*rows.get(at)?)?))
+    Some((at, state.model.letters.get(*rows.get(at)?)?))
 }
 
 /// Selects a row of the inbox; on the newest it follows.
@@ -139,7 +143,7 @@ pub fn places(state: &UiState, pane: Pane, inside: Rect) -> (Option<Rect>, Rect)
 
 /// The shown todo list.
 pub fn todo(state: &UiState) -> &[TodoItem] {
-    let agent = state.agents.get(&state.shown);
+    let agent = state.model.agents.get(&state.shown);
     agent.map_or(&[], |a| a.todo.items())
 }
 
@@ -177,7 +181,7 @@ pub fn todo_is_done(state: &UiState) -> bool {
 
 /// How much of the shown todo list is done, as `2/4`; `None` when there is no list.
 pub fn todo_progress(state: &UiState) -> Option<String> {
-    let list = &state.agents.get(&state.shown)?.todo;
+    let list = &state.model.agents.get(&state.shown)?.todo;
     (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))
 }
 
@@ -187,7 +191,7 @@ pub fn selected_request(state: &UiState) -> Option<(usize, &Request)> {
         .selected
         .request
         .as_ref()
-        .and_then(|id| state.requests.place(id))
+        .and_then(|id| state.model.requests.place(id))
         .unwrap_or(0);
-    state.requests.at(at).map(|r| (at, r))
+    state.model.requests.at(at).map(|r| (at, r))
 }

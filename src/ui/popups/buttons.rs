@@ -13,7 +13,7 @@ use crate::ui::widgets::placed::{Placed, place};
 pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)] {
     match popup {
         Popup::Comment(comment) => match comment.stage {
-            CommentStage::Writing if state.requests.is_question(&comment.request) => &[
+            CommentStage::Writing if state.model.requests.is_question(&comment.request) => &[
                 (Action::Accept, "send the answer"),
                 (Action::Back, "cancel"),
             ],
@@ -82,7 +82,7 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
 pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
     let parts = asked(state, popup).iter().map(|(action, words)| {
         let button = Button {
-            key: state.keymap.key(popup.context(), *action),
+            key: state.prefs.keymap.key(popup.context(), *action),
             words,
             action: Some(*action),
         };

@@ -62,7 +62,7 @@ pub fn rows(
     let mut at = 0;
     for context in contexts.iter().chain(others) {
         let mut rows = Vec::new();
-        let bound = state.keymap.in_context(*context);
+        let bound = state.prefs.keymap.in_context(*context);
         for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");

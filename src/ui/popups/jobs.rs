@@ -23,8 +23,8 @@ const NAMES_MAX: usize = 12;
 
 /// Draws them; `row` is the selected one.
 pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let jobs = state.jobs.listed();
-    let title = match state.jobs.running() {
+    let jobs = state.model.jobs.listed();
+    let title = match state.model.jobs.running() {
         0 => "Background jobs".to_string(),
         n => format!("Background jobs: {n} running"),
     };

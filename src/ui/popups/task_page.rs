@@ -40,7 +40,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         }
         Some(_) | None => (words, String::new()),
     };
-    let here = index::standing(&state.board, task);
+    let here = index::standing(&state.model.board, task);
     let by = match (here, task.owner.is_empty()) {
         (Standing::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
@@ -86,7 +86,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         1 => field("claimed", "once".into()),
         n => field("claimed", format!("{n} times")),
     }
-    if let Some(used) = state.costs.of(task.id) {
+    if let Some(used) = state.model.costs.of(task.id) {
         let tokens = count(used.usage.total());
         let cost = used.cost.map(|cost| format!(", {}", dollars(cost)));
         let cost = cost.unwrap_or_default();
@@ -138,7 +138,7 @@ fn history(
     theme: &Theme,
     out: &mut Vec<Line<'static>>,
 ) {
-    let mut steps = state.history.of(task.id);
+    let mut steps = state.model.history.of(task.id);
     let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
     if told.is_empty() {
         return;
@@ -146,7 +146,7 @@ fn history(
     out.push(Line::default());
     out.push(Line::styled("History", theme.heading));
     for (at, step) in told {
-        let when = format!("  {}  ", clock(at, &state.zone));
+        let when = format!("  {}  ", clock(at, &state.prefs.zone));
         let indent = columns(&when);
         for (i, line) in wrap(&step.words(), width.saturating_sub(indent))
             .into_iter()
@@ -159,7 +159,7 @@ fn history(
             ]));
         }
     }
-    let older = match (steps.count(), state.history.is_cut()) {
+    let older = match (steps.count(), state.model.history.is_cut()) {
         (0, false) => return,
         (0, true) => "  what was before that is not kept here".to_string(),
         (n, _) => format!("  and {n} more"),
@@ -174,7 +174,7 @@ fn when(state: &UiState, at: Stamp) -> String {
     }
     format!(
         "{}, {} ago",
-        clock(at, &state.zone),
+        clock(at, &state.prefs.zone),
         age(state.now.since(at))
     )
 }
@@ -195,7 +195,7 @@ fn edges(
     let digits = ids.iter().map(|id| id.to_string().len()).max().unwrap_or(1);
     for id in ids.iter().take(EDGES_MAX) {
         let number = pad(&id.to_string(), digits);
-        let Some(task) = state.board.get(*id) else {
+        let Some(task) = state.model.board.get(*id) else {
             let text = format!("  ? {number} is not on the board");
             out.push(Line::styled(text, theme.warn));
             continue;
@@ -238,7 +238,7 @@ mod tests {
         let graph = TaskGraph::new(tasks);
         let board = crate::ui::fixture::board_told(&graph);
         let state = told(160, 45, vec![ready(), board]);
-        let task = state.board.get(TaskId(4)).unwrap();
+        let task = state.model.board.get(TaskId(4)).unwrap();
         let page = lines(&state, task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
         insta::assert_snapshot!(text.concat());
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn description_comes_before_fields_edges_and_history() {
         let mut state = crate::ui::fixture::busy(160, 45);
-        let task = state.board.get(TaskId(4)).unwrap().clone();
+        let task = state.model.board.get(TaskId(4)).unwrap().clone();
         let mut edited = task.clone();
         edited.updated_at = Stamp(NOON + 5.0);
         let changed = vec![std::sync::Arc::new(edited)];

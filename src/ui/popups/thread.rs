@@ -25,7 +25,7 @@ pub struct Thread {
 /// Who writes to whom, and how many letters that are.
 pub fn title(state: &UiState, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
-    match state.letters.thread(traced).count() {
+    match state.model.letters.thread(traced).count() {
         0 | 1 => format!("Message from {from} to {to}"),
         n => format!("Messages between {from} and {to} ({n})"),
     }
@@ -33,13 +33,13 @@ pub fn title(state: &UiState, traced: &Traced) -> String {
 
 /// The ages in the thread of the letter of that number: of those that nobody has read.
 pub(in crate::ui) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
-    let Some(traced) = state.letters.get(number) else {
+    let Some(traced) = state.model.letters.get(number) else {
         return Vec::new();
     };
     let (_, shown) = around(state, traced);
     let waiting = shown
         .into_iter()
-        .filter(|t| t.progress(&state.team) == Progress::At(LetterStep::Sent));
+        .filter(|t| t.progress(&state.model.team) == Progress::At(LetterStep::Sent));
     waiting
         .map(|t| Aging::at_once(t.letter.timestamp))
         .collect()
@@ -47,7 +47,7 @@ pub(in crate::ui) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
 
 /// The letters of a thread that are shown, and how many older ones are not.
 fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
-    let mut all: Vec<&Traced> = state.letters.thread(traced).collect();
+    let mut all: Vec<&Traced> = state.model.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
     let first = at
         .unwrap_or(0)
@@ -60,7 +60,7 @@ fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>
 /// The thread of a letter, `width` columns wide.
 pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Thread {
     let (older, shown) = around(state, traced);
-    let whole = state.letters.thread(traced).count();
+    let whole = state.model.letters.thread(traced).count();
     let newer = whole - older - shown.len();
     let mut thread = Thread {
         lines: Vec::new(),
@@ -112,7 +112,7 @@ fn one(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let letter = &traced.letter;
-    let progress = traced.progress(&state.team);
+    let progress = traced.progress(&state.model.team);
     let (shape, style) = style::progress(progress, theme);
     let step = match progress {
         Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
@@ -126,7 +126,7 @@ fn one(
         Opened::Yes => "› ",
         Opened::No => "  ",
     };
-    let time = clock_to_the_second(letter.timestamp, &state.zone);
+    let time = clock_to_the_second(letter.timestamp, &state.prefs.zone);
     let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
     let step = fit(&step, width / 2);
     let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);

@@ -163,22 +163,22 @@ fn pick(
 
 /// The key that takes the selected line of a list.
 fn takes(state: &UiState) -> String {
-    state.keymap.key(Context::Picker, Action::Accept)
+    state.prefs.keymap.key(Context::Picker, Action::Accept)
 }
 
 fn nothing(state: &UiState, picker: &Picker) -> String {
     let written = picker.search.text().trim();
-    match (&picker.choice, &state.models) {
+    match (&picker.choice, &state.model.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
         (Choice::Copy, _) => "Nothing to copy has these words.".into(),
         (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => {
-            let key = state.keymap.key(Context::Picker, Action::Back);
+            let key = state.prefs.keymap.key(Context::Picker, Action::Back);
             format!("None has these words. {key} allows nothing.")
         }
-        (Choice::Rules, _) if state.rules.is_empty() => {
+        (Choice::Rules, _) if state.model.rules.is_empty() => {
             let context = Context::In(Pane::Needs);
-            let key = state.keymap.key(context, Action::ApproveForTeam);
+            let key = state.prefs.keymap.key(context, Action::ApproveForTeam);
             format!("No rules yet. {key} on a permission's card makes one.")
         }
         (Choice::Rules, _) => "No rule has these words.".into(),
@@ -210,9 +210,9 @@ fn write(
         return None;
     }
     let (head, _) = cut_top(inner, 1);
-    let about = state.requests.get(&comment.request);
+    let about = state.model.requests.get(&comment.request);
     let about = about.map_or_else(String::new, |request| {
-        sentence::heading(request, &state.board, usize::from(head.width))
+        sentence::heading(request, &state.model.board, usize::from(head.width))
     });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
     buttons(state, popup, place.buttons, theme, buffer);

@@ -22,9 +22,9 @@ fn shown(state: &UiState) -> Vec<Aging> {
         .map(Aging::at_once)
         .collect();
     let of_task = |id: TaskId, all: &mut Vec<Aging>| {
-        if let Some(task) = state.board.get(id) {
+        if let Some(task) = state.model.board.get(id) {
             let times = [task.created_at, task.updated_at];
-            let times = times.into_iter().chain(state.history.since(task));
+            let times = times.into_iter().chain(state.model.history.since(task));
             all.extend(times.map(Aging::at_once));
         }
     };

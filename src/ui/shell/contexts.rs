@@ -79,7 +79,11 @@ impl UiState {
 
     /// Whether what is searched for in the conversation is being written.
     pub(in crate::ui) fn is_searching(&self) -> bool {
-        let search = self.agents.get(&self.shown).map(|a| a.transcript.search());
+        let search = self
+            .model
+            .agents
+            .get(&self.shown)
+            .map(|a| a.transcript.search());
         let typing = search.flatten().map(Search::searching) == Some(Searching::Typing);
         typing && self.focus == Focus::Pane(Pane::Lead)
     }

@@ -6,6 +6,7 @@ pub(in crate::ui) mod hints;
 pub(in crate::ui) mod hit_test;
 pub(in crate::ui) mod layout;
 pub(in crate::ui) mod peek;
+pub(in crate::ui) mod state;
 pub(in crate::ui) mod tick;
 pub(in crate::ui) mod tour;
 pub(in crate::ui) mod update;

@@ -23,16 +23,16 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
             .iter()
             .any(|name| wanted(&state.activity(name)))
     };
-    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.jobs.running() > 0);
+    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.model.jobs.running() > 0);
     let spinning = any(Activity::is_running);
-    let busy = match state.motion {
+    let busy = match state.prefs.motion {
         Motion::Full if spinning => Some(SPIN),
         Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
         Motion::Full | Motion::Reduced => None,
     };
     let call = state.attention.next_in(state.now);
     let ages = ages::last_for(state);
-    let hold = state.key_guard.hold.as_ref();
+    let hold = state.keys.guard.hold.as_ref();
     let hold = hold.map(|hold| hold.until.since(state.now));
     [busy, flash, coming, call, ages, hold]
         .into_iter()

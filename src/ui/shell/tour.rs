@@ -59,11 +59,15 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(line) = state.seat.line(room(state)) {
         return Some(line);
     }
-    let is_demo = state.setup.as_ref().is_some_and(|s| s.provider == DEMO);
+    let is_demo = state
+        .model
+        .setup
+        .as_ref()
+        .is_some_and(|s| s.provider == DEMO);
     if !is_demo {
         return None;
     }
-    let key = |context, action| state.keymap.key(context, action);
+    let key = |context, action| state.prefs.keymap.key(context, action);
     if let Some(popup) = state.popups.last() {
         return Some(over(state, popup));
     }
@@ -96,7 +100,7 @@ pub fn line(state: &UiState) -> Option<String> {
             }
             None => stage(state),
         },
-        Focus::Pane(pane @ Pane::Inbox) if !state.letters.is_empty() => format!(
+        Focus::Pane(pane @ Pane::Inbox) if !state.model.letters.is_empty() => format!(
             "{} and {} choose a message, {} reads it",
             key(Context::Panes, Action::Move(Scroll::LineUp)),
             key(Context::Panes, Action::Move(Scroll::LineDown)),
@@ -113,8 +117,8 @@ fn is_live(state: &UiState, agent: &Name) -> bool {
 
 /// What the keys of the board do with the selected task.
 fn at_the_board(state: &UiState) -> String {
-    let key = |action| state.keymap.key(Context::In(Pane::Board), action);
-    let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
+    let key = |action| state.prefs.keymap.key(Context::In(Pane::Board), action);
+    let Some(task) = board::selected(state).and_then(|(_, id)| state.model.board.get(id)) else {
         return stage(state);
     };
     let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
@@ -151,7 +155,7 @@ fn over(state: &UiState, popup: &Popup) -> String {
         Popup::EventLog(_) => "What happened, by whom and why; the newest last",
         Popup::Costs(_) => "What everybody has used, and what for",
         Popup::Peek(_) => {
-            let key = |scroll| state.keymap.key(Context::Panes, Action::Move(scroll));
+            let key = |scroll| state.prefs.keymap.key(Context::Panes, Action::Move(scroll));
             let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
             return format!("{down}/{up} move; preview follows");
         }
@@ -168,11 +172,14 @@ fn room(state: &UiState) -> usize {
 
 /// The key that puts the line away, as the person reads it.
 pub fn dismissed_by(state: &UiState) -> String {
-    state.keymap.key(Context::Everywhere, Action::DismissTour)
+    state
+        .prefs
+        .keymap
+        .key(Context::Everywhere, Action::DismissTour)
 }
 
 fn waiting(state: &UiState, request: &Request) -> String {
-    let needs = |action| state.keymap.key(Context::In(Pane::Needs), action);
+    let needs = |action| state.prefs.keymap.key(Context::In(Pane::Needs), action);
     let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
     let comment = needs(Action::Comment);
     let has_keys = state.focus == Focus::Pane(Pane::Needs);
@@ -206,31 +213,38 @@ fn stage(state: &UiState) -> String {
         Focus::Composer => Context::Composer,
         Focus::Pane(_) => Context::Panes,
     };
-    let go = |pane: Pane| state.keymap.key(context, Action::Focus(pane));
-    let open = state.keymap.key(Context::In(Pane::Team), Action::Open);
+    let go = |pane: Pane| state.prefs.keymap.key(context, Action::Focus(pane));
+    let open = state
+        .prefs
+        .keymap
+        .key(Context::In(Pane::Team), Action::Open);
     let turn = state
+        .prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
-    let (done, all) = (index(state).count(index::Standing::Done), state.board.len());
+    let (done, all) = (
+        index(state).count(index::Standing::Done),
+        state.model.board.len(),
+    );
     let is_lead_busy = state.activity(&Name::lead()).is_busy();
     if all == 0 {
         return match state.focus {
             _ if is_lead_busy => "The lead reads what you want and plans".into(),
             Focus::Composer => {
-                let send = state.keymap.key(Context::Composer, Action::Send);
+                let send = state.prefs.keymap.key(Context::Composer, Action::Send);
                 format!("The lead is idle: write to it, {send} sends")
             }
             Focus::Pane(_) => {
-                let compose = state.keymap.key(Context::Panes, Action::Compose);
+                let compose = state.prefs.keymap.key(Context::Panes, Action::Compose);
                 format!("The lead is idle: {compose} writes to it")
             }
         };
     }
-    if state.team.members.is_empty() {
+    if state.model.team.members.is_empty() {
         return format!("{} is the board: who waits for whom", go(Pane::Board));
     }
     let solving = |t: &&Task| t.status != TaskStatus::Completed && t.subject.starts_with("Merge ");
-    if let Some(task) = state.board.tasks().find(solving) {
+    if let Some(task) = state.model.board.tasks().find(solving) {
         return format!(
             "A conflict became task {}: {} shows who solves it",
             task.id,
@@ -240,10 +254,10 @@ fn stage(state: &UiState) -> String {
     if done == all {
         return all_done(state, &go(Pane::Board), is_lead_busy);
     }
-    if done < SOME_DONE && state.team.present().next().is_some() {
+    if done < SOME_DONE && state.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    if state.letters.len() > 1 && done > SOME_DONE * 2 {
+    if state.model.letters.len() > 1 && done > SOME_DONE * 2 {
         return format!("{}: what they write to one another", go(Pane::Inbox));
     }
     format!(
@@ -270,9 +284,9 @@ fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
     }
     let quit = match state.focus {
         Focus::Composer => "/quit".into(),
-        Focus::Pane(_) => state.keymap.key(Context::Panes, Action::Close),
+        Focus::Pane(_) => state.prefs.keymap.key(Context::Panes, Action::Close),
     };
-    let help = state.keymap.key(Context::Everywhere, Action::Help);
+    let help = state.prefs.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
         "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
     );

@@ -104,7 +104,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_shape != board::Shape::default()
+            state.board_view.shape != board::Shape::default()
         }),
         tip(
             vec![demo(), six(5), has_team()],
@@ -198,14 +198,18 @@ pub fn tips() -> Vec<Tip> {
             "alt+3",
             "v: graph or list, Enter: the task",
         )
-        .does("v", |state, _| state.board_shape != board::Shape::default())
+        .does("v", |state, _| {
+            state.board_view.shape != board::Shape::default()
+        })
         .does("enter", |state, _| !state.popups.is_empty()),
         tip(
             branches(&[4]),
             "alt+3",
             "v: graph or list, Enter: the task, D: its changes",
         )
-        .does("v", |state, _| state.board_shape != board::Shape::default())
+        .does("v", |state, _| {
+            state.board_view.shape != board::Shape::default()
+        })
         .does("enter", |state, _| !state.popups.is_empty())
         .does("D", |_, done| {
             matches!(done, [Do::Command(Command::ShowDiff { .. })])
@@ -255,7 +259,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_shape != board::Shape::default()
+            state.board_view.shape != board::Shape::default()
         }),
         tip(
             with(without_conflict(0), vec![all_gone()]),

@@ -73,8 +73,8 @@ fn enter_in_the_composer_answers_the_open_question() {
         press(&mut state, "\"SQLite it is\" enter"),
         [answers(&asked, "SQLite it is")]
     );
-    assert_eq!(state.composer.text(), "");
-    assert!(state.queued.is_empty());
+    assert_eq!(state.input.composer.text(), "");
+    assert!(state.model.queued.is_empty());
     let approved = decided(&asked, RequestStatus::Approved, "user", "SQLite it is");
     tell(&mut state, vec![approved]);
     let text = picture(&state);
@@ -126,7 +126,7 @@ fn slash_commands_work_while_a_question_is_open() {
     let mut state = waiting(&[asked("q1", &[])]);
     assert_eq!(press(&mut state, "\"/help\" enter"), []);
     assert!(picture(&state).contains("Keys"), "{}", picture(&state));
-    assert!(!state.requests.is_empty());
+    assert!(!state.model.requests.is_empty());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_question_of_another_agent_takes_no_message_to_this_one() {
         press(&mut state, "\"version 2\" enter"),
         [answers(&alices, "version 2")]
     );
-    let status = state.team.find(&name("alice")).map(|m| m.status);
+    let status = state.model.team.find(&name("alice")).map(|m| m.status);
     assert_eq!(status, Some(MemberStatus::Working));
 }
 
@@ -186,7 +186,7 @@ fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
         text.contains("Not sent yet: lead asks a question now."),
         "{text}"
     );
-    assert_eq!(state.composer.text(), "add a test");
+    assert_eq!(state.input.composer.text(), "add a test");
     // The second press of a double tap is not the answer to that.
     let soon = Stamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
@@ -203,7 +203,7 @@ fn a_question_withdrawn_while_typing_leaves_the_text_a_draft() {
     tell(&mut state, vec![withdrawn]);
     let text = picture(&state);
     assert!(text.contains("lead's question was withdrawn"), "{text}");
-    assert_eq!(state.composer.text(), "SQLite");
+    assert_eq!(state.input.composer.text(), "SQLite");
     assert_eq!(press(&mut state, "enter"), []);
     assert!(picture(&state).contains("lead's question is closed."));
     assert_eq!(press(&mut state, "enter"), [message("lead", "SQLite")]);
@@ -230,9 +230,9 @@ fn an_answer_that_came_too_late_is_a_draft_again() {
     for events in orders {
         let mut state = waiting(std::slice::from_ref(&asked));
         press(&mut state, "\"SQLite\" enter");
-        assert_eq!(state.composer.text(), "");
+        assert_eq!(state.input.composer.text(), "");
         tell(&mut state, events.clone());
-        assert_eq!(state.composer.text(), "SQLite", "{events:?}");
+        assert_eq!(state.input.composer.text(), "SQLite", "{events:?}");
         let text = picture(&state);
         assert!(!text.contains("has your answer"), "{text}");
     }
@@ -246,14 +246,14 @@ fn an_answer_in_a_popup_outlives_its_question() {
     let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
     tell(&mut state, vec![withdrawn.clone()]);
     assert!(state.popups.is_empty());
-    assert_eq!(state.composer.text(), "SQLite");
+    assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
     // Also where it was in an editor meanwhile.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     tell(&mut state, vec![withdrawn]);
     update(&mut state, Msg::Edited("Postgres\n".into()));
-    assert_eq!(state.composer.text(), "Postgres");
+    assert_eq!(state.input.composer.text(), "Postgres");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
 }
 

@@ -56,11 +56,11 @@ fn a_command_is_done_and_a_name_is_put_in() {
         state.popups.last(),
         Some(Popup::Reader(r)) if matches!(r.text, Text::Help(_))
     ));
-    assert!(state.composer.is_empty());
+    assert!(state.input.composer.is_empty());
 
     let mut state = busy(160, 45);
     assert_eq!(press(&mut state, "\"/com\" tab"), []);
-    assert_eq!(state.composer.text(), "/compact ");
+    assert_eq!(state.input.composer.text(), "/compact ");
     let asked = press(&mut state, "\"the tests\" enter");
     assert_eq!(
         asked,
@@ -73,7 +73,7 @@ fn a_command_is_done_and_a_name_is_put_in() {
     for take in ["enter", "tab"] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, &format!("\"@b\" {take}")), []);
-        assert_eq!(state.composer.text(), "@bob ");
+        assert_eq!(state.input.composer.text(), "@bob ");
         assert_eq!(
             press(&mut state, "\"go on\" enter"),
             [Do::Command(Command::Prompt {
@@ -90,10 +90,10 @@ fn the_arrows_select_and_escape_only_puts_the_list_away() {
     press(&mut state, "\"/\" down down");
     assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
     press(&mut state, "up");
-    assert_eq!(state.completion, Completion::Offered(1));
+    assert_eq!(state.input.completion, Completion::Offered(1));
     press(&mut state, "esc");
     assert_eq!(state.focus, Focus::Composer);
-    assert_eq!(state.composer.text(), "/");
+    assert_eq!(state.input.composer.text(), "/");
     press(&mut state, "esc");
     assert_ne!(state.focus, Focus::Composer);
 }
@@ -102,7 +102,7 @@ fn the_arrows_select_and_escape_only_puts_the_list_away() {
 fn what_the_history_brings_back_does_not_catch_the_arrows() {
     let mut state = started(160, 45);
     press(&mut state, "\"/help\" enter esc i \"one\" enter up up");
-    assert_eq!(state.composer.text(), "/help");
+    assert_eq!(state.input.composer.text(), "/help");
     assert_eq!(words(&state), Vec::<String>::new());
 }
 
@@ -119,7 +119,7 @@ fn a_click_takes_a_row() {
         modifiers: KeyModifiers::NONE,
     };
     assert_eq!(update(&mut state, Msg::Mouse(click)), []);
-    assert_eq!(state.composer.text(), "@carol ");
+    assert_eq!(state.input.composer.text(), "@carol ");
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn a_search_is_written_kept_gone_through_and_ended() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 1 / \"t\"");
     let all = state
+        .model
         .agents
         .get(&state.shown)
         .map(|a| a.transcript.found().1);
@@ -39,7 +40,7 @@ fn what_is_copied_is_what_is_selected_or_chosen() {
     let answer = "I split this into five tasks and spawn three teammates.";
     let copy = |text: &str| vec![Do::Copy(text.into())];
     let mut state = busy(160, 45);
-    let prompt = state.agents.get(&state.shown).map(|a| {
+    let prompt = state.model.agents.get(&state.shown).map(|a| {
         let whole = a.transcript.text_of(&Portion::Whole).unwrap();
         whole.lines().next().unwrap()[2..].to_string()
     });

@@ -30,7 +30,7 @@ fn refused(to: &str) -> EventKind {
 const ALICE: &str = "esc 4 g enter i ";
 
 fn shown(state: &UiState) -> (&str, String) {
-    (state.shown.as_str(), state.composer.text())
+    (state.shown.as_str(), state.input.composer.text())
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn a_refused_message_does_not_replace_a_draft() {
     assert_eq!(shown(&state), ("alice", "two".into()));
     assert!(picture(&state).contains("composer's history"));
     press(&mut state, "up");
-    assert_eq!(state.composer.text(), "one");
+    assert_eq!(state.input.composer.text(), "one");
     press(&mut state, "down");
-    assert_eq!(state.composer.text(), "two");
+    assert_eq!(state.input.composer.text(), "two");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
     state.show_first(first_page(Weight::Missing));
     assert_eq!(shown(&state), ("lead", "one\nthree".into()));
     assert_eq!(state.draft_to(&name("alice")), "two");
-    assert!(state.queued.is_empty());
+    assert!(state.model.queued.is_empty());
 }
 
 #[test]

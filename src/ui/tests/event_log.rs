@@ -241,7 +241,7 @@ fn a_recording_shows_the_same_log() {
     press(&mut back, "> > > > > > < < , , , . > > > > >");
     let mut again = blank(100, 30);
     crate::ui::recall(&mut again, None, &events);
-    let lines = |state: &UiState| state.event_log.lines().cloned().collect::<Vec<_>>();
+    let lines = |state: &UiState| state.model.event_log.lines().cloned().collect::<Vec<_>>();
     let words = |state: &UiState| {
         lines(state)
             .into_iter()

@@ -21,7 +21,7 @@ fn team(state: &UiState) -> Vec<String> {
 /// From whom to whom the letters in the inbox go.
 fn letters(state: &UiState) -> Vec<String> {
     let numbers = rows::letters(state);
-    let all = numbers.iter().filter_map(|n| state.letters.get(*n));
+    let all = numbers.iter().filter_map(|n| state.model.letters.get(*n));
     all.map(|t| format!("{} {}", t.letter.from, t.letter.to))
         .collect()
 }
@@ -70,7 +70,7 @@ fn the_inbox_is_filtered_by_its_parties_and_words() {
         press(&mut state, "esc");
     }
     let all = letters(&state).len();
-    assert_eq!(all, state.letters.len());
+    assert_eq!(all, state.model.letters.len());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
     };
     assert_eq!(reader.text, Text::Letter(number));
     press(&mut state, "esc esc");
-    assert_eq!(letters(&state).len(), state.letters.len());
+    assert_eq!(letters(&state).len(), state.model.letters.len());
     assert_eq!(rows::selected_letter(&state).unwrap().1.number, number);
 }
 

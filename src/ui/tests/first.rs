@@ -88,7 +88,7 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
     assert_eq!(state.composer_text(), "");
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(
-        (state.composer_text().as_str(), state.queued.len()),
+        (state.composer_text().as_str(), state.model.queued.len()),
         ("do it", 0)
     );
 }

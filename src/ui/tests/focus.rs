@@ -115,7 +115,7 @@ fn focus_stays_in_needs_you_while_requests_follow() {
     event(&mut state, 2.0, changed(&two));
     assert_eq!(state.focus, NEEDS);
     assert_eq!(press(&mut state, "r"), [decision(&two, Verdict::Reject)]);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_double_tap_decides_one_request() {
         end(&mut state, 0.05);
         assert_eq!(state.focus, Focus::Composer);
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
-        assert_eq!(state.composer.text(), "", "{second}");
+        assert_eq!(state.input.composer.text(), "", "{second}");
     }
 }
 
@@ -212,7 +212,7 @@ fn the_user_can_leave_needs_you_while_it_waits_for_more() {
         // It is not taken away again.
         end(&mut state, HOLD.as_secs_f64());
         assert_eq!(state.focus, expected, "{keys}");
-        assert_eq!(state.key_guard.hold, None, "{keys}");
+        assert_eq!(state.keys.guard.hold, None, "{keys}");
     }
 }
 
@@ -268,7 +268,7 @@ fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
     );
     press(&mut state, "\"half a thought\"");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
     assert!(
         picture(&state).contains("Draft cleared. ↑ brings it back."),
         "{}",
@@ -277,11 +277,11 @@ fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     assert!(picture(&state).contains("again to quit"));
     assert_eq!(key(&mut state, 0.1, "up"), []);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     // A draft that does not have the keys is not cleared.
     press(&mut state, "esc");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     assert!(picture(&state).contains("again to quit"));
 }
 
@@ -293,9 +293,9 @@ fn ctrl_c_that_stops_an_agent_does_not_arm_quit() {
         agent: Name::lead(),
     });
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), [stop]);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     // Neither Ctrl+d nor Esc quits at all.
     for keys in ["ctrl+d ctrl+d ctrl+d", "esc esc esc"] {

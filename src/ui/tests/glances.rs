@@ -253,7 +253,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
         };
         tell(&mut state, vec![said]);
         assert_eq!(older, peeked(&state), "{width}");
-        let agent = state.agents.get(&alice).unwrap();
+        let agent = state.model.agents.get(&alice).unwrap();
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
@@ -274,7 +274,7 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
     assert!(nudged, "{done:?}");
     press(&mut state, "space alt+w space");
     assert_eq!(title(&state), "╭ Request 1 ");
-    let id = state.requests.at(0).unwrap().id.clone();
+    let id = state.model.requests.at(0).unwrap().id.clone();
     let request = crate::domain::request::Request {
         id,
         ..crate::ui::fixture::plan("r0", "")

@@ -127,7 +127,7 @@ fn a_question_goes_when_its_task_has_another_owner() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
-    let mut board = (*state.board).clone();
+    let mut board = (*state.model.board).clone();
     board.take(TaskId(2), &name("alice"), Stamp(NOON)).unwrap();
     let bob = Claimer {
         name: name("bob"),
@@ -167,7 +167,7 @@ fn the_path_of_the_worktree_is_copied() {
 #[test]
 fn the_event_log_names_the_person() {
     let mut state = at(160, 45, None, 2);
-    let mut board = (*state.board).clone();
+    let mut board = (*state.model.board).clone();
     let now = Stamp(NOON + 1.0);
     let act = |state: &mut UiState,
                task: u64,
@@ -301,7 +301,7 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
             refused(Asked::AddTask),
         ],
     );
-    assert!(state.popups.is_empty() && state.task_forms.is_clear());
+    assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a field with one line has one line.

@@ -106,7 +106,7 @@ fn jobs_cursor_follows_a_job_that_ends() {
         let Some(Popup::Jobs { row }) = state.popups.last() else {
             panic!("no jobs")
         };
-        state.jobs.listed()[*row].id.0.clone()
+        state.model.jobs.listed()[*row].id.0.clone()
     };
     assert_eq!(selected(&state), "one");
     tell(&mut state, vec![job("four", false)]);

@@ -387,13 +387,13 @@ fn what_was_sent_is_shown_until_it_has_arrived() {
 fn a_second_press_of_a_number_gives_the_whole_screen() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
-    assert_eq!(state.zoom, None);
+    assert_eq!(state.arrangement.zoom, None);
     press(&mut state, "4 4");
     assert!(!picture(&state).contains("to lead"));
     press(&mut state, "esc");
     assert!(picture(&state).contains("to lead"));
     press(&mut state, "4 3");
-    assert_eq!(state.zoom, None);
+    assert_eq!(state.arrangement.zoom, None);
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn what_was_under_way_when_crewdeck_ended_is_over() {
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );
     state.end_of_session(Stamp(500.0));
-    assert_eq!(state.jobs.running(), 0);
+    assert_eq!(state.model.jobs.running(), 0);
     assert_eq!(state.busy(), 0);
     press(&mut state, "esc 1");
     let shown = picture(&state);

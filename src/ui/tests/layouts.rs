@@ -25,8 +25,8 @@ fn the_key_goes_round_and_each_is_remembered() {
     press(&mut state, "esc 3");
     for expected in [Arrangement::Board, Arrangement::Focus, Arrangement::Wall] {
         let done = press(&mut state, "=");
-        assert_eq!(state.screen.layout, expected);
-        assert_eq!(done, [Do::SaveScreen(state.screen)]);
+        assert_eq!(state.arrangement.screen.layout, expected);
+        assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
         let seen = layout(&state, state.size).pane(Pane::Board);
         assert!(seen.is_some(), "{expected:?} loses the pane with the keys");
     }
@@ -85,10 +85,10 @@ fn on_a_small_screen_the_key_goes_between_two_that_differ() {
         let (wall, has_tabs) = rows(&state);
         assert!(has_tabs);
         press(&mut state, "=");
-        assert_eq!(state.screen.layout, Arrangement::Focus);
+        assert_eq!(state.arrangement.screen.layout, Arrangement::Focus);
         assert_eq!(rows(&state), (wall + 1, false));
         press(&mut state, "=");
-        assert_eq!(state.screen.layout, Arrangement::Wall);
+        assert_eq!(state.arrangement.screen.layout, Arrangement::Wall);
         assert_eq!(rows(&state), (wall, true));
         // Who writes gets the field; who has written something keeps it.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;

@@ -61,7 +61,7 @@ fn a_key_of_ones_own_for_the_interrupt_quits_with_its_second_press() {
     ] {
         let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
         let mut state = started(160, 45);
-        state.keymap = KeyMap::changed(&changes).unwrap().into();
+        state.prefs.keymap = KeyMap::changed(&changes).unwrap().into();
         assert_eq!(press(&mut state, keys), [Do::Quit], "{key}");
     }
 }

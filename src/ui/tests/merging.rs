@@ -149,7 +149,7 @@ fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
     // #7 is among them: that #8 solves a conflict in its worktree merges nothing yet.
     assert_eq!(marks(&state), (5, Some(4)));
     // #8 merged the base into the branch of #7: one branch, and one mark, on the task that it was made for.
-    let mut board = state.board.as_ref().clone();
+    let mut board = state.model.board.as_ref().clone();
     let claimer = Claimer {
         name: name("alice"),
         tags: vec![],

@@ -53,7 +53,7 @@ fn click(state: &mut UiState, words: &str) -> Vec<Do> {
 fn what_is_seen_is_what_is_hit() {
     for layout in Arrangement::ALL {
         let mut state = busy(160, 45);
-        state.screen.layout = layout;
+        state.arrangement.screen.layout = layout;
         press(&mut state, "esc 4");
         let cases = [
             ("carol", Some(Hit::Row(Pane::Team, 2))),
@@ -158,11 +158,11 @@ fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
     assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
     assert!(border(&state).abs_diff(80) <= 2, "{}", border(&state));
     mouse(&mut state, PULL, (0, 30));
-    assert_eq!(state.screen.wall_left, Some(SHARE_MIN));
+    assert_eq!(state.arrangement.screen.wall_left, Some(SHARE_MIN));
     mouse(&mut state, PULL, (159, 30));
-    assert_eq!(state.screen.wall_left, Some(SHARE_MAX));
+    assert_eq!(state.arrangement.screen.wall_left, Some(SHARE_MAX));
     let done = mouse(&mut state, UP, (159, 30));
-    assert_eq!(done, [Do::SaveScreen(state.screen)]);
+    assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
     let before = border(&state);
     assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
     assert_eq!(border(&state), before, "let go is let go");
@@ -186,13 +186,13 @@ fn a_click_in_what_is_written_puts_the_cursor_there() {
     click(&mut state, "stay");
     press(&mut state, "\"should \"");
     let expected = words.replace("stay", "should stay");
-    assert_eq!(state.composer.text(), expected);
+    assert_eq!(state.input.composer.text(), expected);
     // From another pane the click brings the keys along.
     press(&mut state, "esc 3");
     click(&mut state, "versions");
     press(&mut state, "\"old \"");
     assert_eq!(
-        state.composer.text(),
+        state.input.composer.text(),
         expected.replace("versions", "old versions")
     );
 

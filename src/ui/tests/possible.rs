@@ -83,7 +83,7 @@ fn removed() -> UiState {
 fn strange() -> UiState {
     let state = hands(160, 45, Some(6));
     let mut board = TaskGraph::default();
-    for task in state.board.tasks() {
+    for task in state.model.board.tasks() {
         let mut task = task.clone();
         match task.id.0 {
             2 => task.owner = "no name at all".into(),
@@ -128,9 +128,9 @@ fn a_key_is_offered_just_where_it_is_not_refused() {
         for id in ids {
             for (key, action) in KEYS {
                 let state = on(make, id);
-                let task = state.board.get(id).unwrap().clone();
+                let task = state.model.board.get(id).unwrap().clone();
                 let what = format!("{scene} {id} {key}");
-                if let Some(does) = board_does(&state.board, id, action) {
+                if let Some(does) = board_does(&state.model.board, id, action) {
                     let refused = pressed(on(make, id), key) == Outcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }

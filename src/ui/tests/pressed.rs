@@ -49,7 +49,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
             EventKind::JobChanged { job: job() },
         ],
     );
-    state.mouse = MouseOwner::Crewdeck;
+    state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, keys);
     // The messages that keys leave cover the hints.
     state.flash = None;
@@ -77,7 +77,7 @@ fn replay(size: (u16, u16)) -> UiState {
     let mut state = blank(size.0, size.1);
     begin_replay(&mut state, Player::new(events, 1.0));
     update(&mut state, Msg::Tick { now: Stamp(NOON) });
-    state.mouse = MouseOwner::Crewdeck;
+    state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, "> >");
     state.flash = None;
     state
@@ -138,11 +138,14 @@ fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
 /// The key that does `action` here, as the key map reads it.
 fn key_of(state: &UiState, action: Action) -> Option<String> {
     let contexts = state.contexts();
-    let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
+    let bound = contexts
+        .iter()
+        .flat_map(|c| state.prefs.keymap.in_context(*c));
     let keys = bound.filter(|b| b.action == action).flat_map(|b| &b.keys);
-    let mut meant = keys.filter(|key| state.keymap.lookup(&contexts, key) == Found::Action(action));
+    let mut meant =
+        keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == Found::Action(action));
     let key = meant.next()?;
-    match &state.prefix {
+    match &state.keys.prefix {
         // Of a pair whose first key is pressed already, the second one is left.
         Some(first) => key
             .strip_prefix(first.as_str())

@@ -180,9 +180,9 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 }
 
 fn assert_bounded(state: &UiState) {
-    assert!(state.letters.len() <= LETTERS_MAX);
-    assert!(state.event_log.len() <= LINES_MAX);
-    assert!(state.queued.len() <= QUEUED_MAX);
+    assert!(state.model.letters.len() <= LETTERS_MAX);
+    assert!(state.model.event_log.len() <= LINES_MAX);
+    assert!(state.model.queued.len() <= QUEUED_MAX);
     assert!(state.popups.len() <= POPUPS_MAX);
     assert!(state.composer_text().len() <= COMPOSER_MAX);
 }
@@ -245,5 +245,5 @@ fn a_flood_is_bounded() {
         tell(&mut state, vec![kind]);
     }
     assert_bounded(&state);
-    assert!(state.requests.len() <= crate::ui::model::requests::WAITING_MAX);
+    assert!(state.model.requests.len() <= crate::ui::model::requests::WAITING_MAX);
 }

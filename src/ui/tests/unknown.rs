@@ -145,7 +145,7 @@ fn the_keys_that_the_problems_tell_work_there() {
     ];
     for (keys, focus) in cases {
         press(&mut state, keys);
-        let now = (state.popups.len(), state.zoom, state.focus);
+        let now = (state.popups.len(), state.arrangement.zoom, state.focus);
         assert_eq!(now, (0, None, focus), "{keys}");
     }
     // What is read has its own keys first, and in a search they are text.

@@ -4,6 +4,15 @@ use std::time::Duration;
 use crate::domain::stamp::Stamp;
 use crate::ui::text::{age, age_lasts};
 
+/// An age that is on the screen, or will be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aging {
+    /// Since when it is counted.
+    pub since: Stamp,
+    /// How old it is when it comes up.
+    pub from: Duration,
+}
+
 impl Aging {
     /// One that is there from the beginning.
     pub fn at_once(since: Stamp) -> Aging {
@@ -28,13 +37,4 @@ impl Aging {
             age_lasts(passed)
         }
     }
-}
-
-/// An age that is on the screen, or will be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Aging {
-    /// Since when it is counted.
-    pub since: Stamp,
-    /// How old it is when it comes up.
-    pub from: Duration,
 }

@@ -1,7 +1,5 @@
 //! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
 
-use crate::ui::text::terms::{Sign, Term, terms};
-
 /// Whether a term must match or must not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
@@ -50,6 +48,10 @@ fn term(word: &str) -> Term {
     }
 }
 
+/// The terms of a filter, matched against rows of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words(Vec<Term>);
+
 impl Words {
     /// Parses `text`. A term without a value, such as `from:`, matches everything.
     pub fn new(text: &str) -> Words {
@@ -73,10 +75,6 @@ impl Words {
         })
     }
 }
-
-/// The terms of a filter, matched against rows of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words(Vec<Term>);
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,15 @@ use ratatui::layout::Rect;
 
 use crate::ui::text::width;
 
+/// A part of a line, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// Its cells.
+    pub at: Rect,
+    /// What it is.
+    pub what: T,
+}
+
 impl<T> Placed<T> {
     /// The same place for what `make` makes of it.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
@@ -11,15 +20,6 @@ impl<T> Placed<T> {
             what: make(self.what),
         }
     }
-}
-
-/// A part of a line, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed<T> {
-    /// Its cells.
-    pub at: Rect,
-    /// What it is.
-    pub what: T,
 }
 
 /// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.

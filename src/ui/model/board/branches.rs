@@ -50,7 +50,7 @@ impl Branches {
 
 /// Where the branch of a task stands; `None`: it has none, or nobody has told of it.
 pub fn branch<'a>(state: &'a UiState, task: &Task) -> Option<&'a BranchState> {
-    state.branches.of.get(&task.worktree)
+    state.model.branches.of.get(&task.worktree)
 }
 
 /// Whether the worktree of `task` stands, as somebody has told.
@@ -86,7 +86,7 @@ pub fn look(state: &UiState, task: &Task, theme: &Theme) -> Look {
     if is_unmerged(state, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
-    style::task(&state.board, task, theme)
+    style::task(&state.model.board, task, theme)
 }
 
 /// The words of a task's page about its branch; empty where there is nothing to say.
@@ -117,14 +117,14 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
     if let Some(why) = why_no_tree(state, task) {
         return Some(why);
     }
-    match standing(&state.board, task) {
+    match standing(&state.model.board, task) {
         Standing::Done => {}
         Standing::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
         Standing::Ready | Standing::Assigned | Standing::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }
     }
-    let mut tasks = state.board.tasks();
+    let mut tasks = state.model.board.tasks();
     if let Some(other) =
         tasks.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
     {
@@ -152,20 +152,20 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
 /// The completed tasks whose branches are not merged, one for each branch, and for each the open task in its worktree
 /// that has to be completed first.
 pub fn unmerged(state: &UiState) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
-    let kept = &state.board_kept;
-    let key = (kept.version, state.branches.version());
+    let kept = &state.model.memo;
+    let key = (kept.version, state.model.branches.version());
     kept.unmerged.get(key, || {
-        let of = &state.branches.of;
+        let of = &state.model.branches.of;
         let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
-        let all = worktree::unmerged(&state.board, is_unmerged).into_iter();
+        let all = worktree::unmerged(&state.model.board, is_unmerged).into_iter();
         Arc::new(all.map(|found| (found.task.id, found.open)).collect())
     })
 }
 
 /// Those of them that can be merged now, what others build on first.
 pub fn to_merge(state: &UiState) -> Arc<Vec<TaskId>> {
-    let kept = &state.board_kept;
-    let key = (kept.version, state.branches.version());
+    let kept = &state.model.memo;
+    let key = (kept.version, state.model.branches.version());
     kept.to_merge.get(key, || Arc::new(found(state)))
 }
 
@@ -212,7 +212,12 @@ mod tests {
     #[test]
     fn a_refusal_says_why() {
         let state = merging(160, 45);
-        let refusals: Vec<_> = state.board.tasks().map(|t| refusal(&state, t)).collect();
+        let refusals: Vec<_> = state
+            .model
+            .board
+            .tasks()
+            .map(|t| refusal(&state, t))
+            .collect();
         let no = |text: &str| Some(text.to_string());
         assert_eq!(
             refusals,

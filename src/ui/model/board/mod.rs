@@ -1,4 +1,4 @@
-//! The board.
+//! What is known of the tasks, and what is worked out from it.
 
 pub(in crate::ui) mod branches;
 pub(in crate::ui) mod critical;
@@ -20,21 +20,9 @@ use crate::domain::task::Task;
 use crate::domain::task::TaskStatus;
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
-use crate::ui::app::board_view::Keeps;
-use crate::ui::graph::Drawing;
 use crate::ui::model::board::branches::{to_merge, unmerged};
 use crate::ui::model::board::index::Index;
-use crate::ui::model::board::list::Rows;
 use crate::ui::model::board::memo::Slot;
-use crate::ui::model::board::unlocks;
-use crate::ui::shell::ages;
-
-impl Kept {
-    /// The board has changed: whatever is kept is out of date.
-    pub fn outdated(&mut self) {
-        self.version += 1;
-    }
-}
 
 /// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
 #[derive(Debug, Default)]
@@ -42,10 +30,6 @@ pub struct Kept {
     /// Counts the boards.
     version: u64,
     index: Slot<u64, Arc<Index>>,
-    /// By the board and the words of the filter.
-    rows: Slot<(u64, String), Arc<Rows>>,
-    /// By the board and what it keeps to.
-    drawing: Slot<(u64, Keeps), Option<Arc<Drawing>>>,
     /// By the board and the task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
     /// By the board.
@@ -56,32 +40,44 @@ pub struct Kept {
     unmerged: Slot<(u64, u64), Arc<Unmerged>>,
 }
 
+impl Kept {
+    /// The board has changed: whatever is kept is out of date.
+    pub fn outdated(&mut self) {
+        self.version += 1;
+    }
+
+    /// Counts the boards.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
 /// The completed tasks that are not merged, each with the open task in the same worktree that comes first, if any.
 pub type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
 
 /// The tasks by their places, with their edges.
 pub fn index(state: &UiState) -> Arc<Index> {
-    let kept = &state.board_kept;
+    let kept = &state.model.memo;
     kept.index
-        .get(kept.version, || Arc::new(Index::new(&state.board)))
+        .get(kept.version, || Arc::new(Index::new(&state.model.board)))
 }
 
 /// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
 pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
-    let kept = &state.board_kept;
-    let make = || Arc::new(unlocks::unlocks(&state.board, id));
+    let kept = &state.model.memo;
+    let make = || Arc::new(unlocks::unlocks(&state.model.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
-/// When the tasks in progress began to be, [`ages::AGES_MAX`] at most.
+/// When the tasks in progress began to be, [`AGES_MAX`] at most.
 pub fn under_way(state: &UiState) -> Arc<[Stamp]> {
-    let kept = &state.board_kept;
+    let kept = &state.model.memo;
     kept.under_way.get(kept.version, || of_tasks(state).into())
 }
 
 /// The first task of `owner` that is not completed.
 pub fn open_task<'a>(state: &'a UiState, owner: &Name) -> Option<&'a Task> {
-    state.board.get(index(state).open_of(owner)?)
+    state.model.board.get(index(state).open_of(owner)?)
 }
 
 /// The tags of a task, as `#rust #docs`.
@@ -95,8 +91,8 @@ pub const AGES_MAX: usize = 256;
 
 /// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
 pub fn of_tasks(state: &UiState) -> Vec<Stamp> {
-    let tasks = state.board.tasks();
+    let tasks = state.model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
-    let since = in_progress.filter_map(|task| state.history.since(task));
+    let since = in_progress.filter_map(|task| state.model.history.since(task));
     since.take(AGES_MAX).collect()
 }

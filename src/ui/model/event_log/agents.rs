@@ -87,18 +87,18 @@ pub(in crate::ui) fn activity_changed(
 
 /// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
 fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
-    if let Some(own) = state.board.open_task_of(agent) {
+    if let Some(own) = state.model.board.open_task_of(agent) {
         return Some(format!("its turn is over and {} is still open", own.id));
     }
-    let tags = state.team.find(agent).map(|m| m.tags.clone());
+    let tags = state.model.team.find(agent).map(|m| m.tags.clone());
     let claimer = Claimer {
         name: agent.clone(),
         tags: tags.unwrap_or_default(),
     };
-    if !state.board.has_open() {
+    if !state.model.board.has_open() {
         return Some("nothing is left to do on the board".into());
     }
-    let is_ready = state.board.claimable_unasked(&claimer).is_some();
+    let is_ready = state.model.board.claimable_unasked(&claimer).is_some();
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
@@ -110,7 +110,7 @@ pub(in crate::ui) fn gone(name: &str) -> String {
 /// What is told of who came and who went.
 pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
-    let was_here = |m: &Member| state.team.find(&m.name).is_some_and(|m| here(&m));
+    let was_here = |m: &Member| state.model.team.find(&m.name).is_some_and(|m| here(&m));
     let came = team.members.iter().filter(here).filter(|m| !was_here(m));
     let came = came.map(|member| {
         let name = &member.name;
@@ -119,6 +119,7 @@ pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Ve
             role => format!(" as {role}"),
         };
         let by = state
+            .model
             .event_log
             .actors
             .who(&Deed::Spawn(name.to_string()), at);
@@ -129,7 +130,7 @@ pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Ve
             None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
         }
     });
-    let left = state.team.members.iter().filter(here);
+    let left = state.model.team.members.iter().filter(here);
     let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
     let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
     came.chain(left).collect()

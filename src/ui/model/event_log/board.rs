@@ -20,7 +20,7 @@ pub(in crate::ui) fn changed(
     removed: &[TaskId],
     at: Stamp,
 ) -> Vec<Told> {
-    let board = &state.board;
+    let board = &state.model.board;
     let mut out = Vec::new();
     let mut freed = BTreeSet::new();
     for after in changed {

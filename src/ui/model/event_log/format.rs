@@ -23,7 +23,7 @@ use crate::ui::transcript::apply;
 pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
     let one = |told: Told| vec![told];
     match &event.kind {
-        EventKind::CrewReady(setup) => one(ready(state.setup.as_ref(), setup)),
+        EventKind::CrewReady(setup) => one(ready(state.model.setup.as_ref(), setup)),
         EventKind::Prompted { agent, text } => one(Told::new(
             Topic::Mail,
             format!("you → {agent}: {text}"),
@@ -45,7 +45,7 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         } if tool == "merge_worktree" && *outcome == crate::domain::chat::Outcome::Ok => {
             let text = output.lines().next().unwrap_or_default();
             // A conflict was told to everybody.
-            let is_told = state.event_log.lines().rev().take(8).any(|l| l.words == text);
+            let is_told = state.model.event_log.lines().rev().take(8).any(|l| l.words == text);
             let told = Told::new(Topic::Worktree, text).by(agent.as_str());
             if is_told { Vec::new() } else { one(told.about(about_words(state, text))) }
         }
@@ -79,9 +79,9 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         EventKind::RequestChanged { request } => {
             request_changed(state, request).into_iter().collect()
         }
-        EventKind::RulesChanged { rules } => rules_changed(&state.rules, rules),
+        EventKind::RulesChanged { rules } => rules_changed(&state.model.rules, rules),
         EventKind::SkillsChanged(book) => {
-            skills_changed(&state.skills, book).into_iter().collect()
+            skills_changed(&state.model.skills, book).into_iter().collect()
         }
         EventKind::Notice { level, agent, text } => {
             one(notice(state, *level, agent.as_ref(), text))
@@ -91,7 +91,7 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
             .about(about_words(state, why))
             .tone(Tone::Warn)),
         EventKind::CrewAtRest => {
-            let words = match (state.board.done(), state.board.len()) {
+            let words = match (state.model.board.done(), state.model.board.len()) {
                 (_, 0) => "everybody rests".into(),
                 (done, all) => format!("everybody rests, {done} of {all} tasks are done"),
             };
@@ -150,7 +150,7 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
 }
 
 fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
-    let known = state.jobs.get(&job.id);
+    let known = state.model.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
     let told = match (&job.ended, known.map(Job::is_running)) {
         (None, None) => {
@@ -175,12 +175,12 @@ fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
 }
 
 fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told> {
-    let known = state.letters.find(letter).map(|t| t.step);
+    let known = state.model.letters.find(letter).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
     // What was written before this crew began is no news; what becomes of it now is.
-    if known.is_none() && state.event_log.actors.is_before(letter.timestamp) {
+    if known.is_none() && state.model.event_log.actors.is_before(letter.timestamp) {
         return Vec::new();
     }
     let (from, to) = (called(&letter.from), called(&letter.to));
@@ -212,7 +212,7 @@ fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told>
 }
 
 fn request_changed(state: &UiState, request: &Request) -> Option<Told> {
-    let actors = &state.event_log.actors;
+    let actors = &state.model.event_log.actors;
     let known = actors.request(&request.id);
     if known == Some(request.status) {
         return None;
@@ -303,7 +303,7 @@ fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
 fn notice(state: &UiState, level: Level, agent: Option<&Name>, text: &str) -> Told {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
-    } else if agent.is_some_and(|a| state.event_log.has_just_said(&gone(a.as_str()))) {
+    } else if agent.is_some_and(|a| state.model.event_log.has_just_said(&gone(a.as_str()))) {
         Topic::Team
     } else {
         Topic::Notice
@@ -330,7 +330,7 @@ fn about_words(state: &UiState, text: &str) -> About {
         .strip_prefix("wt/")
         .and_then(|t| t.split_whitespace().next());
     if let Some(name) = branch
-        && let Some(task) = state.board.tasks().find(|t| t.worktree == name)
+        && let Some(task) = state.model.board.tasks().find(|t| t.worktree == name)
     {
         return About::Task(task.id);
     }
@@ -339,7 +339,7 @@ fn about_words(state: &UiState, text: &str) -> About {
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len());
         let id = TaskId(rest[..digits].parse().ok()?);
-        state.board.get(id).map(|t| t.id)
+        state.model.board.get(id).map(|t| t.id)
     });
     named.map_or(About::Nothing, About::Task)
 }

@@ -69,39 +69,41 @@ impl UiState {
     /// Keeps what an event tells of tasks, before the board follows it.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::BoardChanged { changed, removed } = &event.kind {
-            self.board_kept.outdated();
-            self.history
-                .changed(&self.board, changed, removed, event.at);
+            self.model.memo.outdated();
+            self.model
+                .history
+                .changed(&self.model.board, changed, removed, event.at);
         } else if let EventKind::Notice { text, .. } = &event.kind {
-            self.history.said(&self.board, text, event.at);
+            self.model.history.said(&self.model.board, text, event.at);
         }
     }
 }
 
 /// The rows of the list: of all tasks, or of those that the filter lets through.
 pub fn rows(state: &UiState) -> Arc<Rows> {
-    let kept = &state.board_kept;
+    let version = state.model.memo.version();
     let words = state.filters.words(Pane::Board);
-    kept.rows.get((kept.version, words.to_string()), || {
+    let key = (version, words.to_string());
+    state.board_view.rows.get(key, || {
         let index = index(state);
         Arc::new(match words {
             "" => list::tree(&index),
-            words => list::flat(&index, &state.board, &Query::new(words)),
+            words => list::flat(&index, &state.model.board, &Query::new(words)),
         })
     })
 }
 
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
 fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
-    let kept = &state.board_kept;
     let keeps = Keeps {
         columns: room.width,
         rows: room.height,
-        zoom: state.camera.zoom,
+        zoom: state.board_view.camera.zoom,
         owners: owners(state),
     };
-    kept.drawing
-        .get((kept.version, keeps), || drawn(state, keeps).map(Arc::new))
+    let key = (state.model.memo.version(), keeps);
+    let make = || drawn(state, keeps).map(Arc::new);
+    state.board_view.drawing.get(key, make)
 }
 
 fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
@@ -111,7 +113,7 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
         Zoom::Cards | Zoom::Lines => label(task).width(owners),
         Zoom::Numbers => label(task).mark_width(),
     };
-    let widths = state.board.tasks().map(|t| natural(t).min(columns));
+    let widths = state.model.board.tasks().map(|t| natural(t).min(columns));
     let mut wanted = Wanted {
         widths: widths.collect(),
         edges: index(state).edges().collect(),
@@ -128,7 +130,7 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
     // Where the height allows it, subjects that are cut go on in further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
-        let tasks = state.board.tasks();
+        let tasks = state.model.board.tasks();
         wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
         let high = graph::draw(&wanted);
         if let Some(high) = high.filter(|d| d.height <= height) {
@@ -140,14 +142,14 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
 
 /// The columns that each node keeps for an owner: for the longest name of the team and of those who own or owned tasks.
 fn owners(state: &UiState) -> usize {
-    let members = state.team.members.iter();
+    let members = state.model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     board_label::owners(longest.unwrap_or(0).max(index(state).longest_owner()))
 }
 
 /// How long a task has stood where it stands, as `12m`; empty where that is not known.
 pub fn standing_for(state: &UiState, task: &Task) -> String {
-    let since = state.history.since(task);
+    let since = state.model.history.since(task);
     since.map_or_else(String::new, |at| age(state.now.since(at)))
 }
 

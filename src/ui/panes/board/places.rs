@@ -78,8 +78,8 @@ fn shown(state: &UiState, room: Rect) -> Shown {
     if state.filters.of(Pane::Board).is_some() {
         return Shown::List(Why::Filtered);
     }
-    let count = state.board.len();
-    if state.board_shape == Shape::List || count == 0 {
+    let count = state.model.board.len();
+    if state.board_view.shape == Shape::List || count == 0 {
         return Shown::List(Why::Asked);
     }
     if count > GRAPH_MAX {
@@ -94,13 +94,13 @@ fn shown(state: &UiState, room: Rect) -> Shown {
     } else {
         columns * 3 / 2
     };
-    if state.board_shape == Shape::Fitting {
+    if state.board_view.shape == Shape::Fitting {
         // What can not fit is not drawn to find that out.
         let (steps, least) = index(state).extent();
         if least > highest {
             return Shown::List(Why::Many(count));
         }
-        let narrowest = state.camera.zoom.narrowest();
+        let narrowest = state.board_view.camera.zoom.narrowest();
         if steps * narrowest > widest + narrowest {
             return Shown::List(Why::Deep(steps));
         }
@@ -108,7 +108,7 @@ fn shown(state: &UiState, room: Rect) -> Shown {
     let Some(drawing) = drawing(state, room) else {
         return Shown::List(Why::Tangled);
     };
-    match state.board_shape {
+    match state.board_view.shape {
         Shape::Fitting if drawing.height > highest => Shown::List(Why::Many(count)),
         Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
         Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
@@ -132,7 +132,7 @@ pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
     let Some(node) = index.place(selected) else {
         return Vec::new();
     };
-    let (left, top) = state.camera.window(drawing, node, body);
+    let (left, top) = state.board_view.camera.window(drawing, node, body);
     let nodes = drawing.nodes.iter().enumerate();
     let cells = |(at, node): (usize, &graph::Node)| {
         let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
@@ -153,7 +153,7 @@ pub fn scrollbar(state: &UiState, places: &Places, area: Rect) -> Option<Scrollb
         }
         Shown::Graph(drawing) => {
             let node = index(state).place(id).unwrap_or_default();
-            let (_, top) = state.camera.window(drawing, node, body);
+            let (_, top) = state.board_view.camera.window(drawing, node, body);
             Scrollbar::of_list(area, body, top, drawing.height)
         }
     }

@@ -37,8 +37,8 @@ pub fn owner_is_here(state: &UiState, owner: &Name) -> bool {
 pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
     let id = task.id;
     let refused = match hand {
-        Hand::Claim => state.board.may_claim(id, &Claimer::person()),
-        Hand::Complete => state.board.may_complete(id, &Name::user()),
+        Hand::Claim => state.model.board.may_claim(id, &Claimer::person()),
+        Hand::Complete => state.model.board.may_complete(id, &Name::user()),
         Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Finished(id)),
         Hand::Release if task.owner.is_empty() => {
             return Some(format!("{id} is nobody's: it is on the board already."));
@@ -52,20 +52,20 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
         Hand::Release => Ok(()),
     };
     let error = refused.err()?;
-    Some(state.keymap.told(&words(task, &error)))
+    Some(state.prefs.keymap.told(&words(task, &error)))
 }
 
 /// Why the person can not change the words of that task; `None`: it can.
 pub fn why_no_edit(state: &UiState, id: TaskId) -> Option<String> {
-    let task = state.board.get(id)?;
+    let task = state.model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("{id} is completed: it stays as it is."))
 }
 
 /// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.
 pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
-    let tree = &state.board.get(id)?.worktree;
-    let mut tasks = state.board.tasks();
+    let tree = &state.model.board.get(id)?.worktree;
+    let mut tasks = state.model.board.tasks();
     let at_work = |t: &&Task| {
         t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
     };
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn each_refusal_says_why_and_names_the_key_that_helps() {
         let state = hands(160, 45, Some(6));
-        let why = |id, hand| why_not(&state, state.board.get(TaskId(id)).unwrap(), hand);
+        let why = |id, hand| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), hand);
         let no = |text: &str| Some(text.to_string());
         let busy = no("You work on #6 already: d there completes it, u releases it.");
         let cases = [
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(why(id, Hand::Complete), complete, "{id} complete");
         }
         let state = hands(160, 45, None);
-        let tagged = state.board.get(TaskId(5)).unwrap();
+        let tagged = state.model.board.get(TaskId(5)).unwrap();
         assert_eq!(tagged.tags, ["rust"]);
         assert_eq!(
             why_not(&state, tagged, Hand::Claim),

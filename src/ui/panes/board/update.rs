@@ -34,6 +34,7 @@ fn shown(state: &UiState) -> Shown {
 /// That there is no drawing, and the key that makes one.
 fn listed(state: &UiState) -> String {
     let key = state
+        .prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     format!("The tasks are listed; {key} draws them.")
@@ -49,12 +50,16 @@ pub fn pan(state: &mut UiState, toward: Toward) {
     };
     let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
     let selected = selected.unwrap_or_default();
-    state.camera = state.camera.panned(toward, &drawing, selected, places.body);
+    state.board_view.camera =
+        state
+            .board_view
+            .camera
+            .panned(toward, &drawing, selected, places.body);
 }
 
 /// Draws more or less of each task.
 pub fn zoom(state: &mut UiState, zoom: Zoom) {
-    state.camera = viewport::Camera {
+    state.board_view.camera = viewport::Camera {
         zoom,
         moved: (0, 0),
     };
@@ -67,7 +72,7 @@ pub fn zoom(state: &mut UiState, zoom: Zoom) {
 
 fn select(state: &mut UiState, id: Option<TaskId>) {
     if id.is_some() {
-        state.camera.moved = (0, 0);
+        state.board_view.camera.moved = (0, 0);
         state.selected.task = id;
     }
 }
@@ -119,7 +124,10 @@ pub fn jump(state: &mut UiState, first: usize, at: usize) {
         Shown::Graph(drawing) => {
             let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
             let selected = selected.unwrap_or_default();
-            let (_, top) = state.camera.window(drawing, selected, places.body);
+            let (_, top) = state
+                .board_view
+                .camera
+                .window(drawing, selected, places.body);
             shift(state, (0, first.cast_signed() - top.cast_signed()));
         }
     }
@@ -156,13 +164,13 @@ pub fn along(state: &mut UiState, way: Way) {
 /// Draws what is listed, lists what is drawn.
 pub fn turn(state: &mut UiState) {
     if state.filters.of(Pane::Board).is_some() {
-        let key = state.keymap.key(Context::Panes, Action::Back);
+        let key = state.prefs.keymap.key(Context::Panes, Action::Back);
         let words = format!("What is looked for is listed. {key} clears the filter.");
         state.say(Level::Info, words);
         return;
     }
     match shown(state) {
-        Shown::Graph(_) => state.board_shape = Shape::List,
+        Shown::Graph(_) => state.board_view.shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
             state.say(Level::Info, text);
@@ -174,7 +182,7 @@ pub fn turn(state: &mut UiState) {
             );
         }
         Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
-            state.board_shape = Shape::Graph;
+            state.board_view.shape = Shape::Graph;
         }
     }
 }
@@ -206,5 +214,8 @@ pub fn shift(state: &mut UiState, by: (isize, isize)) {
     };
     let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
     let selected = selected.unwrap_or_default();
-    state.camera = state.camera.shifted(by, &drawing, selected, places.body);
+    state.board_view.camera = state
+        .board_view
+        .camera
+        .shifted(by, &drawing, selected, places.body);
 }

@@ -30,15 +30,15 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let numbers = rows::letters(state);
     let letters: Vec<&Traced> = numbers
         .iter()
-        .filter_map(|n| state.letters.get(*n))
+        .filter_map(|n| state.model.letters.get(*n))
         .collect();
     let (selected, whole) = rows::selected_letter(state).unzip();
     let (filter, list) = rows::places(state, Pane::Inbox, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
-    let unread = state.letters.unread(&state.team);
+    let unread = state.model.letters.unread(&state.model.team);
     let titles = Titles {
-        name: frame::filtered(state, Pane::Inbox, letters.len(), state.letters.len()),
+        name: frame::filtered(state, Pane::Inbox, letters.len(), state.model.letters.len()),
         aside: match unread {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
@@ -51,7 +51,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if let (Some(filter), Some(row)) = (state.filters.of(Pane::Inbox), filter) {
         frame::filter(filter, Pane::Inbox, theme, row, buffer);
     }
-    if letters.is_empty() && !state.letters.is_empty() {
+    if letters.is_empty() && !state.model.letters.is_empty() {
         frame::empty(&frame::none_fits(state, "message"), theme, list, buffer);
         return;
     }
@@ -69,13 +69,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
     for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
-        let progress = traced.progress(&state.team);
+        let progress = traced.progress(&state.model.team);
         let (shape, style) = style::progress(progress, theme);
         let step = format!("{shape} {}", progress.word());
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
-                format!("{} ", clock(traced.letter.timestamp, &state.zone)),
+                format!("{} ", clock(traced.letter.timestamp, &state.prefs.zone)),
                 theme.dim,
             ),
             Span::styled(

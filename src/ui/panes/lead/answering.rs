@@ -15,9 +15,9 @@ pub fn questions(state: &UiState) -> Vec<&Request> {
         is_heard
             && request.kind == RequestKind::Question
             && request.from.same(&state.shown)
-            && !state.requests.is_answered(&request.id)
+            && !state.model.requests.is_answered(&request.id)
     };
-    state.requests.cards().filter(is_open).collect()
+    state.model.requests.cards().filter(is_open).collect()
 }
 
 /// Returns the question that Enter answers: the oldest open one.

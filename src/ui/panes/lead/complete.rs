@@ -24,10 +24,13 @@ const WIDTH_MAX: u16 = 76;
 pub fn offers(state: &UiState) -> Vec<Pick> {
     let is_writing =
         state.popups.is_empty() && state.focus == Focus::Composer && state.replay.is_none();
-    if !is_writing || state.completion == Completion::PutAway || state.composer.is_recalled() {
+    if !is_writing
+        || state.input.completion == Completion::PutAway
+        || state.input.composer.is_recalled()
+    {
         return Vec::new();
     }
-    let Some(word) = state.composer.only_word() else {
+    let Some(word) = state.input.composer.only_word() else {
         return Vec::new();
     };
     if let Some(prefix) = word.strip_prefix('/') {
@@ -48,7 +51,7 @@ pub fn selected(state: &UiState) -> Option<(usize, Pick)> {
 }
 
 fn row(state: &UiState) -> usize {
-    match state.completion {
+    match state.input.completion {
         Completion::Offered(row) => row,
         Completion::Fresh | Completion::PutAway => 0,
     }
@@ -106,7 +109,7 @@ fn commands() -> Vec<Pick> {
 /// Returns completions for all recipients except the one that receives the message by default.
 fn names(state: &UiState) -> Vec<Pick> {
     let role = |name: &Name| {
-        let member = state.team.find(name);
+        let member = state.model.team.find(name);
         member.map_or_else(
             || "plans the work and spawns teammates".into(),
             |m| one_line(&m.role),

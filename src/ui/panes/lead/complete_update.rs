@@ -24,8 +24,8 @@ pub fn take(state: &mut UiState) -> Taken {
     };
     match offer.does {
         Does::Action(action) => {
-            state.composer.set(&offer.words);
-            state.composer.take();
+            state.input.composer.set(&offer.words);
+            state.input.composer.take();
             Taken::Command(action)
         }
         Does::In(..)
@@ -44,8 +44,8 @@ pub fn take(state: &mut UiState) -> Taken {
 /// Puts the selected word into the message, with a blank behind it.
 pub fn put_in(state: &mut UiState) {
     if let Some((_, offer)) = complete::selected(state) {
-        state.composer.set(&format!("{} ", offer.words));
-        state.completion = Completion::Fresh;
+        state.input.composer.set(&format!("{} ", offer.words));
+        state.input.completion = Completion::Fresh;
     }
 }
 
@@ -55,7 +55,7 @@ pub fn select(state: &mut UiState, by: Scroll) -> bool {
         return false;
     };
     let len = complete::offers(state).len();
-    state.completion = Completion::Offered(crate::ui::widgets::list::step(
+    state.input.completion = Completion::Offered(crate::ui::widgets::list::step(
         row,
         len,
         by,
@@ -68,7 +68,7 @@ pub fn select(state: &mut UiState, by: Scroll) -> bool {
 pub fn put_away(state: &mut UiState) -> bool {
     let is_there = complete::selected(state).is_some();
     if is_there {
-        state.completion = Completion::PutAway;
+        state.input.completion = Completion::PutAway;
     }
     is_there
 }

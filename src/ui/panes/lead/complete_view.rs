@@ -29,7 +29,10 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
     };
     let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
     if below.is_empty() {
-        let key = state.keymap.key(Context::Completion, Action::Complete);
+        let key = state
+            .prefs
+            .keymap
+            .key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
     popup::lay(title, below, theme, place.area, buffer);

@@ -83,7 +83,7 @@ fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
 
 /// The agents whose conversation is not open and that have a draft.
 fn other_drafts(state: &UiState) -> String {
-    let names: Vec<&str> = state.drafts.others().map(Name::as_str).collect();
+    let names: Vec<&str> = state.input.drafts.others().map(Name::as_str).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => format!(" draft to {one} "),
@@ -94,7 +94,7 @@ fn other_drafts(state: &UiState) -> String {
 
 /// What an empty composer says while the agent waits for an answer, the longest first.
 pub fn invitations(state: &UiState, question: &Request) -> Vec<String> {
-    let key = state.keymap.key(Context::Composer, Action::Send);
+    let key = state.prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;
     let choices: Vec<String> = question
         .choices

@@ -9,11 +9,14 @@ use crate::ui::widgets::placed::{Placed, at_the_end};
 
 /// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
 pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
-    let transcript = &state.agents.get(&state.shown)?.transcript;
+    let transcript = &state.model.agents.get(&state.shown)?.transcript;
     if transcript.is_following() {
         return None;
     }
-    let key = state.keymap.key(Context::In(Pane::Lead), Action::Follow);
+    let key = state
+        .prefs
+        .keymap
+        .key(Context::In(Pane::Lead), Action::Follow);
     let words = match transcript.unread_below() {
         0 => format!("{key} follows the newest"),
         n => format!("{n} new ↓  {key} follows"),

@@ -34,7 +34,7 @@ pub fn draw(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let agent = state.agents.get(&state.shown);
+    let agent = state.model.agents.get(&state.shown);
     let titles = Titles {
         name: name(state),
         aside: doing(state, theme),
@@ -71,7 +71,7 @@ fn search_line(
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let transcript = &state.agents.get(&state.shown)?.transcript;
+    let transcript = &state.model.agents.get(&state.shown)?.transcript;
     let search = transcript.search()?;
     let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
     let is_typing = search.searching() == Searching::Typing
@@ -99,10 +99,10 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, words, style) = style::activity(&activity, state.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
-            let since = state.agents.get(&state.shown).map(|a| a.since);
+            let since = state.model.agents.get(&state.shown).map(|a| a.since);
             let passed = since.filter(|s| s.0 > 0.0).map(|s| state.now.since(s));
             (
-                style::spinner(state.now, state.motion),
+                style::spinner(state.now, state.prefs.motion),
                 passed.map_or_else(String::new, |p| format!(" {}", age(p))),
             )
         }
@@ -130,17 +130,17 @@ fn welcome(state: &UiState) -> String {
         return format!(
             "{} has not said anything since crewdeck started. What it does appears here. {} goes back.",
             state.shown,
-            state.keymap.key(Context::Panes, Action::Back),
+            state.prefs.keymap.key(Context::Panes, Action::Back),
         );
     }
-    let help = |context| state.keymap.key(context, Action::Help);
+    let help = |context| state.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
          Press {} outside the composer ({} in it) for the keys.",
         help(Context::Panes),
         help(Context::Everywhere),
     );
-    if let Some(setup) = &state.setup {
+    if let Some(setup) = &state.model.setup {
         text.push_str("\n\n");
         text.push_str(&one_line(&setup.root));
         if setup.scripted {
@@ -159,6 +159,7 @@ fn welcome(state: &UiState) -> String {
 /// Draws the messages that the agent has not taken up yet at the lower edge; returns what is left above.
 fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = state
+        .model
         .queued
         .iter()
         .filter(|q| q.to == state.shown)
@@ -190,7 +191,7 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
 
 /// Draws a composer that nobody writes in, on a screen with few rows.
 fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let key = state.keymap.key(Context::Panes, Action::Compose);
+    let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if state.seat.is_crew() {
         "writes to "
     } else {
@@ -243,9 +244,9 @@ pub fn composer(
     if inner.is_empty() {
         return None;
     }
-    if state.composer.is_empty() {
+    if state.input.composer.is_empty() {
         let page = state.first_page().map(|p| p.weight);
-        let key = |context, action| state.keymap.key(context, action);
+        let key = |context, action| state.prefs.keymap.key(context, action);
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
@@ -279,7 +280,7 @@ pub fn composer(
         Line::styled(words, theme.dim).render(inner, buffer);
         return has_keys.then_some(inner.as_position());
     }
-    let window = state.composer.window(Room::from(inner));
+    let window = state.input.composer.window(Room::from(inner));
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }

@@ -31,7 +31,7 @@ pub fn answer(state: &mut UiState, words: &str, out: &mut Vec<Do>) -> bool {
         Level::Info,
         format!("Answer sent to {}.", question.from.clone()),
     );
-    state.composer.take();
+    state.input.composer.take();
     send(state, &id, Verdict::Approve, text, out);
     true
 }
@@ -39,9 +39,9 @@ pub fn answer(state: &mut UiState, words: &str, out: &mut Vec<Do>) -> bool {
 /// Whether the draft was begun for what Enter does now. Else says what Enter does, and the next Enter does it.
 fn is_meant(state: &mut UiState) -> bool {
     let question = answering::question(state).map(|q| q.id.clone());
-    if state.drafts.meant == question {
+    if state.input.drafts.meant == question {
         // The second press of the Enter that was held back.
-        let told_at = state.drafts.told_at;
+        let told_at = state.input.drafts.told_at;
         return told_at.is_none_or(|at| state.now.since(at) >= SETTLE);
     }
     let (to, key) = (state.shown.clone(), enter(state));
@@ -53,30 +53,32 @@ fn is_meant(state: &mut UiState) -> bool {
         format!("Not sent yet: {to}'s question is closed. {key} sends this as a message to {to}.")
     };
     state.say(Level::Warn, text);
-    state.drafts.meant = question;
-    state.drafts.told_at = Some(state.now);
+    state.input.drafts.meant = question;
+    state.input.drafts.told_at = Some(state.now);
     false
 }
 
 fn enter(state: &UiState) -> String {
-    state.keymap.key(Context::Composer, Action::Send)
+    state.prefs.keymap.key(Context::Composer, Action::Send)
 }
 
 /// While nothing is written, what is written next is meant for what the composer's title says.
 pub fn follow(state: &mut UiState) {
-    if state.composer.is_empty() {
-        state.drafts.told_at = None;
+    if state.input.composer.is_empty() {
+        state.input.drafts.told_at = None;
         let question = answering::question(state).map(|q| q.id.clone());
-        state.dirty |= state.drafts.meant != question;
-        state.drafts.meant = question;
+        state.dirty |= state.input.drafts.meant != question;
+        state.input.drafts.meant = question;
     }
 }
 
 /// What is said where words went to an agent as a message although it waits for an answer.
 pub fn still_open(state: &UiState, to: &Name) -> Option<String> {
-    let mut cards = state.requests.cards();
+    let mut cards = state.model.requests.cards();
     let is_open = |r: &Request| {
-        r.kind == RequestKind::Question && r.from.same(to) && !state.requests.is_answered(&r.id)
+        r.kind == RequestKind::Question
+            && r.from.same(to)
+            && !state.model.requests.is_answered(&r.id)
     };
     let key = state.waiting_key();
     cards
@@ -92,7 +94,7 @@ pub fn send(
     words: String,
     out: &mut Vec<Do>,
 ) {
-    if let Some(request) = state.requests.get(id)
+    if let Some(request) = state.model.requests.get(id)
         && !words.is_empty()
     {
         let sent = Sent {
@@ -100,14 +102,14 @@ pub fn send(
             to: request.from.clone(),
             text: words.clone(),
         };
-        state.drafts.send(sent);
+        state.input.drafts.send(sent);
     }
     needs::update::answer(state, id, verdict, words, out);
 }
 
 /// A request waits no more. The words that the user gave it have arrived, or come back.
 pub fn closed(state: &mut UiState, request: &Request) {
-    let Some(sent) = state.drafts.sent(&request.id).cloned() else {
+    let Some(sent) = state.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(state, request);
     };
     let is_users = request.decided_by == Name::user().as_str();
@@ -116,7 +118,7 @@ pub fn closed(state: &mut UiState, request: &Request) {
         // Given in another window: the refusal of this one is on its way.
         return;
     }
-    state.drafts.take_sent(&request.id);
+    state.input.drafts.take_sent(&request.id);
     if !is_users {
         come_back(state, &sent, &why_closed(request));
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
@@ -127,8 +129,8 @@ pub fn closed(state: &mut UiState, request: &Request) {
 
 /// The user writes an answer to a question that was closed by someone else: the text stays.
 fn tell_writer(state: &mut UiState, request: &Request) {
-    let is_own = state.drafts.meant.as_ref() == Some(&request.id);
-    if is_own && !state.composer.is_empty() {
+    let is_own = state.input.drafts.meant.as_ref() == Some(&request.id);
+    if is_own && !state.input.composer.is_empty() {
         let (to, status) = (&request.from, request.status);
         let text = format!("{to}'s question was {status}: your text stays as a draft.");
         state.note(Level::Warn, &text);
@@ -137,7 +139,7 @@ fn tell_writer(state: &mut UiState, request: &Request) {
 
 /// The decision of that request was refused: the words that went with it come back.
 pub fn refused(state: &mut UiState, request: &RequestId, why: &str) {
-    if let Some(sent) = state.drafts.take_sent(request) {
+    if let Some(sent) = state.input.drafts.take_sent(request) {
         come_back(state, &sent, why);
     }
 }
@@ -170,7 +172,7 @@ pub fn place(state: &UiState, to: &Name, returned: Returned, what: &str) -> Stri
         Returned::Composer => format!("{what} is back in the composer."),
         Returned::Draft => format!("{what} is kept as a draft to {to}."),
         Returned::History => {
-            let key = state.keymap.key(Context::Composer, Action::Older);
+            let key = state.prefs.keymap.key(Context::Composer, Action::Older);
             format!("{what} is in the composer's history: {key} brings it back.")
         }
     }

@@ -13,7 +13,7 @@ use crate::ui::widgets::placed::{Placed, place};
 /// The buttons of a card that fit into its last row, the most needed first; none while they do not count.
 pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Button>> {
     let is_open = state.focus == Focus::Pane(Pane::Needs);
-    if !is_open || state.requests.is_answered(&request.id) {
+    if !is_open || state.model.requests.is_answered(&request.id) {
         return Vec::new();
     }
     let mut room = usize::from(row.width);
@@ -31,7 +31,12 @@ pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Butt
 
 /// The keys of the choices of a question, as `1-3`, or one by one where they do not follow one another.
 pub fn choice_keys(state: &UiState, count: usize) -> String {
-    let key = |number| state.keymap.key(Context::Choices, Action::Choose(number));
+    let key = |number| {
+        state
+            .prefs
+            .keymap
+            .key(Context::Choices, Action::Choose(number))
+    };
     let keys: Vec<String> = (1..=count).map(key).collect();
     let follow = |(at, key): (usize, &String)| *key == (at + 1).to_string();
     match keys.as_slice() {
@@ -42,7 +47,7 @@ pub fn choice_keys(state: &UiState, count: usize) -> String {
 
 pub fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
     let key = |action, words| Button {
-        key: state.keymap.key(Context::In(Pane::Needs), action),
+        key: state.prefs.keymap.key(Context::In(Pane::Needs), action),
         words,
         action: Some(action),
     };

@@ -180,7 +180,7 @@ pub fn reading(state: &UiState) -> Option<Reading> {
 
 /// How many rows name the requests, the selected one among them.
 pub fn listed(state: &UiState) -> u16 {
-    u16::try_from(state.requests.len().min(LISTED_MAX)).unwrap_or(0)
+    u16::try_from(state.model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
 /// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
@@ -218,7 +218,7 @@ pub fn text(
         .collect();
     match request.kind {
         RequestKind::Plan => {
-            let page = state.requests.plans().get(body, width, theme);
+            let page = state.model.requests.plans().get(body, width, theme);
             out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
         }
         RequestKind::Permission => {
@@ -262,7 +262,7 @@ fn details(state: &UiState, request: &Request) -> String {
     let mut parts = Vec::new();
     match request.kind {
         RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
-            let root = state.setup.as_ref().map_or("", |s| s.root.as_str());
+            let root = state.model.setup.as_ref().map_or("", |s| s.root.as_str());
             let place = match (root, request.workdir.as_str()) {
                 (root, "") => root.to_string(),
                 ("", below) => below.to_string(),
@@ -284,7 +284,7 @@ fn details(state: &UiState, request: &Request) -> String {
 /// Who waits for the same answer.
 fn others(state: &UiState, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
-    for other in state.requests.same(request) {
+    for other in state.model.requests.same(request) {
         let mut name = other.from.to_string();
         if other.from.same(&request.from) {
             name.push_str(" again");

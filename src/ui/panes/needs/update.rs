@@ -37,7 +37,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
     if let Some(Popup::Comment(comment)) = state.popups.last() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
-        if words.is_empty() && state.requests.is_question(&id) {
+        if words.is_empty() && state.model.requests.is_question(&id) {
             state.say(Level::Info, "Nothing is written yet.");
             return;
         }
@@ -54,7 +54,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         return;
     };
     if request.kind == RequestKind::Question && verdict == Verdict::Approve {
-        let key = |action| state.keymap.key(NEEDS, action);
+        let key = |action| state.prefs.keymap.key(NEEDS, action);
         let (own, no) = (key(Action::Comment), key(Action::Reject));
         let how = match request.choices.len() {
             0 => format!("Press {own} to answer, {no} to decline."),
@@ -79,7 +79,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
 fn was_read(state: &mut UiState, id: &RequestId) -> bool {
     let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
-        let kind = state.requests.get(id).map(|r| r.kind);
+        let kind = state.model.requests.get(id).map(|r| r.kind);
         if kind != Some(RequestKind::Permission) {
             return true;
         }
@@ -99,6 +99,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
     };
     if !reading.is_at_end && state.selected.request_read.as_ref() != Some(id) {
         let key = state
+            .prefs
             .keymap
             .key(Context::Panes, Action::Move(Scroll::PageDown));
         let text =
@@ -114,7 +115,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
                 format!("{cut} bytes are cut and {folded} characters of comments are folded")
             }
         };
-        let yes = state.keymap.key(NEEDS, Action::Approve);
+        let yes = state.prefs.keymap.key(NEEDS, Action::Approve);
         let text = format!("{what}: {yes} again approves without reading them.");
         say_of(state, id, text);
         state.selected.request_cut = Some(id.clone());
@@ -129,7 +130,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
 fn say_of(state: &mut UiState, id: &RequestId, text: String) {
     let about = id.clone();
     state.say_while(Level::Warn, text, move |state| {
-        state.requests.get(&about).is_some() && !state.requests.is_answered(&about)
+        state.model.requests.get(&about).is_some() && !state.model.requests.is_answered(&about)
     });
     if let Some(flash) = &mut state.flash {
         flash.request = Some(id.clone());
@@ -145,7 +146,7 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
     let is_warned = state.flash.as_ref().is_some_and(warning);
     if is_new
         && !is_warned
-        && let Some(from) = state.requests.get(id).map(|r| r.from.clone())
+        && let Some(from) = state.model.requests.get(id).map(|r| r.from.clone())
     {
         let text = format!("A new request from {from} is shown. Read it first.");
         state.say(Level::Info, text);
@@ -167,7 +168,7 @@ pub fn choose_scope(state: &mut UiState) {
             "Only a tool permission can be given for more than once.",
         );
     } else if scopes == 0 {
-        let key = state.keymap.key(NEEDS, Action::Approve);
+        let key = state.prefs.keymap.key(NEEDS, Action::Approve);
         let why = format!(
             "Its text does not say all that runs, so it can only be allowed once: press {key}."
         );
@@ -179,11 +180,11 @@ pub fn choose_scope(state: &mut UiState) {
 
 /// Says yes to a permission, and to everything in `scope` until crewdeck ends.
 pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
-    if state.requests.get(id).is_none() {
+    if state.model.requests.get(id).is_none() {
         state.say(Level::Info, "That request waits no more.");
-    } else if !state.requests.is_answered(id) {
+    } else if !state.model.requests.is_answered(id) {
         state.selected.request = Some(id.clone());
-        state.requests.answer(id);
+        state.model.requests.answer(id);
         let request = id.clone();
         out.push(Do::Command(Command::Allow { request, scope }));
     }
@@ -211,16 +212,16 @@ pub(in crate::ui) fn answer(
     comment: String,
     out: &mut Vec<Do>,
 ) {
-    let Some(request) = state.requests.get(id) else {
+    let Some(request) = state.model.requests.get(id) else {
         state.say(Level::Info, "That request waits no more.");
         return;
     };
-    if state.requests.is_answered(id) {
+    if state.model.requests.is_answered(id) {
         return;
     }
     let decision = Decision::on(request, verdict, Name::user(), comment);
     state.selected.request = Some(id.clone());
-    state.requests.answer(id);
+    state.model.requests.answer(id);
     out.push(Do::Command(Command::Decide(decision)));
 }
 
@@ -290,19 +291,25 @@ pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
 fn selected_at_work(state: &mut UiState) -> Option<Name> {
     let Some((_, member)) = rows::selected_member(state) else {
         state.say_while(Level::Info, "There is no teammate yet.", |state| {
-            state.team.members.is_empty()
+            state.model.team.members.is_empty()
         });
         return None;
     };
     if let Some(parent) = member.parent() {
-        let open = state.keymap.key(Context::In(Pane::Team), Action::Open);
-        let stop = state.keymap.key(Context::Everywhere, Action::Interrupt);
+        let open = state
+            .prefs
+            .keymap
+            .key(Context::In(Pane::Team), Action::Open);
+        let stop = state
+            .prefs
+            .keymap
+            .key(Context::Everywhere, Action::Interrupt);
         let text =
             format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
         state.say(Level::Info, text);
         return None;
     }
-    let status = state.team.find(&member).map(|m| m.status);
+    let status = state.model.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
         state.say(Level::Info, format!("{member} has shut down already."));
         return None;

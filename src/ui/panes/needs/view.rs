@@ -28,13 +28,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         name: "Needs you".into(),
         ..Titles::default()
     };
-    if let (Some((at, _)), n @ 2..) = (selected, state.requests.len()) {
+    if let (Some((at, _)), n @ 2..) = (selected, state.model.requests.len()) {
         titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
     }
     let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        if let Some(hold) = &state.key_guard.hold {
-            let key = state.keymap.key(Context::Panes, Action::Back);
+        if let Some(hold) = &state.keys.guard.hold {
+            let key = state.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!(
                 "Decided. {} goes on: its next request comes here. {key} goes back.",
                 hold.asker
@@ -57,8 +57,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
         line.render(row, buffer);
     }
-    let first = list::first_row(state.requests.len(), at, card::listed(state));
-    let listed = state.requests.cards().enumerate().skip(first);
+    let first = list::first_row(state.model.requests.len(), at, card::listed(state));
+    let listed = state.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
         // What the lead may decide needs the person less.
         let (shape, style) = match (place == at, is_the_leads(other)) {
@@ -68,8 +68,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         };
         let columns = usize::from(row.width).saturating_sub(2);
         // The words are worth more than the time.
-        let words = sentence::heading(other, &state.board, columns);
-        let when = format!(" {}", clock(other.created_at, &state.zone));
+        let words = sentence::heading(other, &state.model.board, columns);
+        let when = format!(" {}", clock(other.created_at, &state.prefs.zone));
         let when = if width(&words) + width(&when) > columns {
             String::new()
         } else {
@@ -93,7 +93,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     // On the frame: a mark over the text would cut a line of what is decided.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
-    let key = |by| state.keymap.key(Context::Panes, Action::Move(by));
+    let key = |by| state.prefs.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
     // Its keys count once it has them; those of a peek go on to the next card.
     let has_keys = state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty();
@@ -125,7 +125,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    if state.requests.is_answered(&request.id) {
+    if state.model.requests.is_answered(&request.id) {
         Line::styled("Your answer is on its way.", theme.dim).render(row, buffer);
         return;
     }

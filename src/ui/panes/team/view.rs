@@ -43,7 +43,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (filter, list) = rows_pane::places(state, Pane::Team, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
-    let present = state.team.present().count();
+    let present = state.model.team.present().count();
     let titles = Titles {
         name: frame::filtered(
             state,
@@ -101,7 +101,7 @@ fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize 
     };
     let columns = inside.saturating_sub(2);
     let shared = |row: &TeamRow<'_>| {
-        let agent = state.agents.get(row.name());
+        let agent = state.model.agents.get(row.name());
         let right = figures(state, agent, &state.activity(row.name()), columns);
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
@@ -155,7 +155,7 @@ fn row(
         MemberStatus::Working | MemberStatus::Idle => state.activity(&member.name),
     };
     let (shape, words, style) = style::activity(&activity, state.now, theme);
-    let agent = state.agents.get(&member.name);
+    let agent = state.model.agents.get(&member.name);
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let pulse = pulse(state, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
@@ -200,10 +200,10 @@ fn pulse(state: &UiState, agent: Option<&AgentView>, columns: usize) -> String {
         WIDE.. => 18,
     };
     let is_heard = |name: &Name| {
-        let agent = state.agents.get(name);
+        let agent = state.model.agents.get(name);
         agent.is_some_and(|a| !a.pulse.is_empty())
     };
-    if !state.team.present().any(|m| is_heard(&m.name)) {
+    if !state.model.team.present().any(|m| is_heard(&m.name)) {
         return String::new();
     }
     let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(state.now, slices));
@@ -212,11 +212,12 @@ fn pulse(state: &UiState, agent: Option<&AgentView>, columns: usize) -> String {
 
 /// The tokens and the cost of all agents together, the lead and those who are gone included.
 fn sum(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
-    let tokens = state.agents.tokens();
+    let tokens = state.model.agents.tokens();
     if tokens == 0 {
         return Vec::new();
     }
     let cost = state
+        .model
         .agents
         .cost()
         .map(|cost| format!("  {}", dollars(cost)));
@@ -234,7 +235,7 @@ fn subagent(
 ) -> Vec<Span<'static>> {
     let activity = state.activity(name);
     let (_, words, style) = style::activity(&activity, state.now, theme);
-    let agent = state.agents.get(name);
+    let agent = state.model.agents.get(name);
     let right = fit(&figures(state, agent, &activity, columns), columns / 2);
     let head = format!("└ {} ", pad(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());

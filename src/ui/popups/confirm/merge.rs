@@ -69,12 +69,12 @@ pub fn settle(state: &mut UiState) {
 }
 
 fn is_mergeable(state: &UiState, id: TaskId) -> bool {
-    let task = state.board.get(id);
+    let task = state.model.board.get(id);
     task.is_some_and(|task| branches::is_mergeable(state, task))
 }
 
 fn refusal(state: &UiState, id: TaskId) -> Option<String> {
-    let task = state.board.get(id);
+    let task = state.model.board.get(id);
     task.map_or_else(
         || Some(format!("{id} is not on the board any more.")),
         |task| branches::refusal(state, task),

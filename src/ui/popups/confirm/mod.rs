@@ -85,7 +85,7 @@ fn task(screen: Rect) -> Rect {
 
 /// The title of a field for a comment.
 pub fn comment_title(state: &UiState, comment: &CommentBox) -> &'static str {
-    if state.requests.is_question(&comment.request) {
+    if state.model.requests.is_question(&comment.request) {
         "Answer"
     } else {
         "Comment"
@@ -129,7 +129,7 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
 }
 
 fn merge(state: &UiState, id: TaskId) -> String {
-    let Some(task) = state.board.get(id) else {
+    let Some(task) = state.model.board.get(id) else {
         return String::new();
     };
     let (size, into) = match branches::branch(state, task) {
@@ -171,7 +171,7 @@ fn merge(state: &UiState, id: TaskId) -> String {
 
 /// What is asked before a task is taken from one who is at work.
 fn release(state: &UiState, id: TaskId, from: &Name) -> String {
-    let Some(task) = state.board.get(id) else {
+    let Some(task) = state.model.board.get(id) else {
         return String::new();
     };
     let told = if from.is_lead() {
@@ -193,7 +193,7 @@ fn release(state: &UiState, id: TaskId, from: &Name) -> String {
 }
 
 fn complete(state: &UiState, id: TaskId) -> String {
-    let subject = state.board.get(id).map_or("", |task| &task.subject);
+    let subject = state.model.board.get(id).map_or("", |task| &task.subject);
     format!(
         "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
         one_line(subject)
@@ -201,7 +201,7 @@ fn complete(state: &UiState, id: TaskId) -> String {
 }
 
 fn tree(state: &UiState, id: TaskId) -> String {
-    let task = state.board.get(id);
+    let task = state.model.board.get(id);
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
@@ -270,7 +270,7 @@ pub fn still(state: &UiState) -> Option<String> {
 }
 
 fn force(state: &UiState, name: &Name) -> String {
-    let task = state.board.open_task_of(name).map(|task| {
+    let task = state.model.board.open_task_of(name).map(|task| {
         format!(
             " Task {} ({}) goes back to the board.",
             task.id,
@@ -292,7 +292,7 @@ pub fn with_worktree(state: &mut UiState) -> Option<TaskId> {
         state.say_no_task();
         return None;
     };
-    let why = move |state: &UiState| branches::why_no_tree(state, state.board.get(id)?);
+    let why = move |state: &UiState| branches::why_no_tree(state, state.model.board.get(id)?);
     if let Some(text) = why(state) {
         state.say_why(text, why);
         return None;

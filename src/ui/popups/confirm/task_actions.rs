@@ -22,12 +22,12 @@ fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {
         state.say_no_task();
         return None;
     };
-    let task = state.board.get(id)?;
+    let task = state.model.board.get(id)?;
     let owner = board::owner(task);
     match board::why_not(state, task, hand) {
         Some(why) => {
             state.say_why(why, move |state| {
-                let task = state.board.get(id)?;
+                let task = state.model.board.get(id)?;
                 board::why_not(state, task, hand)
             });
             None
@@ -101,7 +101,7 @@ pub fn copy_place(state: &mut UiState, out: &mut Vec<Do>) {
     let Some(id) = confirm::with_worktree(state) else {
         return;
     };
-    let task = state.board.get(id);
+    let task = state.model.board.get(id);
     let Some(path) = task.map(|task| path(state, task)) else {
         return;
     };
@@ -115,6 +115,7 @@ pub fn copy_place(state: &mut UiState, out: &mut Vec<Do>) {
 /// Where a task is worked on, as a shell takes it.
 fn path(state: &UiState, task: &Task) -> String {
     let root = state
+        .model
         .setup
         .as_ref()
         .map_or(".", |setup| setup.root.as_str());
@@ -165,7 +166,7 @@ pub fn remove_now(state: &mut UiState, judged: Judged, out: &mut Vec<Do>) {
     let (task, told) = (judged.task, judged.losses);
     let text = format!("Removing the worktree of {task}…");
     state.say_while(Level::Info, text, move |state| {
-        let task = state.board.get(task);
+        let task = state.model.board.get(task);
         task.is_some_and(|task| branches::has_tree(state, task))
     });
     out.push(Do::Command(Command::RemoveWorktree { task, told }));
@@ -191,7 +192,7 @@ pub fn settle(state: &mut UiState) {
     let Some((id, hand, from)) = asked else {
         return;
     };
-    let why = match state.board.get(id) {
+    let why = match state.model.board.get(id) {
         None => Some(format!("{id} is not on the board any more.")),
         Some(task) => {
             let owner = board::owner(task);

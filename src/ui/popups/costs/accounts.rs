@@ -57,7 +57,7 @@ pub fn accounts(state: &UiState) -> Accounts {
     for name in state.present() {
         all.entry(name).or_default();
     }
-    for (name, agent) in state.agents.all() {
+    for (name, agent) in state.model.agents.all() {
         let mut used = agent.used();
         used.add(agent.past_subagents);
         if name.is_user() || used.usage.total() == 0 {
@@ -77,7 +77,7 @@ pub fn accounts(state: &UiState) -> Accounts {
             used,
         })
         .collect();
-    let (others, used) = state.agents.past();
+    let (others, used) = state.model.agents.past();
     if others > 0 {
         all.push(Account {
             name: None,
@@ -92,6 +92,6 @@ pub fn accounts(state: &UiState) -> Accounts {
     });
     Accounts {
         all,
-        sum: state.agents.used(),
+        sum: state.model.agents.used(),
     }
 }

@@ -60,7 +60,7 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         put("ceilings", words, theme.dim);
     }
     if !accounts.is_priced()
-        && let Some(setup) = state.setup.as_ref()
+        && let Some(setup) = state.model.setup.as_ref()
     {
         let words = if setup.scripted {
             "none: the model is scripted".into()
@@ -77,7 +77,11 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
 
 /// How many calls are in flight, and how many wait for a place.
 fn calls(state: &UiState) -> String {
-    let heard = state.agents.all().map(|(name, _)| state.activity(name));
+    let heard = state
+        .model
+        .agents
+        .all()
+        .map(|(name, _)| state.activity(name));
     let (mut flying, mut waiting) = (0, 0);
     for activity in heard {
         match activity {
@@ -92,7 +96,7 @@ fn calls(state: &UiState) -> String {
             | Activity::Gone => {}
         }
     }
-    let of = match state.limits.calls {
+    let of = match state.model.limits.calls {
         0 => String::new(),
         most => format!(" of {most}"),
     };
@@ -123,10 +127,10 @@ fn bare(ceiling: Ceiling, amount: f64) -> String {
 }
 
 fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
-    let allowed = state.limits.allowed(ceiling, None)?;
+    let allowed = state.model.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
     let share = percent(used, allowed);
-    let raised = match state.limits.ceilings.of(ceiling) {
+    let raised = match state.model.limits.ceilings.of(ceiling) {
         Some(base) if base < allowed => format!(", raised from {}", ceiling.shown(base)),
         Some(_) | None => String::new(),
     };
@@ -140,7 +144,7 @@ fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64
 
 /// The ceiling of each agent, and who is the nearest to it.
 fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
-    let base = state.limits.ceilings.of(ceiling)?;
+    let base = state.model.limits.ceilings.of(ceiling)?;
     let shares = accounts
         .all
         .iter()
@@ -151,7 +155,7 @@ fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(
             let name = account.name.as_ref().map_or("", |n| n.as_str());
             let used = bare(ceiling, amount(&account.used, ceiling));
             let whose = account.name.as_ref();
-            let allowed = state.limits.allowed(ceiling, whose).unwrap_or(base);
+            let allowed = state.model.limits.allowed(ceiling, whose).unwrap_or(base);
             let of = if allowed > base {
                 format!(" of {}", ceiling.shown(allowed))
             } else {
@@ -173,7 +177,7 @@ pub fn of_agent(state: &UiState, account: &Account, ceiling: Ceiling) -> Option<
         return None;
     }
     let name = account.name.as_ref()?;
-    let allowed = state.limits.allowed(ceiling, Some(name))?;
+    let allowed = state.model.limits.allowed(ceiling, Some(name))?;
     Some(percent(amount(&account.used, ceiling), allowed))
 }
 

@@ -120,7 +120,7 @@ fn bar(share: u64) -> String {
 fn form(state: &UiState, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
         .iter()
-        .any(|c| state.limits.ceilings.of(*c).is_some());
+        .any(|c| state.model.limits.ceilings.of(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
             Ceil => has_ceiling,
@@ -236,7 +236,7 @@ fn label(account: &Account) -> String {
 
 /// A line a task on which something was spent, and one for all the rest.
 pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
-    let dearest = state.costs.dearest();
+    let dearest = state.model.costs.dearest();
     if dearest.is_empty() {
         return Vec::new();
     }
@@ -256,7 +256,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
     }
     for (id, used) in dearest.iter().take(TASKS_SHOWN) {
         let share = accounts.share(used);
-        let task = state.board.get(*id);
+        let task = state.model.board.get(*id);
         let ((shape, style), words) = match task {
             Some(task) => {
                 let by = Name::party(&task.owner).map_or_else(
@@ -264,7 +264,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
                     |n| format!("  @{}", text::called(n.as_str())),
                 );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
-                let (shape, _, style) = style::task(&state.board, task, theme);
+                let (shape, _, style) = style::task(&state.model.board, task, theme);
                 ((shape, style), words)
             }
             None => (("·", theme.dim), format!("{id} no longer on the board")),

@@ -27,11 +27,12 @@ fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
 #[test]
 fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
     let mut state = busy(160, 45);
-    let before = state.costs.clone();
+    let before = state.model.costs.clone();
     let bob = name("bob");
     let open = crate::ui::model::board::open_task(&state, &bob).map(|t| t.id);
     let task = open.unwrap();
     let known = state
+        .model
         .agents
         .get(&bob)
         .map(AgentView::used)
@@ -49,6 +50,7 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
         ],
     );
     let counted = state
+        .model
         .costs
         .of(task)
         .unwrap()

@@ -78,14 +78,14 @@ pub fn show(state: &mut UiState) {
             state.popups.clear();
             navigation::show(state, &name);
         }
-        Some(Target::Task(id)) if state.board.get(id).is_some() => {
+        Some(Target::Task(id)) if state.model.board.get(id).is_some() => {
             popup::push(state, Popup::read(Text::Task(id)));
         }
         Some(Target::Task(id)) => {
             state.say(Level::Info, format!("{id} is no longer on the board."));
         }
         None => state.say_while(Level::Info, "Nothing has been used yet.", |state| {
-            state.agents.tokens() == 0
+            state.model.agents.tokens() == 0
         }),
     }
 }

@@ -66,7 +66,7 @@ pub fn place(state: &UiState, view: &LogView, len: usize, row: usize) -> LogPlac
         row
     };
     let search = (view.searching == Searching::Typing).then(|| top(&mut list));
-    let cut = state.event_log.is_cut().then(|| top(&mut list));
+    let cut = state.model.event_log.is_cut().then(|| top(&mut list));
     let whole = (list.height >= WHOLE_FROM).then(|| {
         let height = if list.height >= 2 * WHOLE_FROM { 4 } else { 3 };
         list.height -= height;

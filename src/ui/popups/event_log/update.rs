@@ -89,20 +89,20 @@ pub fn show(state: &mut UiState) {
     };
     match about {
         About::Nothing => state.say(Level::Info, "There is nothing more to show of this."),
-        About::Task(id) if state.board.get(id).is_some() => {
+        About::Task(id) if state.model.board.get(id).is_some() => {
             popup::push(state, Popup::read(Text::Task(id)));
         }
         About::Task(id) => state.say(Level::Info, format!("{id} is no longer on the board.")),
         About::Agent(name) => agent(state, &name),
         About::Letter(id) => {
-            let number = state.letters.iter().rev().find(|t| t.letter.id == id);
+            let number = state.model.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
                 Some(number) => reader::letter_and_thread(state, number),
                 None => state.say(Level::Info, "This message is too old to be kept here."),
             }
         }
         About::Request(id, target) => {
-            if state.requests.get(&id).is_some() {
+            if state.model.requests.get(&id).is_some() {
                 state.popups.clear();
                 state.selected.request = Some(id);
                 state.selected.request_scroll = 0;
@@ -112,7 +112,7 @@ pub fn show(state: &mut UiState) {
             }
         }
         About::Job(id) => {
-            let row = state.jobs.listed().iter().position(|j| j.id == id);
+            let row = state.model.jobs.listed().iter().position(|j| j.id == id);
             match row {
                 Some(row) => popup::push(state, Popup::Jobs { row }),
                 None => state.say(Level::Info, "This job ended too long ago to be kept here."),
@@ -122,7 +122,7 @@ pub fn show(state: &mut UiState) {
 }
 
 fn agent(state: &mut UiState, name: &Name) {
-    if state.agents.get(name).is_some() {
+    if state.model.agents.get(name).is_some() {
         state.popups.clear();
         navigation::show(state, name);
     } else {
@@ -136,6 +136,6 @@ fn agent(state: &mut UiState, name: &Name) {
 /// The selected line, to be copied.
 pub fn text(state: &UiState) -> Option<String> {
     let line = selected(state)?;
-    let at = clock_to_the_second(line.at, &state.zone);
+    let at = clock_to_the_second(line.at, &state.prefs.zone);
     Some(format!("{at} {} {}", line.topic.word(), line.words))
 }

@@ -34,7 +34,7 @@ pub fn draw(
 ) -> Option<Position> {
     let rows = view.rows(state);
     let title = title(state, view, rows.len());
-    if state.event_log.is_empty() {
+    if state.model.event_log.is_empty() {
         empty(state, &title, theme, screen, buffer);
         return None;
     }
@@ -55,7 +55,7 @@ pub fn draw(
             Searching::Typing => Context::Filter,
             Searching::Rest => Context::EventLog,
         };
-        let key = state.keymap.key(context, Action::Back);
+        let key = state.prefs.keymap.key(context, Action::Back);
         let words = format!("No line has these words. {key} clears the filter.");
         Line::styled(words, theme.dim).render(place.list, buffer);
     }
@@ -78,7 +78,7 @@ pub fn draw(
 }
 
 fn title(state: &UiState, view: &LogView, shown: usize) -> String {
-    let all = state.event_log.len();
+    let all = state.model.event_log.len();
     if view.is_filtered() {
         let words = view.filter.text().trim();
         return format!("Event log: {words} ({shown} of {all})");
@@ -117,7 +117,7 @@ fn spans(
     let (shape, style) = look(line, theme);
     let mut out = vec![
         Span::styled(
-            format!("{} ", clock_to_the_second(line.at, &state.zone)),
+            format!("{} ", clock_to_the_second(line.at, &state.prefs.zone)),
             theme.dim,
         ),
         Span::styled(format!("{shape} "), style),
@@ -168,7 +168,7 @@ fn shape(topic: Topic) -> &'static str {
 
 /// Who a line is found by, and what Enter on it shows.
 fn about(state: &UiState, line: &LogLine) -> String {
-    let key = state.keymap.key(Context::EventLog, Action::Open);
+    let key = state.prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
     let shows = match &line.about {
         About::Nothing => String::new(),

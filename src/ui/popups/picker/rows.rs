@@ -56,16 +56,16 @@ pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
     };
     for binding in contexts
         .iter()
-        .flat_map(|context| state.keymap.in_context(*context))
+        .flat_map(|context| state.prefs.keymap.in_context(*context))
     {
         add(binding, "", Does::Action(binding.action));
     }
     for pane in Pane::ALL {
-        for binding in state.keymap.in_context(Context::In(pane)) {
+        for binding in state.prefs.keymap.in_context(Context::In(pane)) {
             add(binding, pane.title(), Does::In(pane, binding.action));
         }
     }
-    if state.requests.for_person() > 0 {
+    if state.model.requests.for_person() > 0 {
         let waits = Does::Action(Action::Waiting);
         rows.sort_by_key(|row| row.does != waits);
     }
@@ -74,7 +74,7 @@ pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
 
 /// What of the conversation can be copied.
 pub fn copies(state: &UiState) -> Vec<Pick> {
-    let agent = state.agents.get(&state.shown);
+    let agent = state.model.agents.get(&state.shown);
     let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
     all.into_iter()
         .map(|(portion, words, gist)| Pick {
@@ -87,7 +87,7 @@ pub fn copies(state: &UiState) -> Vec<Pick> {
 }
 
 pub fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
-    let call = state.requests.get(id).and_then(|r| r.call.as_ref());
+    let call = state.model.requests.get(id).and_then(|r| r.call.as_ref());
     let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
     scopes
         .map(|scope| Pick {
@@ -105,6 +105,7 @@ pub fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
 
 pub fn rules(state: &UiState) -> Vec<Pick> {
     state
+        .model
         .rules
         .iter()
         .map(|rule| Pick {
@@ -117,10 +118,10 @@ pub fn rules(state: &UiState) -> Vec<Pick> {
 }
 
 pub fn models(state: &UiState) -> Vec<Pick> {
-    let Models::Listed(names) = &state.models else {
+    let Models::Listed(names) = &state.model.models else {
         return Vec::new();
     };
-    let current = state.setup.as_ref().map_or("", |s| s.model.as_str());
+    let current = state.model.setup.as_ref().map_or("", |s| s.model.as_str());
     names
         .iter()
         .map(|name| Pick {

@@ -29,7 +29,7 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
 pub fn ages(state: &UiState) -> Vec<Aging> {
     let mut out = Vec::new();
     for name in state.present() {
-        out.extend(state.event_log.asked_to_go(&name).map(|since| Aging {
+        out.extend(state.model.event_log.asked_to_go(&name).map(|since| Aging {
             since,
             from: OVERDUE_AFTER,
         }));
@@ -53,13 +53,13 @@ fn busy_since(state: &UiState, name: &Name) -> Option<Stamp> {
         | Activity::Failed { .. }
         | Activity::Gone => return None,
     }
-    let since = state.agents.get(name).map(|a| a.since);
+    let since = state.model.agents.get(name).map(|a| a.since);
     since.filter(|s| s.0 > 0.0)
 }
 
 /// It was asked to go and is still there.
 fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
-    let asked = state.event_log.asked_to_go(name)?;
+    let asked = state.model.event_log.asked_to_go(name)?;
     let passed = state.now.since(asked);
     (passed >= OVERDUE_AFTER).then(|| Problem {
         weight: Weight::Stuck,

@@ -12,7 +12,12 @@ use crate::ui::text::aging::Aging;
 /// What nobody has read yet: for whom, how many, and since when the first one waits.
 fn unread(state: &UiState) -> Vec<(String, usize, Stamp)> {
     let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
-    for traced in state.letters.iter().filter(|t| t.step == LetterStep::Sent) {
+    for traced in state
+        .model
+        .letters
+        .iter()
+        .filter(|t| t.step == LetterStep::Sent)
+    {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
             // The first one that is kept waits the longest.

@@ -55,7 +55,7 @@ pub enum Weight {
 
 /// All of them, the worst first; at most [`PROBLEMS_MAX`].
 pub fn problems(state: &UiState) -> Vec<Problem> {
-    let requests = (0..state.requests.len()).filter_map(|at| state.requests.at(at));
+    let requests = (0..state.requests.len()).filter_map(|at| state.model.requests.at(at));
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
         cause: asked_for(request),
@@ -122,7 +122,7 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
         };
         push(&problem.cause, head, theme.text);
         push(
-            &state.keymap.told(problem.help),
+            &state.prefs.keymap.told(problem.help),
             (" ", theme.dim),
             theme.dim,
         );

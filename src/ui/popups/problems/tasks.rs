@@ -17,6 +17,7 @@ const NAMED_MAX: usize = 8;
 pub fn problems(state: &UiState) -> Vec<Problem> {
     let present = state.present();
     let mut out: Vec<Problem> = state
+        .model
         .board
         .tasks()
         .filter_map(|t| task(state, t, &present))
@@ -35,7 +36,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             help,
         })
     };
-    match index::standing(&state.board, task) {
+    match index::standing(&state.model.board, task) {
         Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
             let many = format!(
                 "{id} is at its attempt number {}, now by {}",
@@ -88,7 +89,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             let lost = task
                 .blocked_by
                 .iter()
-                .find(|b| state.board.get(**b).is_none())?;
+                .find(|b| state.model.board.get(**b).is_none())?;
             problem(
                 Weight::Stuck,
                 format!("{id} waits for {lost}, which is not on the board"),
@@ -112,10 +113,10 @@ fn what_waits(state: &UiState, id: TaskId) -> String {
     let mut next = vec![id];
     while let Some(id) = next.pop() {
         let open = |b: &TaskId| {
-            let task = state.board.get(*b);
+            let task = state.model.board.get(*b);
             task.is_some_and(|t| t.status != TaskStatus::Completed && t.blocked_by.contains(&id))
         };
-        for behind in state.board.dependants(id).into_iter().filter(open) {
+        for behind in state.model.board.dependants(id).into_iter().filter(open) {
             if waiting.insert(behind) {
                 next.push(behind);
             }
@@ -135,7 +136,7 @@ fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
         return None;
     }
     let fits = |claimer: &Claimer| tags_fit(task, claimer);
-    let mut claimers = state.team.present().map(|m| Claimer {
+    let mut claimers = state.model.team.present().map(|m| Claimer {
         name: m.name.clone(),
         tags: m.tags.clone(),
     });
@@ -144,7 +145,7 @@ fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
 
 /// Who had it last and is gone, where nobody has taken it since.
 fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<String> {
-    let last = state.history.of(task.id).next().map(|(_, step)| step);
+    let last = state.model.history.of(task.id).next().map(|(_, step)| step);
     match last {
         Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),
         Some(
@@ -185,10 +186,10 @@ fn unmerged(state: &UiState) -> Option<Problem> {
 
 /// Tasks are ready, and there is nobody who takes them by itself.
 fn nobody_there(state: &UiState) -> Option<Problem> {
-    if state.team.present().next().is_some() || state.busy() > 0 {
+    if state.model.team.present().next().is_some() || state.busy() > 0 {
         return None;
     }
-    let ready = state.board.ready().count();
+    let ready = state.model.board.ready().count();
     let what = match ready {
         0 => return None,
         1 => "1 task is ready".to_string(),

@@ -16,7 +16,12 @@ const CONFLICT: &str = " does not merge into ";
 /// What the log tells of them.
 pub fn problems(state: &UiState) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
-    for line in state.event_log.lines().filter(|l| l.tone.is_trouble()) {
+    for line in state
+        .model
+        .event_log
+        .lines()
+        .filter(|l| l.tone.is_trouble())
+    {
         let found = match line.topic {
             Topic::Notice => file(state, line),
             Topic::Worktree => conflict(state, line),
@@ -59,7 +64,7 @@ fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
     if is_over {
         return None;
     }
-    let mut here = state.board.tasks().filter(|t| t.worktree == name);
+    let mut here = state.model.board.tasks().filter(|t| t.worktree == name);
     let is_solved_by_somebody = here.any(|t| t.status != TaskStatus::Completed);
     let (weight, help) = match (is_solved_by_somebody, &line.about) {
         (true, _) => (
@@ -85,5 +90,9 @@ fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
 
 fn later<'a>(state: &'a UiState, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
     let number = line.number;
-    state.event_log.lines().filter(move |l| l.number > number)
+    state
+        .model
+        .event_log
+        .lines()
+        .filter(move |l| l.number > number)
 }

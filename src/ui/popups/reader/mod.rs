@@ -52,7 +52,7 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
 /// The first line in view of a letter that is opened: its thread begins above it.
 pub fn begin(state: &UiState, letter: u64) -> usize {
     let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
-    let traced = state.letters.get(letter);
+    let traced = state.model.letters.get(letter);
     let thread = traced.map(|t| thread::lay_out(state, t, width, &Theme::default()));
     thread.map_or(0, |thread| thread.opened)
 }
@@ -74,6 +74,7 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
             }
         }
         Text::Letter(number) => state
+            .model
             .letters
             .get(*number)
             .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
@@ -167,7 +168,7 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             rows.into_iter().map(|row| row.line).collect()
         }
         Text::Todo(at) => todo(state, *at, width, theme),
-        Text::Task(id) => match state.board.get(*id) {
+        Text::Task(id) => match state.model.board.get(*id) {
             Some(task) => task_page::lines(state, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
         },
@@ -175,12 +176,12 @@ pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec
             let rows = page(&state.diff, width, theme).into_iter();
             rows.map(|row| Line::from(row.row.spans)).collect()
         }
-        Text::Letter(number) => match state.letters.get(*number) {
+        Text::Letter(number) => match state.model.letters.get(*number) {
             Some(traced) => thread::lay_out(state, traced, width, theme).lines,
             None => vec![plain("This message is too old to be kept here.", theme.dim)],
         },
         Text::Problems => problems::lines(state, width, theme),
-        Text::Skills => skills::lines(&state.skills, width, theme),
+        Text::Skills => skills::lines(&state.model.skills, width, theme),
     }
 }
 

@@ -164,7 +164,7 @@ pub fn end(reader: &mut Reader) {
 pub fn next(state: &mut UiState, way: Way) {
     let Some(reader) = reader(state) else { return };
     if !text_search::is_on(reader) {
-        let key = state.keymap.key(Context::Reader, Action::Filter);
+        let key = state.prefs.keymap.key(Context::Reader, Action::Filter);
         state.say(Level::Info, format!("{key} searches."));
         return;
     }

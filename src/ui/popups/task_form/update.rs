@@ -49,14 +49,14 @@ pub fn edit(state: &mut UiState) {
         return;
     }
     state.selected.task = Some(id);
-    let board = state.board.clone();
+    let board = state.model.board.clone();
     open(state, Some(id), || {
         board.get(id).map_or_else(TaskForm::new, TaskForm::of)
     });
 }
 
 fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
-    let draft = state.task_forms.draft(id);
+    let draft = state.input.task_forms.draft(id);
     let form = draft.unwrap_or_else(|| Box::new(make()));
     popup::push(state, Popup::Task(form));
 }
@@ -66,19 +66,21 @@ pub fn close(state: &mut UiState) {
     let Some(Popup::Task(form)) = state.popups.pop() else {
         return;
     };
-    let is_other = form.wish(&state.board).map_or(true, |wish| wish.is_some());
+    let is_other = form
+        .wish(&state.model.board)
+        .map_or(true, |wish| wish.is_some());
     if !is_other || form.is_empty() {
         return;
     }
     let words = kept(state, form.id);
     state.say(Level::Info, words);
-    state.task_forms.keep(form);
+    state.input.task_forms.keep(form);
 }
 
 /// Takes what is written, where the board would; else the form says why not.
 pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
-    let board = state.board.clone();
-    let is_full = state.task_forms.is_full();
+    let board = state.model.board.clone();
+    let is_full = state.input.task_forms.is_full();
     let Some(form) = form(state) else { return };
     match form.wish(&board) {
         Err(why) => form.error = why,
@@ -91,7 +93,7 @@ pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = state.popups.pop() {
-                state.task_forms.sent(form);
+                state.input.task_forms.sent(form);
             }
             out.push(Do::Command(Command::Task(Box::new(wish))));
         }
@@ -118,7 +120,7 @@ pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
         PersonAct::Edited => (Some(task), format!("{task} is changed.")),
         PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
     };
-    if state.task_forms.answered(id).is_some() {
+    if state.input.task_forms.answered(id).is_some() {
         state.selected.task = Some(task);
         state.say(Level::Info, words);
     }
@@ -127,7 +129,7 @@ pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
 /// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
 /// its draft waits where the person writes or reads something else.
 pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
-    let Some(mut form) = state.task_forms.answered(id) else {
+    let Some(mut form) = state.input.task_forms.answered(id) else {
         return;
     };
     form.error = why.into();
@@ -136,7 +138,7 @@ pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
     } else {
         let words = format!("{}. {}", why.trim_end_matches('.'), kept(state, id));
         state.say(Level::Warn, words);
-        state.task_forms.keep(form);
+        state.input.task_forms.keep(form);
     }
 }
 
@@ -146,6 +148,6 @@ fn kept(state: &UiState, id: Option<TaskId>) -> String {
         None => Action::AddTask,
         Some(_) => Action::EditTask,
     };
-    let key = state.keymap.key(Context::In(Pane::Board), action);
+    let key = state.prefs.keymap.key(Context::In(Pane::Board), action);
     format!("The draft is kept: {key} brings it back.")
 }

@@ -14,32 +14,37 @@ use crate::ui::popups::picker::rows::picks;
 impl UiState {
     /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
     pub fn theme(&self) -> ThemeChoice {
-        previewed(self).unwrap_or_else(|| self.theme.clone())
+        previewed(self).unwrap_or_else(|| self.prefs.theme.clone())
     }
 
     /// Keeps a theme, as the settings say.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
-        self.theme = theme.into();
+        self.prefs.theme = theme.into();
         self.dirty = true;
     }
 
     /// Offers the themes that the person wrote.
     pub fn set_own_themes(&mut self, themes: Vec<Arc<OwnTheme>>) {
-        self.own_themes = themes;
+        self.prefs.own_themes = themes;
         self.dirty = true;
     }
 }
 
 /// The rows of the list.
 pub fn rows(state: &UiState) -> Vec<Pick> {
-    let all = ThemeChoice::all(&state.own_themes);
+    let all = ThemeChoice::all(&state.prefs.own_themes);
     let widest = all.iter().map(|theme| theme.word().chars().count()).max();
     let widest = widest.unwrap_or_default() + 1;
     all.into_iter()
         .map(|theme| Pick {
             words: format!("{:<widest$} {}", theme.word(), theme.about()),
             marked: Vec::new(),
-            aside: if theme == state.theme { "in use" } else { "" }.into(),
+            aside: if theme == state.prefs.theme {
+                "in use"
+            } else {
+                ""
+            }
+            .into(),
             does: Does::Theme(theme),
         })
         .collect()

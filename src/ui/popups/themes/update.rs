@@ -9,8 +9,8 @@ use crate::ui::widgets::line_input::LineInput;
 
 /// Shows the themes, the one in use selected.
 pub fn open(state: &mut UiState) {
-    let all = ThemeChoice::all(&state.own_themes);
-    let row = all.iter().position(|theme| *theme == state.theme);
+    let all = ThemeChoice::all(&state.prefs.own_themes);
+    let row = all.iter().position(|theme| *theme == state.prefs.theme);
     let picker = Picker {
         choice: Choice::Themes,
         search: LineInput::default(),
@@ -26,6 +26,6 @@ pub fn keep(state: &mut UiState, theme: ThemeChoice, out: &mut Vec<Do>) {
         Level::Info,
         format!("The theme is {} from now on.", theme.word()),
     );
-    state.theme = theme.clone();
+    state.prefs.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

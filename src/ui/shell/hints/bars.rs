@@ -154,18 +154,18 @@ fn tab_title(pane: Pane) -> &'static str {
 
 fn tab_count(state: &UiState, pane: Pane) -> String {
     match pane {
-        Pane::Board if !state.board.is_empty() => {
+        Pane::Board if !state.model.board.is_empty() => {
             let done = index(state).count(Standing::Done);
-            format!(" {done}/{}", state.board.len())
+            format!(" {done}/{}", state.model.board.len())
         }
-        Pane::Needs if state.requests.for_person() > 0 => {
-            format!(" ({})", state.requests.for_person())
+        Pane::Needs if state.model.requests.for_person() > 0 => {
+            format!(" ({})", state.model.requests.for_person())
         }
-        Pane::Team if !state.team.members.is_empty() => {
-            format!(" {}", state.team.present().count())
+        Pane::Team if !state.model.team.members.is_empty() => {
+            format!(" {}", state.model.team.present().count())
         }
-        Pane::Inbox if state.letters.unread(&state.team) > 0 => {
-            format!(" {}", state.letters.unread(&state.team))
+        Pane::Inbox if state.model.letters.unread(&state.model.team) > 0 => {
+            format!(" {}", state.model.letters.unread(&state.model.team))
         }
         Pane::Todo => rows::todo_progress(state).map_or_else(String::new, |p| format!(" {p}")),
         Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),

@@ -47,9 +47,11 @@ pub enum Urgency {
 
 /// The keys that do something now, the most useful first.
 pub fn hints(state: &UiState) -> Vec<Hint> {
-    if let Some(first) = &state.prefix {
+    if let Some(first) = &state.keys.prefix {
         let contexts = state.contexts();
-        let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
+        let bound = contexts
+            .iter()
+            .flat_map(|c| state.prefs.keymap.in_context(*c));
         let pairs = bound.flat_map(|b| b.keys.iter().map(move |key| (key, b.words, b.action)));
         return pairs
             .filter(|(key, ..)| key.split_once(' ').is_some_and(|(a, _)| a == first))
@@ -63,13 +65,16 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     }
     let contexts = state.contexts();
     let mut out: Vec<Hint> = Vec::new();
-    for binding in contexts.iter().flat_map(|c| state.keymap.in_context(*c)) {
+    for binding in contexts
+        .iter()
+        .flat_map(|c| state.prefs.keymap.in_context(*c))
+    {
         if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
             continue;
         }
         // A key that a narrower context has taken means something else here.
         let meant = Found::Action(binding.action);
-        let means = |key: &&String| state.keymap.lookup(&contexts, key) == meant;
+        let means = |key: &&String| state.prefs.keymap.lookup(&contexts, key) == meant;
         let Some(key) = binding.keys.iter().find(means) else {
             continue;
         };
@@ -102,6 +107,7 @@ fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
         return shown;
     }
     let up = state
+        .prefs
         .keymap
         .key(Context::Peek, Action::Move(Scroll::PageUp));
     format!("{up} {shown}")
@@ -121,7 +127,7 @@ fn place(state: &UiState, hint: &Hint) -> u8 {
 }
 
 fn selected_task(state: &UiState) -> Option<&Task> {
-    board::selected(state).and_then(|(_, id)| state.board.get(id))
+    board::selected(state).and_then(|(_, id)| state.model.board.get(id))
 }
 
 /// Whether the person can do that with the selected task.
@@ -178,7 +184,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
     }
     match binding.action {
         Action::Waiting => {
-            in_panes && state.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
+            in_panes && state.model.requests.for_person() > 0 && focus != Focus::Pane(Pane::Needs)
         }
         Action::Interrupt => in_panes && state.seat.is_crew() && state.is_running(&state.shown),
         Action::Follow if binding.context == Context::EventLog => matches!(
@@ -191,34 +197,40 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Follow => match focus.pane() {
             Pane::Inbox => state.selected.letter.is_some(),
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state
+                .model
                 .agents
                 .get(&state.shown)
                 .is_some_and(|a| !a.transcript.is_following()),
         },
-        Action::Jobs | Action::Kill => state.jobs.running() > 0,
+        Action::Jobs | Action::Kill => state.model.jobs.running() > 0,
         Action::Subagent => state
+            .model
             .agents
             .get(&state.shown)
             .is_some_and(|a| a.transcript.selected_subagent().is_some()),
         Action::Open | Action::Copy | Action::Move(_) if state.shows_jobs() => {
-            !state.jobs.listed().is_empty()
+            !state.model.jobs.listed().is_empty()
         }
         Action::Move(_) | Action::Filter if binding.context == Context::EventLog => {
-            !state.event_log.is_empty()
+            !state.model.event_log.is_empty()
         }
         Action::Open if binding.context == Context::EventLog => {
             event_log::selected(state).is_some_and(|l| l.about != About::Nothing)
         }
         Action::Open | Action::Copy | Action::Move(_) if binding.context == Context::Costs => {
-            state.agents.tokens() > 0
+            state.model.agents.tokens() > 0
         }
         Action::Open => match focus.pane() {
-            Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
+            Pane::Lead => state
+                .model
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| a.has_spoken),
             Pane::Todo => !rows::todo(state).is_empty(),
             Pane::Board => board::selected(state).is_some(),
             Pane::Team => rows::selected_member(state).is_some(),
-            Pane::Inbox => !state.letters.is_empty(),
-            Pane::Needs => !state.requests.is_empty(),
+            Pane::Inbox => !state.model.letters.is_empty(),
+            Pane::Needs => !state.model.requests.is_empty(),
         },
         Action::Approve => {
             rows::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
@@ -226,15 +238,19 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::ApproveForTeam => rows::selected_request(state)
             .and_then(|(_, r)| r.call.as_ref())
             .is_some_and(|c| !c.scopes.is_empty()),
-        Action::Reject | Action::Comment | Action::EditComment => !state.requests.is_empty(),
+        Action::Reject | Action::Comment | Action::EditComment => !state.model.requests.is_empty(),
         Action::Next | Action::Prev => match focus.pane() {
-            Pane::Needs => state.requests.len() > 1,
-            Pane::Lead => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
-            Pane::Board => !state.board.is_empty(),
+            Pane::Needs => state.model.requests.len() > 1,
+            Pane::Lead => state
+                .model
+                .agents
+                .get(&state.shown)
+                .is_some_and(|a| a.has_spoken),
+            Pane::Board => !state.model.board.is_empty(),
             Pane::Todo | Pane::Team | Pane::Inbox => false,
         },
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
-            !state.board.is_empty() && state.filters.of(Pane::Board).is_none()
+            !state.model.board.is_empty() && state.filters.of(Pane::Board).is_none()
         }
         Action::Claim => can(state, Hand::Claim),
         Action::Release => can(state, Hand::Release),
@@ -256,13 +272,15 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             selected_task(state).is_some_and(|t| branches::why_no_tree(state, t).is_none())
         }
         Action::Merge => selected_task(state).is_some_and(|t| branches::is_mergeable(state, t)),
-        Action::Enlarge => state.zoom.is_none() && !crate::ui::frame::layout::shows_one(state),
-        Action::Restore => state.zoom.is_some(),
+        Action::Enlarge => {
+            state.arrangement.zoom.is_none() && !crate::ui::frame::layout::shows_one(state)
+        }
+        Action::Restore => state.arrangement.zoom.is_some(),
         Action::MergeAll => branches::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| branches::has_tree(state, t)),
         Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
             .is_some_and(|(_, name)| {
-                let status = state.team.find(&name).map(|m| m.status);
+                let status = state.model.team.find(&name).map(|m| m.status);
                 status.is_some_and(|s| s != MemberStatus::Shutdown)
             }),
         Action::Move(Scroll::PageDown | Scroll::PageUp) if binding.context == Context::Peek => {
@@ -270,25 +288,26 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
         }
         Action::Peek => peek::can(state, focus.pane()),
-        Action::Trouble => !state.event_log.is_empty(),
+        Action::Trouble => !state.model.event_log.is_empty(),
         Action::Filter if binding.context == Context::Reader => true,
         Action::Filter => match focus.pane() {
-            Pane::Team => !state.team.members.is_empty(),
-            Pane::Inbox => !state.letters.is_empty(),
-            Pane::Board => !state.board.is_empty(),
+            Pane::Team => !state.model.team.members.is_empty(),
+            Pane::Inbox => !state.model.letters.is_empty(),
+            Pane::Board => !state.model.board.is_empty(),
             Pane::Lead | Pane::Todo | Pane::Needs => false,
         },
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filters.of(focus.pane()).is_some();
             let searched = state
+                .model
                 .agents
                 .get(&state.shown)
                 .is_some_and(|a| a.transcript.search().is_some());
             let searched = searched && focus == Focus::Pane(Pane::Lead);
-            filtered || searched || state.zoom.is_some() || !state.shown.is_lead()
+            filtered || searched || state.arrangement.zoom.is_some() || !state.shown.is_lead()
         }
         Action::Send | Action::Newline => match state.popups.last() {
-            None => !state.composer.is_empty(),
+            None => !state.input.composer.is_empty(),
             Some(_) => true,
         },
         Action::Search
@@ -296,12 +315,16 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         | Action::NextPrompt
         | Action::CopyMenu
         | Action::Print
-        | Action::ReadOutside => state.agents.get(&state.shown).is_some_and(|a| a.has_spoken),
+        | Action::ReadOutside => state
+            .model
+            .agents
+            .get(&state.shown)
+            .is_some_and(|a| a.has_spoken),
         Action::NextMatch | Action::PrevMatch => {
             if let Some(Popup::Reader(reader)) = state.popups.last() {
                 !text_search::in_text(state, reader).hits.is_empty()
             } else {
-                let agent = state.agents.get(&state.shown);
+                let agent = state.model.agents.get(&state.shown);
                 in_panes && agent.is_some_and(|a| a.transcript.found().1 > 0)
             }
         }
@@ -310,14 +333,15 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Copy if !in_panes => true,
         Action::Copy => match focus.pane() {
             Pane::Lead => state
+                .model
                 .agents
                 .get(&state.shown)
                 .is_some_and(|a| !a.last_said.is_empty()),
             Pane::Todo => true,
-            Pane::Board => !state.board.is_empty(),
-            Pane::Team => !state.team.members.is_empty(),
-            Pane::Inbox => !state.letters.is_empty(),
-            Pane::Needs => !state.requests.is_empty(),
+            Pane::Board => !state.model.board.is_empty(),
+            Pane::Team => !state.model.team.members.is_empty(),
+            Pane::Inbox => !state.model.letters.is_empty(),
+            Pane::Needs => !state.model.requests.is_empty(),
         },
         Action::StartDemo
         | Action::LookAgain

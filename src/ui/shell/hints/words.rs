@@ -17,9 +17,9 @@ pub const END_SEARCH: &str = "end search";
 /// What the key of `binding` does now, in few words.
 pub fn words(state: &UiState, binding: &Bound) -> String {
     let action = binding.action;
-    let is_closing_view = state.zoom.is_some() || !state.shown.is_lead();
+    let is_closing_view = state.arrangement.zoom.is_some() || !state.shown.is_lead();
     if action == Action::Waiting {
-        return match state.requests.for_person() {
+        return match state.model.requests.for_person() {
             1 => "1 needs you".into(),
             n => format!("{n} need you"),
         };
@@ -72,12 +72,12 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
         if state.filters.of(state.focus.pane()).is_some() {
             return CLEAR_FILTER.into();
         }
-        let agent = state.agents.get(&state.shown);
+        let agent = state.model.agents.get(&state.shown);
         let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
         if is_searched && state.focus == Focus::Pane(Pane::Lead) {
             return END_SEARCH.into();
         }
-        if !state.shown.is_lead() && state.zoom.is_none() {
+        if !state.shown.is_lead() && state.arrangement.zoom.is_none() {
             return "back to lead".into();
         }
     }
@@ -93,7 +93,7 @@ fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
     } else {
         None
     };
-    if !id.is_some_and(|id| state.requests.is_question(id)) {
+    if !id.is_some_and(|id| state.model.requests.is_question(id)) {
         return None;
     }
     let words = [

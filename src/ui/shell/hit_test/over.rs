@@ -65,7 +65,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
             (place.area, Hit::BesidePopup, bar)
         }
         Popup::Jobs { row } => {
-            let len = state.jobs.listed().len();
+            let len = state.model.jobs.listed().len();
             let place = picker::place::jobs(state.size, *row, len);
             for (at, row) in listed(place.list, place.first, len) {
                 put(at, Hit::PopupRow(row));

@@ -49,7 +49,7 @@ fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
         Pane::Board => board::scrollbar(state, &places(state, inside), area),
         Pane::Lead => {
             let talk = frame_layout::talk(state, area);
-            let transcript = &state.agents.get(&state.shown)?.transcript;
+            let transcript = &state.model.agents.get(&state.shown)?.transcript;
             let scrolled = transcript.scrolled(frame_layout::viewport(talk));
             Scrollbar::new(area, talk, scrolled?)
         }
@@ -143,11 +143,11 @@ fn card(state: &UiState, area: Rect, out: &mut Vec<Placed<Hit>>) {
         }
     }
     let counts =
-        state.focus == Focus::Pane(Pane::Needs) && !state.requests.is_answered(&request.id);
+        state.focus == Focus::Pane(Pane::Needs) && !state.model.requests.is_answered(&request.id);
     for (row, number) in places.choices.into_iter().filter(|_| counts) {
         put(row, Hit::Button(Action::Choose(number)));
     }
-    let len = state.requests.len();
+    let len = state.model.requests.len();
     let first = first_row(len, at, card::listed(state));
     for (row, place) in listed(places.list, first, len) {
         put(row, Hit::Row(Pane::Needs, place));

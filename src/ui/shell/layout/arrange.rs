@@ -16,14 +16,17 @@ use crate::ui::widgets::cut::{cut_left, cut_top};
 /// One pane at a time, and a line with the others; without that line where the person wants one pane and rows are few.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let pane = state.focus.pane();
-    let is_bare = out.class == Class::Narrow && state.screen.layout == Arrangement::Focus;
+    let is_bare =
+        out.class == Class::Narrow && state.arrangement.screen.layout == Arrangement::Focus;
     let body = if is_bare {
         body
     } else {
         let (tabs, body) = cut_top(body, 1);
         let offered = Pane::ALL
             .into_iter()
-            .filter(|p| *p != Pane::Needs || !state.requests.is_empty() || pane == Pane::Needs)
+            .filter(|p| {
+                *p != Pane::Needs || !state.model.requests.is_empty() || pane == Pane::Needs
+            })
             .collect();
         out.tabs = Some((tabs, offered));
         body
@@ -39,7 +42,7 @@ pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let right = needs(state, out, right);
     let (tabs, pane) = cut_top(right, 1);
     out.tabs = Some((tabs, TABS.to_vec()));
-    out.panes.push((state.tab, pane));
+    out.panes.push((state.arrangement.tab, pane));
 }
 
 /// The conversation, beside a column with all other panes.
@@ -57,9 +60,9 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     };
     let rows = shares::column(
         right.height,
-        state.board.len(),
-        content(Pane::Team, state.team.members.len()),
-        content(Pane::Inbox, state.letters.len()),
+        state.model.board.len(),
+        content(Pane::Team, state.model.team.members.len()),
+        content(Pane::Inbox, state.model.letters.len()),
     );
     let (board, right) = cut_top(right, rows.board);
     let (team, inbox) = cut_top(right, rows.team);
@@ -76,12 +79,12 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let right = needs(state, out, right);
     conversation(state, out, right, Todo::WhereRoom);
     // What is known of the team fits below the tasks, and some letters.
-    let letters = if state.letters.is_empty() {
+    let letters = if state.model.letters.is_empty() {
         shares::EMPTY
     } else {
         left.height / 4
     };
-    let strip = shares::strip(left.height, state.team.members.len()).max(letters);
+    let strip = shares::strip(left.height, state.model.team.members.len()).max(letters);
     if out.class == Class::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
@@ -93,7 +96,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     } else {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
         let (tabs, below) = cut_top(below, 1);
-        let pane = match state.tab {
+        let pane = match state.arrangement.tab {
             Pane::Inbox => Pane::Inbox,
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
         };
@@ -108,10 +111,10 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
     let shared = |out: &mut Layout, area: Rect| {
         let (tabs, pane) = cut_top(area, 1);
         out.tabs = Some((tabs, TABS.to_vec()));
-        out.panes.push((state.tab, pane));
+        out.panes.push((state.arrangement.tab, pane));
     };
     let (upper, lower) = cut_top(body, body.height * 11 / 20);
-    match state.screen.layout {
+    match state.arrangement.screen.layout {
         Arrangement::Wall | Arrangement::Focus => {
             conversation(state, out, upper, Todo::Elsewhere);
             shared(out, lower);
@@ -127,10 +130,10 @@ pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
 fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = state.screen.left(usual);
+    let share = state.arrangement.screen.left(usual);
     // The conversation takes no more than its lines need, unless the person wants it so.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
-    let width = match state.screen.layout {
+    let width = match state.arrangement.screen.layout {
         Arrangement::Wall if share == usual => percent(share).min(needs),
         Arrangement::Board if share == usual => {
             percent(share).max(body.width.saturating_sub(needs))
@@ -183,11 +186,12 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
         upper
     };
     let items = state
+        .model
         .agents
         .get(&state.shown)
         .map_or(0, |a| a.todo.items().len());
     let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    let is_wanted = items > 0 && state.screen.shows_todo();
+    let is_wanted = items > 0 && state.arrangement.screen.shows_todo();
     let is_here = match todo {
         Todo::AboveComposer => has_focus || is_wanted,
         Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
@@ -212,7 +216,7 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
 
 /// Whether nothing is being written to an agent.
 fn is_idle(state: &UiState) -> bool {
-    state.focus != Focus::Composer && state.composer.is_empty()
+    state.focus != Focus::Composer && state.input.composer.is_empty()
 }
 
 /// The rows of the composer with its frame: as many as its text has, up to a bound.
@@ -223,14 +227,14 @@ fn composer_height(state: &UiState, area: Rect) -> u16 {
         width,
         height: most,
     };
-    let rows = state.composer.window(room).rows.len();
+    let rows = state.input.composer.window(room).rows.len();
     u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
 }
 
 /// The pane of what waits, on top of a column; what is left of the column comes back.
 fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
-    if state.requests.is_empty() && !has_focus {
+    if state.model.requests.is_empty() && !has_focus {
         return column;
     }
     // Who decides wants to see all of it.
@@ -245,7 +249,7 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 
 /// The line that something waits, where `pane` is in view and the card is not; what is left of the body comes back.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || state.requests.for_person() == 0 {
+    if pane == Pane::Needs || state.model.requests.for_person() == 0 {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

@@ -46,13 +46,13 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         body.height -= 1;
         out.tour = Some(row(body.bottom()));
     }
-    let one_at_a_time = is_one(class, area.height, state.screen.layout);
-    if let Some(pane) = state.zoom.filter(|_| !one_at_a_time) {
+    let one_at_a_time = is_one(class, area.height, state.arrangement.screen.layout);
+    if let Some(pane) = state.arrangement.zoom.filter(|_| !one_at_a_time) {
         let body = banner(state, &mut out, body, pane);
         alone(state, &mut out, pane, body);
         return out;
     }
-    match (class, state.screen.layout) {
+    match (class, state.arrangement.screen.layout) {
         (Class::Small, _) => {}
         _ if one_at_a_time => one(state, &mut out, body),
         (Class::Narrow, _) => stacked(state, &mut out, body),
@@ -92,7 +92,7 @@ mod tests {
             let mut state = fixture::busy(width, 60);
             for height in (16..60).chain([90, 120]) {
                 for arrangement in Arrangement::ALL {
-                    state.screen.layout = arrangement;
+                    state.arrangement.screen.layout = arrangement;
                     for focus in [
                         Focus::Composer,
                         Focus::Pane(Pane::Needs),
@@ -100,8 +100,8 @@ mod tests {
                     ] {
                         state.focus = focus;
                         for share in [None, Some(0), Some(100)] {
-                            state.screen.wall_left = share;
-                            state.screen.board_left = share;
+                            state.arrangement.screen.wall_left = share;
+                            state.arrangement.screen.board_left = share;
                             check(&state, Rect::new(0, 0, width, height));
                         }
                     }

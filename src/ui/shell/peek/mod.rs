@@ -46,8 +46,8 @@ pub fn can(state: &UiState, pane: Pane) -> bool {
     match pane {
         Pane::Board => board::selected(state).is_some(),
         Pane::Team => rows::selected_member(state).is_some(),
-        Pane::Inbox => !state.letters.is_empty(),
-        Pane::Needs => !state.requests.is_empty(),
+        Pane::Inbox => !state.model.letters.is_empty(),
+        Pane::Needs => !state.model.requests.is_empty(),
         Pane::Lead | Pane::Todo => false,
     }
 }
@@ -214,7 +214,7 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
         return Scrollbar::of_list(area, list, reading.first(&peeked, list), len);
     };
     let talk = talk(area, len);
-    let agent = state.agents.get(name).filter(|a| a.has_spoken)?;
+    let agent = state.model.agents.get(name).filter(|a| a.has_spoken)?;
     if talk.is_empty() {
         return None;
     }
@@ -248,7 +248,7 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
         return Some(reading);
     };
     let talk = talk(area, len);
-    let transcript = &state.agents.get(name)?.transcript;
+    let transcript = &state.model.agents.get(name)?.transcript;
     if !talk.is_empty() {
         let viewport = frame_layout::viewport(talk);
         reading.place = match go {
@@ -311,7 +311,7 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
     match of(state)? {
         Pane::Board => {
             let (_, id) = board::selected(state)?;
-            let task = state.board.get(id)?;
+            let task = state.model.board.get(id)?;
             let lines = task_page::lines(state, task, columns, theme);
             Some(whole(format!("Task {id}"), lines))
         }
@@ -326,12 +326,12 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
         Pane::Needs => {
             let (at, request) = rows::selected_request(state)?;
             let width = u16::try_from(columns).unwrap_or(u16::MAX);
-            let heading = sentence::heading(request, &state.board, columns);
+            let heading = sentence::heading(request, &state.model.board, columns);
             let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
             let words = card::text(state, request, width, usize::MAX, theme).into_iter();
             let words = words.chain(card::choices(request, width, theme));
             lines.extend(words.map(|(_, line)| line));
-            let title = format!("Request {} of {}", at + 1, state.requests.len());
+            let title = format!("Request {} of {}", at + 1, state.model.requests.len());
             Some(whole(title, lines))
         }
         Pane::Team => {
@@ -369,8 +369,8 @@ fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Lin
     out.extend(rest.take(1).map(|line| Line::styled(line, style)));
     let task = model_board::open_task(state, name)
         .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
-        .or_else(|| state.team.find(name).map(|m| one_line(&m.role)))
-        .or_else(|| state.agents.get(name).map(|a| a.errand.clone()))
+        .or_else(|| state.model.team.find(name).map(|m| one_line(&m.role)))
+        .or_else(|| state.model.agents.get(name).map(|a| a.errand.clone()))
         .unwrap_or_default();
     if !task.is_empty() {
         let task = crate::ui::text::fit(&task, columns);

@@ -85,8 +85,13 @@ fn step(state: &mut UiState, by: Scroll) {
         | Scroll::Top
         | Scroll::Bottom => {
             let at = rows::selected_request(state).map_or(0, |(at, _)| at);
-            let to = list::step(at, state.requests.len(), by, state.requests.len().max(1));
-            let id = state.requests.at(to).map(|r| r.id.clone());
+            let to = list::step(
+                at,
+                state.model.requests.len(),
+                by,
+                state.model.requests.len().max(1),
+            );
+            let id = state.model.requests.at(to).map(|r| r.id.clone());
             state.selected.request = id.or(state.selected.request.take());
             state.selected.request_scroll = 0;
             return;

@@ -48,7 +48,7 @@ pub fn draw(
         Line::styled(line, theme.border).render(rule, buffer);
     }
     let talk = peek::talk(area, len);
-    match state.agents.get(name).filter(|a| a.has_spoken) {
+    match state.model.agents.get(name).filter(|a| a.has_spoken) {
         Some(agent) => {
             let cache = cache.peeked(name);
             let place = reading.place();

@@ -19,14 +19,14 @@ use crate::ui::widgets::composer::Pasted;
 
 /// Sends what is written; a slash word is an action instead.
 pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
-    let text = state.composer.text();
+    let text = state.input.composer.text();
     let text = text.trim();
     if text.is_empty() {
         return None;
     }
     if let Some(focus) = text.strip_prefix("/compact ") {
         let focus = focus.trim().to_string();
-        state.composer.take();
+        state.input.composer.take();
         compact(state, &focus, out);
         return None;
     }
@@ -37,7 +37,7 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
             state.say(Level::Warn, text);
             return None;
         };
-        state.composer.take();
+        state.input.composer.take();
         return Some(action);
     }
     if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
@@ -91,14 +91,14 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     } else if to != state.shown {
         state.say(Level::Info, format!("Sent to {to}."));
     }
-    state.queued.push(Queued {
+    state.model.queued.push(Queued {
         to,
         text: words.into(),
     });
-    if state.queued.len() > QUEUED_MAX {
-        state.queued.remove(0);
+    if state.model.queued.len() > QUEUED_MAX {
+        state.model.queued.remove(0);
     }
-    state.composer.take();
+    state.input.composer.take();
     out.push(Do::Command(command));
     None
 }
@@ -110,7 +110,7 @@ pub fn compact(state: &mut UiState, focus: &str, out: &mut Vec<Do>) {
         state.say(Level::Warn, "A subagent compacts by itself.");
         return;
     }
-    let ended = |state: &UiState, agent: &Name| state.agents.get(agent).map(|a| a.ended);
+    let ended = |state: &UiState, agent: &Name| state.model.agents.get(agent).map(|a| a.ended);
     let (before, of) = (ended(state, &agent), agent.clone());
     state.say_while(
         Level::Info,
@@ -156,9 +156,9 @@ fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str, Addre
     if party.same(&Name::lead()) {
         return Ok((Name::lead(), words.trim(), Addressed::ByName));
     }
-    match state.team.find(&party) {
+    match state.model.team.find(&party) {
         Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
-        None => Err(format!("{}.", state.team.unknown(name))),
+        None => Err(format!("{}.", state.model.team.unknown(name))),
     }
 }
 
@@ -174,7 +174,7 @@ pub fn newline(state: &mut UiState) {
             Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
             | None,
         ) => {}
-        None => state.composer.newline(),
+        None => state.input.composer.newline(),
     }
 }
 
@@ -184,7 +184,7 @@ pub fn delete_to_start(state: &mut UiState) {
         Some(Some(Written::Comment(text))) => text.delete_to_start(),
         Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
         Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
-        None => state.composer.delete_to_start(),
+        None => state.input.composer.delete_to_start(),
     }
 }
 
@@ -202,7 +202,7 @@ pub fn reveal(state: &mut UiState) {
         Some(Some(Written::Comment(text))) => text.reveal(room),
         Some(Some(Written::Task(form))) => form.in_view().reveal(room),
         Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
-        None => state.composer.reveal(room),
+        None => state.input.composer.reveal(room),
     }
 }
 
@@ -224,10 +224,10 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
 /// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
 pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
     let request = match state.popups.last() {
-        Some(Popup::Comment(comment)) => state.requests.get(&comment.request),
+        Some(Popup::Comment(comment)) => state.model.requests.get(&comment.request),
         _ => None,
     };
-    state.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    state.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
     out.push(Do::EditComposer);
 }
 
@@ -242,39 +242,48 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
     }
     let agent = state.shown.clone();
     let is_running = state.holds_crew() && state.is_running(&agent);
-    if is_running && state.interrupted.as_ref() != Some(&agent) {
-        let waiting = state.queued.iter().filter(|q| q.to.same(&agent)).count();
+    if is_running && state.keys.interrupted.as_ref() != Some(&agent) {
+        let waiting = state
+            .model
+            .queued
+            .iter()
+            .filter(|q| q.to.same(&agent))
+            .count();
         let next = match waiting {
             0 => String::new(),
             1 => " Your queued message is sent next.".into(),
             n => format!(" Your {n} queued messages are sent next."),
         };
-        state.interrupted = Some(agent.clone());
+        state.keys.interrupted = Some(agent.clone());
         let stopped = agent.clone();
         state.say_while(
             Level::Info,
             format!("Stopping {agent}. Partial work is kept.{next}"),
-            move |state| state.interrupted.as_ref() == Some(&stopped),
+            move |state| state.keys.interrupted.as_ref() == Some(&stopped),
         );
         out.push(Do::Command(Command::Interrupt { agent }));
         return;
     }
-    if !state.composer.is_empty() && state.focus == Focus::Composer {
-        state.composer.take();
-        state.quit_armed = None;
-        let key = state.keymap.key(Context::Composer, Action::Older);
+    if !state.input.composer.is_empty() && state.focus == Focus::Composer {
+        state.input.composer.take();
+        state.keys.quit_armed = None;
+        let key = state.prefs.keymap.key(Context::Composer, Action::Older);
         state.say(Level::Info, format!("Draft cleared. {key} brings it back."));
         return;
     }
     let again = state
+        .keys
         .quit_armed
         .is_some_and(|at| state.now.since(at) <= TWICE);
     if again {
         out.push(Do::Quit);
         return;
     }
-    state.quit_armed = Some(state.now);
-    let key = state.keymap.key(Context::Everywhere, Action::Interrupt);
+    state.keys.quit_armed = Some(state.now);
+    let key = state
+        .prefs
+        .keymap
+        .key(Context::Everywhere, Action::Interrupt);
     let text = match (state.seat.leaves(), confirm::still(state)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, None) => format!("Press {key} again to quit."),
@@ -289,7 +298,7 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
 
 /// Gives up the offer to quit: something else came between the two presses, and its words go.
 pub fn disarm(state: &mut UiState) {
-    let Some(at) = state.quit_armed.take() else {
+    let Some(at) = state.keys.quit_armed.take() else {
         return;
     };
     let until = at.after(TWICE);

@@ -18,7 +18,7 @@ pub fn in_composer(state: &mut UiState, here: Position) {
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {
-        put(&mut state.composer, composer(area), here);
+        put(&mut state.input.composer, composer(area), here);
     }
 }
 

@@ -46,15 +46,15 @@ pub fn event(state: &mut UiState, event: &Event) {
     match &event.kind {
         EventKind::CrewReady(setup) => ready(state, setup),
         EventKind::ModelsListed { names } => {
-            state.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
+            state.model.models = Models::Listed(names.iter().take(MODELS_MAX).cloned().collect());
         }
         EventKind::Prompted { agent, text } => {
             refused::arrived(state, agent, text);
             agent_event(state, agent, event);
         }
         EventKind::TurnEnded { agent, .. } => {
-            if state.interrupted.as_ref() == Some(agent) {
-                state.interrupted = None;
+            if state.keys.interrupted.as_ref() == Some(agent) {
+                state.keys.interrupted = None;
             }
             agent_event(state, agent, event);
         }
@@ -78,14 +78,14 @@ pub fn event(state: &mut UiState, event: &Event) {
             ..
         } => {
             agent_event(state, agent, event);
-            let parent = state.agents.entry(parent);
+            let parent = state.model.agents.entry(parent);
             parent.transcript.sent_out(call, agent);
         }
         EventKind::BranchesChanged { branches } => {
-            state.branches.changed(branches);
+            state.model.branches.changed(branches);
             merge::settle(state);
         }
-        EventKind::HeadChanged { head } => state.head = Some(head.clone()),
+        EventKind::HeadChanged { head } => state.model.head = Some(head.clone()),
         EventKind::DiffShown {
             task,
             stat,
@@ -93,24 +93,24 @@ pub fn event(state: &mut UiState, event: &Event) {
             untracked,
         } => popups::diff(state, *task, stat, text, untracked),
         EventKind::JobChanged { job } => popups::job_changed(state, job),
-        EventKind::JobOutput { job, chunk } => state.jobs.heard(job, chunk),
+        EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
-        EventKind::TeamChanged { team } => state.team = team.clone(),
+        EventKind::TeamChanged { team } => state.model.team = team.clone(),
         EventKind::LetterMoved { letter, step } => {
             if let (true, Ok(to)) = (letter.from == "user", Name::party(&letter.to)) {
                 refused::sent(state, &to, &letter.content);
             }
-            state.letters.moved(letter, *step);
+            state.model.letters.moved(letter, *step);
         }
         EventKind::RequestChanged { request } => request_changed(state, request),
-        EventKind::SkillsChanged(book) => state.skills = book.clone(),
-        EventKind::LimitsChanged(limits) => state.limits = limits.clone(),
-        EventKind::RulesChanged { rules } => state.rules.clone_from(rules),
+        EventKind::SkillsChanged(book) => state.model.skills = book.clone(),
+        EventKind::LimitsChanged(limits) => state.model.limits = limits.clone(),
+        EventKind::RulesChanged { rules } => state.model.rules.clone_from(rules),
         EventKind::Notice { level, agent, text } => {
             if let Some(agent) = agent {
                 agent_event(state, agent, event);
             } else {
-                let lead = state.agents.entry(&Name::lead());
+                let lead = state.model.agents.entry(&Name::lead());
                 lead.transcript.push_notice(*level, text);
             }
             state.note(*level, text);
@@ -126,30 +126,30 @@ pub fn event(state: &mut UiState, event: &Event) {
 
 /// The board is another than before: what is asked about a task may be settled.
 fn board_changed(state: &mut UiState, changed: &[Arc<Task>], removed: &[TaskId]) {
-    Arc::make_mut(&mut state.board).apply(changed, removed);
+    Arc::make_mut(&mut state.model.board).apply(changed, removed);
     task_actions::settle(state);
 }
 
 /// The crew is there, or has another model.
 fn ready(state: &mut UiState, setup: &Setup) {
-    let before = state.setup.as_ref().map(|s| s.model.as_str());
+    let before = state.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
         let text = format!("The model is {} now.", one_line(&setup.model));
         state.say(Level::Info, text);
         state.other_model();
     }
-    state.setup = Some(setup.clone());
+    state.model.setup = Some(setup.clone());
 }
 
 /// What the person may be called for, requests aside.
 pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::CrewAtRest = event {
-        if !state.requests.is_empty() {
+        if !state.model.requests.is_empty() {
             // It rests because something waits, for which the person is called by its card.
             return;
         }
         let done = crate::ui::model::board::index(state).count(Standing::Done);
-        let words = match state.board.len() {
+        let words = match state.model.board.len() {
             0 => "the lead has answered".into(),
             all => format!("everybody rests, {done} of {all} tasks are done"),
         };
@@ -180,9 +180,9 @@ fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
     if agent.is_user() {
         return;
     }
-    let used = |state: &UiState| state.agents.get(agent).map(AgentView::used);
+    let used = |state: &UiState| state.model.agents.get(agent).map(AgentView::used);
     let before = used(state).unwrap_or_default();
-    state.agents.apply(agent, event.at, &event.kind);
+    state.model.agents.apply(agent, event.at, &event.kind);
     if let EventKind::UsageChanged { .. } = event.kind {
         let more = used(state).unwrap_or_default().since(before);
         costs(state, agent, more);
@@ -191,11 +191,11 @@ fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
 
 fn request_changed(state: &mut UiState, request: &Request) {
     let before = rows::selected_request(state).map(|(_, r)| r.id.clone());
-    let known = state.requests.get(&request.id).is_some();
-    state.requests.changed(request);
-    let waits = state.requests.get(&request.id).is_some();
+    let known = state.model.requests.get(&request.id).is_some();
+    state.model.requests.changed(request);
+    let waits = state.model.requests.get(&request.id).is_some();
     // What joins a card that is there needs no second bell.
-    let is_new_card = state.requests.same(request).next().is_none();
+    let is_new_card = state.model.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.decider != Decider::Lead {
         let words = sentence::request(request);
         state.attention.news(Matter::Needs, words, state.now);
@@ -216,7 +216,10 @@ fn request_changed(state: &mut UiState, request: &Request) {
         close_comment(state, request);
         answers::closed(state, request);
     }
-    if after.is_none() && state.focus == Focus::Pane(Pane::Needs) && state.before_needs.is_some() {
+    if after.is_none()
+        && state.focus == Focus::Pane(Pane::Needs)
+        && state.keys.before_needs.is_some()
+    {
         state.popups.retain(|p| !matches!(p, Popup::Peek(_)));
         guard::all_decided(state, request);
     }

@@ -16,7 +16,7 @@ use crate::ui::widgets::line_input::LineInput;
 const LEAD: Context = Context::In(Pane::Lead);
 
 fn shown(state: &mut UiState) -> &mut Transcript {
-    &mut state.agents.entry(&state.shown).transcript
+    &mut state.model.agents.entry(&state.shown).transcript
 }
 
 /// Begins to write what is searched for.
@@ -54,7 +54,7 @@ pub fn next(state: &mut UiState, way: Way) {
         return crate::ui::popups::reader::update::next(state, way);
     }
     if shown(state).search().is_none() {
-        let key = state.keymap.key(LEAD, Action::Search);
+        let key = state.prefs.keymap.key(LEAD, Action::Search);
         state.say(Level::Info, format!("{key} searches this conversation."));
         return;
     }
@@ -89,7 +89,7 @@ pub fn prompt(state: &mut UiState, way: Way) {
     if !shown(state).go_to_prompt(way, viewport) {
         let words = match way {
             Way::Forward => {
-                let key = state.keymap.key(LEAD, Action::Follow);
+                let key = state.prefs.keymap.key(LEAD, Action::Follow);
                 format!("There is no prompt below. {key} follows the newest.")
             }
             Way::Back => "There is no prompt above.".into(),
@@ -102,7 +102,7 @@ pub fn prompt(state: &mut UiState, way: Way) {
 pub fn copy_menu(state: &mut UiState) {
     if shown(state).portions().is_empty() {
         let is_empty = |state: &UiState| {
-            let shown = state.agents.get(&state.shown);
+            let shown = state.model.agents.get(&state.shown);
             shown.is_none_or(|agent| agent.transcript.portions().is_empty())
         };
         state.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
@@ -134,7 +134,7 @@ pub fn whole(state: &mut UiState) -> Option<String> {
     if text.is_none() {
         let text = "There is nothing in this conversation yet.";
         state.say_while(Level::Info, text, |state| {
-            let shown = state.agents.get(&state.shown);
+            let shown = state.model.agents.get(&state.shown);
             shown.is_none_or(|agent| !agent.has_spoken)
         });
     }

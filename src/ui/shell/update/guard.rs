@@ -47,28 +47,28 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     end_hold(state);
     let after = target(state);
     if after != before && after.popups <= before.popups {
-        state.key_guard.moved_at = Some(state.now);
+        state.keys.guard.moved_at = Some(state.now);
     }
 }
 
 /// Whether `key` comes too soon after such a change. Says so then.
 pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
-    let Some(moved_at) = state.key_guard.moved_at else {
+    let Some(moved_at) = state.keys.guard.moved_at else {
         return false;
     };
     // In a recording nothing is decided, and its time is not that of the keys.
     if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
     {
-        state.key_guard.moved_at = None;
+        state.keys.guard.moved_at = None;
         return false;
     }
-    state.prefix = None;
+    state.keys.prefix = None;
     let is_text = matches!(key.code, KeyCode::Char(_))
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     let writes = state.contexts().into_iter().any(unknown::takes_text);
     if is_text && !writes {
         // Whoever is typing goes on typing: none of it may become an action before a pause.
-        state.key_guard.moved_at = Some(state.now);
+        state.keys.guard.moved_at = Some(state.now);
     }
     let selected = rows::selected_request(state).map(|(_, r)| r.from.clone());
     let why = match (state.focus, selected) {
@@ -88,7 +88,7 @@ fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
         || key
             .modifiers
             .intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
-    let found = state.keymap.lookup(&state.contexts(), name);
+    let found = state.prefs.keymap.lookup(&state.contexts(), name);
     is_chord
         && matches!(
             found,
@@ -108,7 +108,7 @@ fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
 pub fn all_decided(state: &mut UiState, last: &Request) {
     let is_users = last.decided_by == Name::user().as_str();
     if is_users && state.is_running(&last.from) && state.replay.is_none() {
-        state.key_guard.hold = Some(Hold {
+        state.keys.guard.hold = Some(Hold {
             asker: last.from.clone(),
             until: state.now.after(HOLD),
         });
@@ -118,11 +118,11 @@ pub fn all_decided(state: &mut UiState, last: &Request) {
 }
 
 fn end_hold(state: &mut UiState) {
-    let Some(hold) = &state.key_guard.hold else {
+    let Some(hold) = &state.keys.guard.hold else {
         return;
     };
-    if state.focus != Focus::Pane(Pane::Needs) || !state.requests.is_empty() {
-        state.key_guard.hold = None;
+    if state.focus != Focus::Pane(Pane::Needs) || !state.model.requests.is_empty() {
+        state.keys.guard.hold = None;
         return;
     }
     let goes_on = hold.until > state.now && state.is_running(&hold.asker);
@@ -132,10 +132,10 @@ fn end_hold(state: &mut UiState) {
 }
 
 fn give_back(state: &mut UiState) {
-    state.key_guard.hold = None;
-    if let Some(focus) = state.before_needs.take() {
+    state.keys.guard.hold = None;
+    if let Some(focus) = state.keys.before_needs.take() {
         state.focus = focus;
-        state.zoom = None;
+        state.arrangement.zoom = None;
         state.dirty = true;
     }
 }

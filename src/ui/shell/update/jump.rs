@@ -27,7 +27,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
             // How much is in view is another share at the end: its cells are longer or shorter.
             let is_end = row + 1 >= bar.at.bottom();
             let first = if is_end { bar.scrolled.len } else { first };
-            let agent = state.agents.entry(&state.shown);
+            let agent = state.model.agents.entry(&state.shown);
             agent.transcript.jump(first, viewport);
         }
         Pane::Board => board::update::jump(state, first, at),
@@ -46,7 +46,7 @@ pub fn select(state: &mut UiState, pane: Pane, at: usize) {
         }
         Pane::Inbox => rows::select_letter(state, at),
         Pane::Needs => {
-            if let Some(request) = state.requests.at(at) {
+            if let Some(request) = state.model.requests.at(at) {
                 let is_other = state.selected.request.as_ref() != Some(&request.id);
                 state.selected.request = Some(request.id.clone());
                 if is_other {

@@ -54,7 +54,12 @@ pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
             out.pick = picks.into_iter().nth(picker.row).map(|pick| pick.does);
         }
         Some(Popup::Jobs { row }) => {
-            out.job = state.jobs.listed().get(*row).map(|job| job.id.clone());
+            out.job = state
+                .model
+                .jobs
+                .listed()
+                .get(*row)
+                .map(|job| job.id.clone());
         }
         Some(Popup::Reader(reader)) => {
             if let Text::Todo(at) = reader.text {
@@ -92,7 +97,7 @@ pub fn after(state: &mut UiState, before: Option<Selection>) {
             }
         }
         Some(Popup::Jobs { row }) => {
-            let jobs = state.jobs.listed();
+            let jobs = state.model.jobs.listed();
             let at = jobs.iter().position(|j| Some(&j.id) == before.job.as_ref());
             Some(at.unwrap_or_else(|| (*row).min(jobs.len().saturating_sub(1))))
         }
@@ -127,10 +132,10 @@ fn keep_task_row(state: &mut UiState, row: usize) {
 
 /// The row of the model in use in the list of models.
 pub fn model_in_use(state: &UiState) -> usize {
-    let Models::Listed(names) = &state.models else {
+    let Models::Listed(names) = &state.model.models else {
         return 0;
     };
-    let current = state.setup.as_ref().map_or("", |s| s.model.as_str());
+    let current = state.model.setup.as_ref().map_or("", |s| s.model.as_str());
     let latest = format!("{current}:latest");
     let at = names.iter().position(|name| name == current);
     at.or_else(|| names.iter().position(|name| *name == latest))

@@ -93,8 +93,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
         Msg::Window(window) => state.attention.window(window),
         Msg::Edited(text) => {
             let text = text.trim_end_matches('\n');
-            let edited = state.drafts.edited.take();
-            if let Some(lost) = edited.filter(|(id, _)| state.requests.get(id).is_none()) {
+            let edited = state.input.drafts.edited.take();
+            if let Some(lost) = edited.filter(|(id, _)| state.model.requests.get(id).is_none()) {
                 let why = "The request was closed meanwhile.";
                 answers::return_comment(state, &lost.1, text, why);
             } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
@@ -103,7 +103,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
                 let text = form.fitting(text);
                 form.writing().set(&text);
             } else {
-                state.composer.set(text);
+                state.input.composer.set(text);
             }
             state.dirty = true;
         }
@@ -144,7 +144,7 @@ fn tick(state: &mut UiState, now: Stamp) {
         state.flash = None;
         state.dirty = true;
     }
-    let step = match state.motion {
+    let step = match state.prefs.motion {
         Motion::Full => SPIN.as_secs_f64(),
         Motion::Reduced => 1.0,
     };
@@ -167,11 +167,11 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         state.flash = None;
     }
     let contexts = state.contexts();
-    let whole = match state.prefix.take() {
+    let whole = match state.keys.prefix.take() {
         Some(first) => format!("{first} {name}"),
         None => name,
     };
-    let found = state.keymap.lookup(&contexts, &whole);
+    let found = state.prefs.keymap.lookup(&contexts, &whole);
     // The first key of a pair may be that of the interrupt: its second one tells.
     if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
         compose::disarm(state);
@@ -179,9 +179,9 @@ fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     match found {
         Found::Action(action) => {
             act(state, action, out);
-            state.left_composer &= action == Action::Back;
+            state.keys.left_composer &= action == Action::Back;
         }
-        Found::Prefix => state.prefix = Some(whole),
+        Found::Prefix => state.keys.prefix = Some(whole),
         // The second key of a pair that means nothing is dropped with the first one.
         Found::Nothing if whole.contains(' ') => {}
         Found::Nothing => {
@@ -218,8 +218,8 @@ fn text_key(state: &mut UiState, key: KeyEvent) {
         Some(None) => {}
         None => match state.focus {
             Focus::Composer => {
-                state.composer.key(key, width);
-                state.completion = Completion::Fresh;
+                state.input.composer.key(key, width);
+                state.input.completion = Completion::Fresh;
             }
             Focus::Pane(pane) if state.is_filtering() => {
                 filter::write(state, pane, |words| {
@@ -263,12 +263,12 @@ fn paste(state: &mut UiState, text: &str) {
                 filter::write(state, pane, |words| words.insert(text));
             }
             Focus::Composer => {
-                let pasted = state.composer.paste(text);
+                let pasted = state.input.composer.paste(text);
                 compose::report(state, pasted);
             }
             // A paste into the panes would be a row of single keys: nobody means that.
             Focus::Pane(_) => {
-                let key = state.keymap.key(Context::Panes, Action::Compose);
+                let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
                 state.say(Level::Info, format!("Press {key} to write, then paste."));
             }
         },
@@ -299,7 +299,7 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Models => popups::models(state, out),
         Action::Themes => themes::update::open(state),
         Action::Enlarge => movement::enlarge(state),
-        Action::Restore => state.zoom = None,
+        Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
@@ -319,8 +319,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         }
         Action::TurnBoard => board::update::turn(state),
         Action::Pan(toward) => board::update::pan(state, toward),
-        Action::ZoomIn => board::update::zoom(state, state.camera.zoom.nearer()),
-        Action::ZoomOut => board::update::zoom(state, state.camera.zoom.farther()),
+        Action::ZoomIn => board::update::zoom(state, state.board_view.camera.zoom.nearer()),
+        Action::ZoomOut => board::update::zoom(state, state.board_view.camera.zoom.farther()),
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => find::copy_menu(state),
         Action::Search => find::begin(state),
@@ -350,8 +350,8 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         }
         Action::Complete => complete_update::put_in(state),
         Action::Newline => compose::newline(state),
-        Action::Older => state.composer.older(compose::width(state)),
-        Action::Newer => state.composer.newer(compose::width(state)),
+        Action::Older => state.input.composer.older(compose::width(state)),
+        Action::Newer => state.input.composer.newer(compose::width(state)),
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => compose::edit_outside(state, out),
         Action::Approve => needs::update::approve(state, out),

@@ -52,7 +52,7 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
 
 fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
     match std::mem::take(&mut state.pointer.held) {
-        Held::Border => out.push(Do::SaveScreen(state.screen)),
+        Held::Border => out.push(Do::SaveScreen(state.arrangement.screen)),
         Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
     }
 }
@@ -133,8 +133,10 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     if pane == Pane::Board {
         let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
         return match (toward, zooms) {
-            (Toward::Up, true) => board::update::zoom(state, state.camera.zoom.nearer()),
-            (Toward::Down, true) => board::update::zoom(state, state.camera.zoom.farther()),
+            (Toward::Up, true) => board::update::zoom(state, state.board_view.camera.zoom.nearer()),
+            (Toward::Down, true) => {
+                board::update::zoom(state, state.board_view.camera.zoom.farther())
+            }
             (Toward::Up | Toward::Down, false) => board::update::wheel(state, toward, NOTCH),
             (Toward::Left | Toward::Right, _) => board::update::wheel(state, toward, NOTCH_COLUMNS),
         };
@@ -152,9 +154,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         Some(_) | None => Click::First,
     };
     // Half a pair of keys is given up, and the user chooses what has the focus.
-    state.prefix = None;
-    state.key_guard.moved_at = None;
-    state.left_composer = false;
+    state.keys.prefix = None;
+    state.keys.guard.moved_at = None;
+    state.keys.left_composer = false;
     compose::disarm(state);
     match hit.clone() {
         Hit::Nothing | Hit::Popup => return,
@@ -189,14 +191,14 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         Hit::Talk(at) => {
             navigation::focus(state, Pane::Lead);
             let viewport = movement::viewport(state);
-            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
             transcript.open_at(at, viewport);
         }
         Hit::Composer => cursor::in_composer(state, here),
         Hit::Comment => cursor::in_comment(state, here),
         Hit::Field(field) => cursor::in_field(state, field, here),
         Hit::Offer(at) => {
-            state.completion = Completion::Offered(at);
+            state.input.completion = Completion::Offered(at);
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if click == Click::Again => {

@@ -26,10 +26,10 @@ const PAGE: usize = 10;
 
 /// Gives the keys to a pane; if it has them, the whole screen, or back.
 pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
-    if state.focus != Focus::Pane(pane) || state.left_composer {
+    if state.focus != Focus::Pane(pane) || state.keys.left_composer {
         focus(state, pane);
-    } else if state.zoom.is_some() {
-        state.zoom = None;
+    } else if state.arrangement.zoom.is_some() {
+        state.arrangement.zoom = None;
     } else {
         enlarge(state);
     }
@@ -38,13 +38,14 @@ pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
 /// Gives the pane that has the keys the whole screen.
 pub fn enlarge(state: &mut UiState) {
     if !frame_layout::shows_one(state) {
-        state.zoom = Some(state.focus.pane());
+        state.arrangement.zoom = Some(state.focus.pane());
     }
 }
 
 /// Gives the keys to the next pane, round and round.
 pub fn cycle(state: &mut UiState, way: Way) {
     let has_todo = state
+        .model
         .agents
         .get(&state.shown)
         .is_some_and(|a| !a.todo.items().is_empty());
@@ -54,7 +55,7 @@ pub fn cycle(state: &mut UiState, way: Way) {
         .filter(|pane| match pane {
             Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => true,
             Pane::Todo => has_todo || here == Pane::Todo,
-            Pane::Needs => !state.requests.is_empty() || here == Pane::Needs,
+            Pane::Needs => !state.model.requests.is_empty() || here == Pane::Needs,
         })
         .collect();
     let at = round.iter().position(|p| *p == here).unwrap_or(0);
@@ -96,20 +97,20 @@ pub fn back(state: &mut UiState) {
     }
     if state.focus == Focus::Composer {
         let narrow = frame_layout::shows_one(state);
-        let zoomed = state.zoom == Some(Pane::Lead);
+        let zoomed = state.arrangement.zoom == Some(Pane::Lead);
         let has_page = crate::ui::app::onboarding::drawn(state).is_some();
         let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
             Pane::Lead
         } else {
-            state.tab
+            state.arrangement.tab
         };
         focus(state, pane);
-        state.left_composer = true;
+        state.keys.left_composer = true;
     } else if state.filters.end(state.focus.pane())
         || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
     {
-    } else if state.zoom.is_some() {
-        state.zoom = None;
+    } else if state.arrangement.zoom.is_some() {
+        state.arrangement.zoom = None;
     } else if let Some(parent) = state.shown.parent() {
         show(state, &parent);
     } else if !state.shown.is_lead() {
@@ -118,7 +119,7 @@ pub fn back(state: &mut UiState) {
             focus(state, Pane::Team);
         }
     } else if state.focus == Focus::Pane(Pane::Needs)
-        && let Some(before) = state.before_needs.take()
+        && let Some(before) = state.keys.before_needs.take()
     {
         state.focus = before;
     }
@@ -126,7 +127,8 @@ pub fn back(state: &mut UiState) {
 
 /// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
 pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
-    let is_view = !state.popups.is_empty() || state.zoom.is_some() || !state.shown.is_lead();
+    let is_view =
+        !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
     if is_view && state.focus != Focus::Composer {
         back(state);
     } else if state.at_stake() + state.jobs_at_stake() > 0 {
@@ -153,7 +155,7 @@ pub fn neighbour(state: &mut UiState, way: Way) {
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = viewport(state);
-            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
             match way {
                 Way::Forward => transcript.select_next(),
                 Way::Back => transcript.select_prev(),
@@ -166,7 +168,7 @@ pub fn neighbour(state: &mut UiState, way: Way) {
                 Way::Forward => at + 1,
                 Way::Back => at.saturating_sub(1),
             };
-            if let Some(request) = state.requests.at(next) {
+            if let Some(request) = state.model.requests.at(next) {
                 state.selected.request = Some(request.id.clone());
                 state.selected.request_scroll = 0;
             }
@@ -234,6 +236,7 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
 fn scroll_transcript(state: &mut UiState, by: Scroll) {
     let viewport = viewport(state);
     state
+        .model
         .agents
         .entry(&state.shown)
         .transcript
@@ -260,7 +263,7 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
             }
         }
         Some(Popup::Jobs { .. }) => {
-            let len = state.jobs.listed().len();
+            let len = state.model.jobs.listed().len();
             if let Some(Popup::Jobs { row }) = state.popups.last_mut() {
                 *row = step(*row, len, by, PAGE);
             }

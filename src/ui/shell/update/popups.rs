@@ -57,8 +57,8 @@ pub fn skills(state: &mut UiState) {
 
 /// Asks for the models and shows them.
 pub fn models(state: &mut UiState, out: &mut Vec<Do>) {
-    if state.models == Models::Unknown {
-        state.models = Models::Asked;
+    if state.model.models == Models::Unknown {
+        state.model.models = Models::Asked;
     }
     let mut popup = Popup::choose(Choice::Models);
     if let Popup::Picker(picker) = &mut popup {
@@ -108,15 +108,15 @@ fn selected_job(state: &UiState) -> Option<&Job> {
     let Some(Popup::Jobs { row }) = state.popups.last() else {
         return None;
     };
-    let jobs = state.jobs.listed();
+    let jobs = state.model.jobs.listed();
     jobs.get(*row).or(jobs.last()).copied()
 }
 
 /// A background job began or ended; the list moves, and the selection with its job.
 pub fn job_changed(state: &mut UiState, job: &Job) {
     let selected = selected_job(state).map(|j| j.id.clone());
-    state.jobs.changed(job);
-    let listed = state.jobs.listed();
+    state.model.jobs.changed(job);
+    let listed = state.model.jobs.listed();
     let at = selected.and_then(|id| listed.iter().position(|j| j.id == id));
     if let (Some(at), Some(Popup::Jobs { row })) = (at, state.popups.last_mut()) {
         *row = at;
@@ -162,7 +162,7 @@ pub fn open(state: &mut UiState) {
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = movement::viewport(state);
-            let transcript = &mut state.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
             transcript.toggle_selected();
             transcript.reveal_selected(viewport);
         }
@@ -220,7 +220,7 @@ pub fn accept(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         Some(Popup::Reader(_)) => return crate::ui::popups::reader::update::accept(state),
         Some(Popup::EventLog(view)) => view.searching = Searching::Rest,
         // The answer to a question needs no yes or no.
-        Some(Popup::Comment(comment)) if state.requests.is_question(&comment.request) => {
+        Some(Popup::Comment(comment)) if state.model.requests.is_question(&comment.request) => {
             return Some(Action::Approve);
         }
         Some(Popup::Comment(comment)) => comment.stage = CommentStage::Verdict,
@@ -368,7 +368,7 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
     }
     match state.focus.pane() {
         Pane::Lead => {
-            let agent = state.agents.get(&state.shown)?;
+            let agent = state.model.agents.get(&state.shown)?;
             if let Some((what, text)) = agent.transcript.selected_text() {
                 return Some((what.into(), text));
             }
@@ -377,13 +377,13 @@ fn selected_text(state: &UiState) -> Option<(String, String)> {
             (!said.is_empty()).then(|| (what, harmless(said)))
         }
         Pane::Todo => {
-            let list = &state.agents.get(&state.shown)?.todo;
+            let list = &state.model.agents.get(&state.shown)?.todo;
             let text = harmless(&list.render());
             (!list.items().is_empty()).then(|| ("the todo list".into(), text))
         }
         Pane::Board => {
             let (_, id) = board::selected(state)?;
-            let task = state.board.get(id)?;
+            let task = state.model.board.get(id)?;
             let text = format!("{id} {}\n\n{}", task.subject, task.description);
             Some((format!("task {id}"), harmless(text.trim_end())))
         }

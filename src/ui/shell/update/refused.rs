@@ -16,17 +16,17 @@ pub fn refused(state: &mut UiState, asked: Option<&Asked>, why: &str) {
     match asked {
         Asked::Prompt { to, text } => give_back(state, to, text, why),
         Asked::Interrupt { agent } => {
-            state.interrupted.take_if(|waits| waits.same(agent));
+            state.keys.interrupted.take_if(|waits| waits.same(agent));
         }
         Asked::Decide { request } => {
-            state.requests.forget_answer(request);
+            state.model.requests.forget_answer(request);
             answers::refused(state, request, why);
         }
         Asked::AddTask => task_form::update::refused(state, None, why),
         Asked::EditTask { task } => task_form::update::refused(state, Some(*task), why),
         Asked::ListModels => {
-            if state.models == Models::Asked {
-                state.models = Models::Listed(Vec::new());
+            if state.model.models == Models::Asked {
+                state.model.models = Models::Listed(Vec::new());
             }
         }
         Asked::Compact { .. }
@@ -69,14 +69,14 @@ fn take_exactly(state: &mut UiState, to: &Name, text: &str) -> bool {
 
 fn exactly(state: &mut UiState, to: &Name, text: &str) -> Option<Queued> {
     let is_it = |q: &Queued| q.to.same(to) && q.text == text;
-    let at = state.queued.iter().position(is_it)?;
-    Some(state.queued.remove(at))
+    let at = state.model.queued.iter().position(is_it)?;
+    Some(state.model.queued.remove(at))
 }
 
 /// The oldest words on their way to `to`.
 fn oldest(state: &mut UiState, to: &Name) -> Option<Queued> {
-    let at = state.queued.iter().position(|q| q.to.same(to))?;
-    Some(state.queued.remove(at))
+    let at = state.model.queued.iter().position(|q| q.to.same(to))?;
+    Some(state.model.queued.remove(at))
 }
 
 /// Refused words come back as a draft to the agent that they were meant for.

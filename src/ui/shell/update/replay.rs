@@ -75,7 +75,7 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
 /// The same person before an empty screen: the log and the time belong to what is played.
 fn forget_the_past(state: &mut UiState) {
     state.forget_crew();
-    state.event_log = EventLog::default();
+    state.model.event_log = EventLog::default();
     state.flash = None;
     state.now = Stamp::default();
 }
@@ -129,9 +129,9 @@ pub fn hold_back(state: &mut UiState, out: &mut Vec<Do>) {
     let before = out.len();
     out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
     if out.len() < before {
-        state.requests.forget_answers();
-        state.queued.clear();
-        state.task_forms.come_back();
+        state.model.requests.forget_answers();
+        state.model.queued.clear();
+        state.input.task_forms.come_back();
         state.say(Level::Info, UNCHANGED);
     }
 }

@@ -22,11 +22,11 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     }
     let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
-    if !is_here && state.screen.shows_todo() && !rows::todo(state).is_empty() {
+    if !is_here && state.arrangement.screen.shows_todo() && !rows::todo(state).is_empty() {
         // The conversation needs the rows: it is there while it has the keys.
         return navigation::focus(state, Pane::Todo);
     }
-    state.screen.todo = if is_here {
+    state.arrangement.screen.todo = if is_here {
         TodoPane::Hidden
     } else {
         TodoPane::Shown
@@ -34,8 +34,8 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     if has_keys {
         navigation::focus(state, Pane::Lead);
     }
-    let key = state.keymap.key(Context::Everywhere, Action::Todo);
-    let words = if !state.screen.shows_todo() {
+    let key = state.prefs.keymap.key(Context::Everywhere, Action::Todo);
+    let words = if !state.arrangement.screen.shows_todo() {
         format!("The todo list is hidden. {key} shows it.")
     } else if rows::todo(state).is_empty() {
         "The todo list is shown as soon as there is one.".into()
@@ -43,33 +43,33 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
         format!("The todo list is shown. {key} hides it.")
     };
     state.say(Level::Info, words);
-    out.push(Do::SaveScreen(state.screen));
+    out.push(Do::SaveScreen(state.arrangement.screen));
 }
 
 /// Whether the todo list has a place of its own, and none beside the conversation.
 fn is_elsewhere(state: &UiState) -> bool {
     let is_tab = frame_layout::class(state.size) == Class::Middle
-        && state.screen.layout == Arrangement::Wall;
-    frame_layout::shows_one(state) || state.zoom.is_some() || is_tab
+        && state.arrangement.screen.layout == Arrangement::Wall;
+    frame_layout::shows_one(state) || state.arrangement.zoom.is_some() || is_tab
 }
 
 /// To the pane of the todo list, or back to where the keys were.
 fn go(state: &mut UiState) {
     let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     if !is_shown {
-        state.before_todo = Some((state.focus, state.zoom, state.tab));
+        state.keys.before_todo = Some((state.focus, state.arrangement.zoom, state.arrangement.tab));
         let has_tab = matches!(state.focus, Focus::Pane(p) if frame_layout::TABS.contains(&p));
-        if frame_layout::shows_one(state) || state.zoom.is_some() || has_tab {
-            let zoom = state.zoom.map(|_| Pane::Todo);
+        if frame_layout::shows_one(state) || state.arrangement.zoom.is_some() || has_tab {
+            let zoom = state.arrangement.zoom.map(|_| Pane::Todo);
             navigation::focus(state, Pane::Todo);
-            state.zoom = zoom;
+            state.arrangement.zoom = zoom;
         } else {
             // Who writes goes on writing beside it.
-            state.tab = Pane::Todo;
+            state.arrangement.tab = Pane::Todo;
         }
         return;
     }
-    let before = state.before_todo.take();
+    let before = state.keys.before_todo.take();
     let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));
     let is_todo = |focus: Focus| focus == Focus::Pane(Pane::Todo);
     if is_todo(state.focus) {
@@ -78,7 +78,7 @@ fn go(state: &mut UiState) {
         } else {
             focus
         };
-        state.zoom = zoom.filter(|pane| *pane != Pane::Todo);
+        state.arrangement.zoom = zoom.filter(|pane| *pane != Pane::Todo);
     }
-    state.tab = if tab == Pane::Todo { Pane::Board } else { tab };
+    state.arrangement.tab = if tab == Pane::Todo { Pane::Board } else { tab };
 }

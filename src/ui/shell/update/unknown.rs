@@ -33,7 +33,7 @@ pub fn helps(state: &UiState, name: &str) -> Option<Action> {
     if !state.popups.last().is_some_and(reads) {
         return None;
     }
-    match state.keymap.lookup(&[Context::Panes], name) {
+    match state.prefs.keymap.lookup(&[Context::Panes], name) {
         Found::Action(
             action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
         ) => Some(action),
@@ -47,7 +47,7 @@ fn elsewhere(state: &UiState, name: &str) -> Option<String> {
         return None;
     }
     let means = |pane: &Pane| {
-        let mut bound = state.keymap.in_context(Context::In(*pane));
+        let mut bound = state.prefs.keymap.in_context(Context::In(*pane));
         bound.find(|b| b.keys.iter().any(|key| key == name))
     };
     let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
@@ -66,6 +66,7 @@ fn elsewhere(state: &UiState, name: &str) -> Option<String> {
 fn help(state: &UiState, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         state
+            .prefs
             .keymap
             .in_context(*c)
             .find(|b| b.action == Action::Help)

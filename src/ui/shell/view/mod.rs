@@ -133,14 +133,18 @@ fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = rows::selected_request(state) else {
         return;
     };
-    let more = match state.requests.for_person() {
+    let more = match state.model.requests.for_person() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
     let key = state.waiting_key();
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
-    let heading = sentence::heading(request, &state.board, room.saturating_sub(width(&more) + 2));
+    let heading = sentence::heading(
+        request,
+        &state.model.board,
+        room.saturating_sub(width(&more) + 2),
+    );
     let text = format!("◆ {heading}{more}");
     let rest = room.saturating_sub(width(&text) + 2);
     let about = sentence::about(request).filter(|_| more.is_empty() && rest >= ABOUT_LEAST);

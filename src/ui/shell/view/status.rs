@@ -158,7 +158,7 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         // It has its place before the first request is sent.
         out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
     }
-    let Some(setup) = &state.setup else {
+    let Some(setup) = &state.model.setup else {
         // Where no crew can start, the page says why.
         let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
         out.push(if is_missing {
@@ -174,7 +174,12 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Nobody looks any more where no crew runs.
-    if let Some(head) = state.head.as_ref().filter(|_| state.seat != Seat::Left) {
+    if let Some(head) = state
+        .model
+        .head
+        .as_ref()
+        .filter(|_| state.seat != Seat::Left)
+    {
         out.push(piece(
             10,
             fit(&one_line(&head.to_string()), branch),
@@ -184,11 +189,11 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
     if setup.scripted {
         out.push(piece(1, "scripted".into(), theme.warn));
     }
-    let team = one_line(&state.team.team_name);
+    let team = one_line(&state.model.team.team_name);
     if team != "default" && !team.is_empty() {
         out.push(piece(9, fit(&team, 20), theme.dim));
     }
-    let waiting = state.requests.for_person();
+    let waiting = state.model.requests.for_person();
     if waiting > 0 {
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(
@@ -215,13 +220,13 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         // What only waits for a call does not turn.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
-            _ => style::spinner(state.now, state.motion),
+            _ => style::spinner(state.now, state.prefs.motion),
         };
         out.push(
             piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
         );
     }
-    let jobs = state.jobs.running();
+    let jobs = state.model.jobs.running();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
         out.push(
@@ -245,25 +250,25 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
 
 fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
     let mut out = Vec::new();
-    let Some(setup) = &state.setup else {
+    let Some(setup) = &state.model.setup else {
         return out;
     };
     let piece = Piece::plain;
     out.push(
         piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
     );
-    let agent = state.agents.get(&state.shown);
+    let agent = state.model.agents.get(&state.shown);
     if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
         let style = if share >= 80 { theme.warn } else { theme.dim };
         let about = if agent.window_is_assumed { "~" } else { "" };
         out.push(piece(8, format!("ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Costs);
-    let tokens = state.agents.tokens();
+    let tokens = state.model.agents.tokens();
     if tokens > 0 {
         out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
     }
-    if let Some(cost) = state.agents.cost() {
+    if let Some(cost) = state.model.agents.cost() {
         out.push(piece(6, dollars(cost), theme.dim).leads(costs));
     }
     out

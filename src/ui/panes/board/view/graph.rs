@@ -33,7 +33,7 @@ struct Window {
 impl Window {
     fn new(state: &UiState, index: &Index, drawing: &Drawing, area: Rect) -> Window {
         let selected = selected(state, index).unwrap_or_default();
-        let (left, top) = state.camera.window(drawing, selected, area);
+        let (left, top) = state.board_view.camera.window(drawing, selected, area);
         Window { left, top, area }
     }
 
@@ -236,7 +236,7 @@ fn draw_node(
     theme: &Theme,
     buffer: &mut Buffer,
 ) {
-    let Some(task) = index.id(at).and_then(|id| state.board.get(id)) else {
+    let Some(task) = index.id(at).and_then(|id| state.model.board.get(id)) else {
         return;
     };
     let standing = index.standing(at);
@@ -251,7 +251,7 @@ fn draw_node(
         Some(_) => theme.heading,
         None => style,
     };
-    if state.camera.zoom == Zoom::Numbers {
+    if state.board_view.camera.zoom == Zoom::Numbers {
         let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
         window.write((x, node.y), &label.number, number, buffer);
         return;

@@ -55,7 +55,7 @@ fn spans(
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let Some(task) = index.id(row.task).and_then(|id| state.board.get(id)) else {
+    let Some(task) = index.id(row.task).and_then(|id| state.model.board.get(id)) else {
         return Vec::new();
     };
     let (shape, words, style) = branches::look(state, task, theme);

@@ -70,11 +70,11 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             let is_held_up = state
                 .first_page()
                 .is_some_and(|page| page.weight == Weight::Missing);
-            let words = if state.board.is_empty() && is_held_up {
+            let words = if state.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
-            } else if state.board.is_empty() && state.seat == Seat::Starting {
+            } else if state.model.board.is_empty() && state.seat == Seat::Starting {
                 "The board is being read…".into()
-            } else if state.board.is_empty() {
+            } else if state.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
                 frame::none_fits(state, "task")
@@ -88,12 +88,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 fn title(state: &UiState, shown: &Shown) -> String {
     let name = Pane::Board.title();
     match shown {
-        Shown::List(_) if state.board.is_empty() => name.into(),
+        Shown::List(_) if state.model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
         Shown::List(Why::Asked) => format!("{name} · list"),
         Shown::List(Why::Filtered) => {
             let hits = board::rows(state).len();
-            format!("{name} · {hits} of {}", state.board.len())
+            format!("{name} · {hits} of {}", state.model.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
         Shown::List(Why::Deep(_)) => format!("{name} · list: too long to draw"),
@@ -164,7 +164,7 @@ fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 
 /// One line about the selected task: nodes are short of room.
 fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some(task) = board::selected(state).and_then(|(_, id)| state.board.get(id)) else {
+    let Some(task) = board::selected(state).and_then(|(_, id)| state.model.board.get(id)) else {
         return;
     };
     let (shape, words, style) = branches::look(state, task, theme);

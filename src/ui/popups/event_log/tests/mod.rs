@@ -97,13 +97,13 @@ fn the_newest_lines_are_kept_in_the_order_of_their_times() {
 #[test]
 fn what_crewdeck_said_stays_once_when_a_crew_is_told_anew() {
     let mut state = started(100, 30);
-    state.event_log = EventLog::default();
+    state.model.event_log = EventLog::default();
     let at = state.now;
     let told = |log: &mut EventLog| {
         log.push(at, Told::new(Topic::Task, "a task"));
         log.push(at, Told::new(Topic::Notice, "a notice"));
     };
-    told(&mut state.event_log);
+    told(&mut state.model.event_log);
     state.forget_crew();
     let words = |s: &UiState| {
         s.event_log
@@ -112,6 +112,6 @@ fn what_crewdeck_said_stays_once_when_a_crew_is_told_anew() {
             .collect::<Vec<_>>()
     };
     assert_eq!(words(&state), ["a notice"]);
-    told(&mut state.event_log);
+    told(&mut state.model.event_log);
     assert_eq!(words(&state), ["a notice", "a task"]);
 }

@@ -3,7 +3,9 @@
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::stamp::Stamp;
 use crate::ui::app::UiState;
+use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
+use crate::ui::app::popup::Popup;
 use crate::ui::widgets::composer::Composer;
 
 /// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
@@ -150,4 +152,14 @@ impl UiState {
         let own = others.find(|(name, _)| name.same(to));
         own.map_or_else(String::new, |(_, draft)| draft.composer.text())
     }
+}
+
+/// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
+pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
+    let request = match state.popups.last() {
+        Some(Popup::Comment(comment)) => state.model.requests.get(&comment.request),
+        _ => None,
+    };
+    state.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    out.push(Do::EditComposer);
 }

@@ -2,12 +2,12 @@
 
 use crate::domain::stamp::Stamp;
 use crate::ui::app::onboarding::First;
-use crate::ui::app::{App, KeyState, UiState};
-use crate::ui::diff::Changes;
-use crate::ui::model::Model;
 use crate::ui::app::popup::Popup;
+use crate::ui::app::{KeyState, UiState};
+use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::text::width;
 
 /// Which seat this screen has.

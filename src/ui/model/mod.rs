@@ -21,7 +21,7 @@ use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
-use crate::domain::team::{Activity, Team};
+use crate::domain::team::Team;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
 use crate::ui::model::agents::Agents;

@@ -3,11 +3,10 @@
 use ratatui::layout::Rect;
 
 use crate::ui::app::UiState;
-use crate::ui::app::popup::{CommentStage, Popup};
+use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::{Field, TaskForm};
-use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::confirm;
-use crate::ui::shell::layout;
+use crate::ui::shell::update::compose::room;
 use crate::ui::text::wrap;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::Room;
@@ -21,25 +20,6 @@ const LINE_ROWS: u16 = 3;
 const DESCRIPTION_ROWS: u16 = 3;
 /// Maximum number of rows of the error text.
 const ERROR_ROWS: usize = 3;
-
-/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
-pub fn room(state: &UiState) -> Option<Room> {
-    match state.popups.last() {
-        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
-            Some(self::comment(state, popup).into())
-        }
-        Some(popup @ Popup::Task(form)) => {
-            let places = fields(state, popup, form);
-            let own = places.each.iter().find(|(of, _)| *of == form.field);
-            own.map(|(_, area)| words(*area).into())
-        }
-        None if state.focus == Focus::Composer => {
-            let area = layout::layout(state, state.size).composer;
-            area.map(|area| composer(area).into())
-        }
-        Some(_) | None => None,
-    }
-}
 
 /// Returns the text area of the composer, without its frame.
 pub fn composer(area: Rect) -> Rect {

@@ -1,10 +1,12 @@
 //! The keys of the board: the selection moves along the drawing or the list.
 
+use ratatui::layout::Rect;
+
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
 use crate::ui::app::board_view::Shape;
-use crate::ui::frame::{layout as frame_layout, navigation as frame_navigation};
+use crate::ui::frame::navigation as frame_navigation;
 use crate::ui::graph::navigation::Step;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, navigation, viewport};
@@ -15,20 +17,11 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, Places, Shown, Why, places};
-use crate::ui::shell::layout;
-use crate::ui::shell::update::movement;
+use crate::ui::panes::board::{GRAPH_MAX, Shown, Why, places};
 use crate::ui::widgets::list;
 
-/// Where things lie on the board now; a list where it is not in view.
-fn places(state: &UiState) -> Places {
-    let area = layout::layout(state, state.size).pane(Pane::Board);
-    let inside = area.map(frame_layout::inside).unwrap_or_default();
-    places(state, inside)
-}
-
-fn shown(state: &UiState) -> Shown {
-    places(state).shown
+fn shown(state: &UiState, area: Rect) -> Shown {
+    board::places(state, area).shown
 }
 
 /// That there is no drawing, and the key that makes one.
@@ -41,8 +34,8 @@ fn listed(state: &UiState) -> String {
 }
 
 /// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
-pub fn pan(state: &mut UiState, toward: Toward) {
-    let places = places(state);
+pub fn pan(state: &mut UiState, area: Rect, toward: Toward) {
+    let places = board::places(state, area);
     let Shown::Graph(drawing) = places.shown else {
         let words = listed(state);
         state.say(Level::Info, words);
@@ -58,12 +51,12 @@ pub fn pan(state: &mut UiState, toward: Toward) {
 }
 
 /// Draws more or less of each task.
-pub fn zoom(state: &mut UiState, zoom: Zoom) {
+pub fn zoom(state: &mut UiState, area: Rect, zoom: Zoom) {
     state.board_view.camera = viewport::Camera {
         zoom,
         moved: (0, 0),
     };
-    let words = match shown(state) {
+    let words = match shown(state, area) {
         Shown::Graph(_) => zoom.words().into(),
         Shown::List(_) => listed(state),
     };
@@ -85,9 +78,9 @@ fn walk(state: &mut UiState, drawing: &Drawing, step: Step) {
 }
 
 /// Moves the selection up or down.
-pub fn scroll(state: &mut UiState, by: Scroll) {
-    let page = movement::page_of(state, Pane::Board);
-    match shown(state) {
+pub fn scroll(state: &mut UiState, area: Rect, by: Scroll) {
+    let page = usize::from(area.height).max(1);
+    match shown(state, area) {
         Shown::Graph(drawing) => {
             let half = (page / 2).max(1);
             let step = match by {
@@ -113,8 +106,8 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 }
 
 /// Goes to where a scrollbar is pulled: a list to its row `at`, a drawing so far that `first` rows of it lie above.
-pub fn jump(state: &mut UiState, first: usize, at: usize) {
-    let places = places(state);
+pub fn jump(state: &mut UiState, area: Rect, first: usize, at: usize) {
+    let places = board::places(state, area);
     match &places.shown {
         Shown::List(_) => {
             let task = board::rows(state).get(at).map(|row| row.task);
@@ -128,14 +121,14 @@ pub fn jump(state: &mut UiState, first: usize, at: usize) {
                 .board_view
                 .camera
                 .window(drawing, selected, places.body);
-            shift(state, (0, first.cast_signed() - top.cast_signed()));
+            shift(state, area, (0, first.cast_signed() - top.cast_signed()));
         }
     }
 }
 
 /// Moves the selection along an edge: forward to what waits, back to what is waited for.
-pub fn along(state: &mut UiState, way: Way) {
-    match shown(state) {
+pub fn along(state: &mut UiState, area: Rect, way: Way) {
+    match shown(state, area) {
         Shown::Graph(drawing) => {
             let step = match way {
                 Way::Forward => Step::Right,
@@ -162,14 +155,14 @@ pub fn along(state: &mut UiState, way: Way) {
 }
 
 /// Draws what is listed, lists what is drawn.
-pub fn turn(state: &mut UiState) {
+pub fn turn(state: &mut UiState, area: Rect) {
     if state.filters.of(Pane::Board).is_some() {
         let key = state.prefs.keymap.key(Context::Panes, Action::Back);
         let words = format!("What is looked for is listed. {key} clears the filter.");
         state.say(Level::Info, words);
         return;
     }
-    match shown(state) {
+    match shown(state, area) {
         Shown::Graph(_) => state.board_view.shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
@@ -194,21 +187,21 @@ pub fn click(state: &mut UiState, task: TaskId) {
 }
 
 /// The wheel: it moves the view over the drawing; a list moves as others do, up and down.
-pub fn wheel(state: &mut UiState, toward: Toward, cells: usize) {
-    let by = match (shown(state), toward) {
+pub fn wheel(state: &mut UiState, area: Rect, toward: Toward, cells: usize) {
+    let by = match (shown(state, area), toward) {
         (Shown::List(_), Toward::Left | Toward::Right) => return,
         (Shown::List(_), Toward::Up) => Scroll::LineUp,
         (Shown::List(_), Toward::Down) => Scroll::LineDown,
-        (Shown::Graph(_), toward) => return shift(state, toward.by(cells, cells)),
+        (Shown::Graph(_), toward) => return shift(state, area, toward.by(cells, cells)),
     };
     for _ in 0..cells {
-        scroll(state, by);
+        scroll(state, area, by);
     }
 }
 
 /// Moves the view over the drawing by columns and rows; a list stays.
-pub fn shift(state: &mut UiState, by: (isize, isize)) {
-    let places = places(state);
+pub fn shift(state: &mut UiState, area: Rect, by: (isize, isize)) {
+    let places = board::places(state, area);
     let Shown::Graph(drawing) = places.shown else {
         return;
     };

@@ -8,9 +8,7 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::app::UiState;
 use crate::ui::frame::layout as frame_layout;
-use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::rows;
-use crate::ui::shell::layout;
 use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -160,13 +158,12 @@ pub struct Reading {
 }
 
 /// How much of the selected permission is in view; `None`: it is none, which is decided without.
-pub fn reading(state: &UiState) -> Option<Reading> {
+pub fn reading(state: &UiState, area: Option<Rect>) -> Option<Reading> {
     let (_, request) = rows::selected_request(state)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
-    let layout = layout::layout(state, state.size);
-    let is_at_end = layout.pane(Pane::Needs).is_some_and(|area| {
+    let is_at_end = area.is_some_and(|area| {
         let places = places(state, inside(area), &Theme::default());
         places.top + usize::from(places.text.height) >= places.card.lines.len()
     });

@@ -1,5 +1,7 @@
 //! Yes or no to what waits for the person, with a comment or without; asking a teammate to leave.
 
+use ratatui::layout::Rect;
+
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::Scope;
@@ -7,6 +9,7 @@ use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::app::UiState;
+use crate::ui::app::drafts;
 use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
@@ -17,23 +20,22 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::buttons;
 use crate::ui::panes::needs::{answers, card};
 use crate::ui::panes::rows;
-use crate::ui::shell::update::compose;
 use crate::ui::widgets::composer::Composer;
 
 /// Where the keys of what waits count.
 const NEEDS: Context = Context::In(Pane::Needs);
 
 /// Says yes to the selected request.
-pub fn approve(state: &mut UiState, out: &mut Vec<Do>) {
-    decide(state, Verdict::Approve, out);
+pub fn approve(state: &mut UiState, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(state, area, Verdict::Approve, out);
 }
 
 /// Says no to the selected request.
-pub fn reject(state: &mut UiState, out: &mut Vec<Do>) {
-    decide(state, Verdict::Reject, out);
+pub fn reject(state: &mut UiState, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(state, area, Verdict::Reject, out);
 }
 
-fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
+fn decide(state: &mut UiState, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>) {
     if let Some(Popup::Comment(comment)) = state.popups.last() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
@@ -41,7 +43,7 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
             state.say(Level::Info, "Nothing is written yet.");
             return;
         }
-        let may_approve = |state: &mut UiState| has_settled(state, &id) && was_read(state, &id);
+        let may_approve = |state: &mut App| has_settled(state, &id) && was_read(state, area, &id);
         if verdict == Verdict::Approve && !may_approve(state) {
             return;
         }
@@ -69,14 +71,14 @@ fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Do>) {
         return;
     }
     let id = request.id.clone();
-    if has_settled(state, &id) && (verdict == Verdict::Reject || was_read(state, &id)) {
+    if has_settled(state, &id) && (verdict == Verdict::Reject || was_read(state, area, &id)) {
         answer(state, &id, verdict, String::new(), out);
     }
 }
 
 /// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
 /// said once: the next yes gives it.
-fn was_read(state: &mut UiState, id: &RequestId) -> bool {
+fn was_read(state: &mut UiState, area: Option<Rect>, id: &RequestId) -> bool {
     let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
         let kind = state.model.requests.get(id).map(|r| r.kind);
@@ -94,7 +96,7 @@ fn was_read(state: &mut UiState, id: &RequestId) -> bool {
         );
         return false;
     }
-    let Some(reading) = card::reading(state) else {
+    let Some(reading) = card::reading(state, area) else {
         return true;
     };
     if !reading.is_at_end && state.selected.request_read.as_ref() != Some(id) {
@@ -155,7 +157,7 @@ fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
 }
 
 /// Asks how far a yes to the selected permission reaches.
-pub fn choose_scope(state: &mut UiState) {
+pub fn choose_scope(state: &mut UiState, area: Option<Rect>) {
     let Some((_, request)) = rows::selected_request(state) else {
         state.say_nothing_waits();
         return;
@@ -173,7 +175,10 @@ pub fn choose_scope(state: &mut UiState) {
             "Its text does not say all that runs, so it can only be allowed once: press {key}."
         );
         state.say(Level::Info, why);
-    } else if has_settled(state, &id) && was_read(state, &id) && state.popups.len() < POPUPS_MAX {
+    } else if has_settled(state, &id)
+        && was_read(state, area, &id)
+        && state.popups.len() < POPUPS_MAX
+    {
         state.popups.push(Popup::choose(Choice::Scopes(id)));
     }
 }
@@ -240,7 +245,7 @@ pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
         | RequestKind::Question => String::new(),
     });
     if state.is_commenting() {
-        compose::edit_outside(state, out);
+        drafts::edit_outside(state, out);
     }
 }
 

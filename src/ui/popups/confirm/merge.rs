@@ -9,7 +9,6 @@ use crate::ui::app::popup;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
-use crate::ui::shell::update::popups;
 
 /// Asks whether the branch of the selected task is to be merged, where it can be.
 pub fn ask(state: &mut UiState) {

@@ -14,7 +14,6 @@ use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::panes::board::Hand;
 use crate::ui::popups::confirm;
-use crate::ui::shell::update::popups;
 
 /// The selected task, if the person can do that with it; else says why not.
 fn selected(state: &mut UiState, hand: Hand) -> Option<(TaskId, Option<Name>)> {

@@ -8,7 +8,6 @@ use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::popups::costs::{lines, place, selected};
-use crate::ui::shell::update::popups;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 

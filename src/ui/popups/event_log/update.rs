@@ -12,7 +12,6 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::{place, selected};
 use crate::ui::popups::reader;
-use crate::ui::shell::update::popups;
 use crate::ui::text::clock_to_the_second;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;

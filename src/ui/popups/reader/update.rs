@@ -14,7 +14,6 @@ use crate::ui::popups::reader::text_search::Found;
 use crate::ui::popups::reader::{Row, text_search};
 use crate::ui::popups::{help, reader};
 use crate::ui::shell::update::find;
-use crate::ui::shell::update::popups;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Round;
 use crate::ui::widgets::line_input::LineInput;
@@ -177,7 +176,7 @@ pub fn next(state: &mut UiState, way: Way) {
             Way::Back => (found.here - 1, Round::Same),
         })
     });
-    find::tell(state, round, way, NOTHING);
+    tell(state, round, way, NOTHING);
 }
 
 /// The lines of the text that has the keys, the first one in view, and how many there is room for.
@@ -265,5 +264,19 @@ pub fn scrolled(state: &mut UiState) {
     let file = diff::file_at(rows.iter().map(|row| row.spot), line);
     if let (Some(file), Some(reader)) = (file, reader(state)) {
         reader.row = file;
+    }
+}
+
+/// Says where going on led to, if that needs to be said.
+pub fn tell(state: &mut UiState, round: Round, way: Way, nothing: &str) {
+    match (round, way) {
+        (Round::Same, _) => {}
+        (Round::Again, Way::Forward) => {
+            state.say(Level::Info, "That was the last match: on from the first.");
+        }
+        (Round::Again, Way::Back) => {
+            state.say(Level::Info, "That was the first match: on from the last.");
+        }
+        (Round::None, _) => state.say(Level::Info, nothing),
     }
 }

@@ -12,7 +12,6 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::board;
-use crate::ui::shell::update::popups;
 
 /// The form that has the keys.
 pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {

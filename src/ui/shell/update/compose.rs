@@ -6,6 +6,7 @@ use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::Weight;
+use crate::ui::app::popup::CommentStage;
 use crate::ui::app::popup::{Popup, Written};
 use crate::ui::app::task_form::Field;
 use crate::ui::app::{TWICE, UiState, onboarding};
@@ -13,9 +14,12 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::{QUEUED_MAX, Queued};
 use crate::ui::panes::needs::answers;
-use crate::ui::popups::{confirm, text_areas};
+use crate::ui::popups::confirm;
+use crate::ui::popups::text_areas::{comment, composer, fields, words};
+use crate::ui::shell::layout;
 use crate::ui::text::bytes;
 use crate::ui::widgets::composer::Pasted;
+use crate::ui::widgets::composer::Room;
 
 /// Sends what is written; a slash word is an action instead.
 pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
@@ -190,12 +194,12 @@ pub fn delete_to_start(state: &mut UiState) {
 
 /// The columns of what is being written.
 pub fn width(state: &UiState) -> u16 {
-    text_areas::room(state).map_or(u16::MAX, |room| room.width)
+    room(state).map_or(u16::MAX, |room| room.width)
 }
 
 /// What is being written stays where it is on the screen as long as its cursor is in view there.
 pub fn reveal(state: &mut UiState) {
-    let Some(room) = text_areas::room(state) else {
+    let Some(room) = room(state) else {
         return;
     };
     match state.popups.last_mut().map(Popup::written) {
@@ -219,16 +223,6 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
             state.say(Level::Warn, text);
         }
     }
-}
-
-/// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
-pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
-    let request = match state.popups.last() {
-        Some(Popup::Comment(comment)) => state.model.requests.get(&comment.request),
-        _ => None,
-    };
-    state.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
-    out.push(Do::EditComposer);
 }
 
 /// Closes a popup, stops the shown agent, clears the draft that has the keys, or, when it is idle and after a hint,
@@ -304,4 +298,23 @@ pub fn disarm(state: &mut UiState) {
     let until = at.after(TWICE);
     state.flash.take_if(|flash| flash.until == until);
     state.dirty = true;
+}
+
+/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
+pub fn room(state: &UiState) -> Option<Room> {
+    match state.popups.last() {
+        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            Some(self::comment(state, popup).into())
+        }
+        Some(popup @ Popup::Task(form)) => {
+            let places = fields(state, popup, form);
+            let own = places.each.iter().find(|(of, _)| *of == form.field);
+            own.map(|(_, area)| words(*area).into())
+        }
+        None if state.focus == Focus::Composer => {
+            let area = layout::layout(state, state.size).composer;
+            area.map(|area| composer(area).into())
+        }
+        Some(_) | None => None,
+    }
 }

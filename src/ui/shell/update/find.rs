@@ -8,8 +8,9 @@ use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::reader::update::tell;
 use crate::ui::shell::update::movement;
-use crate::ui::transcript::{Portion, Round, Transcript};
+use crate::ui::transcript::{Portion, Transcript};
 use crate::ui::widgets::line_input::LineInput;
 
 /// Where the keys of the conversation count.
@@ -66,20 +67,6 @@ pub fn next(state: &mut UiState, way: Way) {
         way,
         "Nothing in this conversation has these words.",
     );
-}
-
-/// Says where going on led to, if that needs to be said.
-pub(in crate::ui) fn tell(state: &mut UiState, round: Round, way: Way, nothing: &str) {
-    match (round, way) {
-        (Round::Same, _) => {}
-        (Round::Again, Way::Forward) => {
-            state.say(Level::Info, "That was the last match: on from the first.");
-        }
-        (Round::Again, Way::Back) => {
-            state.say(Level::Info, "That was the first match: on from the last.");
-        }
-        (Round::None, _) => state.say(Level::Info, nothing),
-    }
 }
 
 /// Goes to what the person said next, or before.

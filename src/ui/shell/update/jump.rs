@@ -30,7 +30,10 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
             let agent = state.model.agents.entry(&state.shown);
             agent.transcript.jump(first, viewport);
         }
-        Pane::Board => board::update::jump(state, first, at),
+        Pane::Board => {
+            let area = movement::board_area(state);
+            board::update::jump(state, area, first, at);
+        }
         Pane::Todo | Pane::Team | Pane::Inbox => select(state, pane, at),
         Pane::Needs => state.selected.request_scroll = first,
     }

@@ -317,10 +317,22 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
                 act(state, next, out);
             }
         }
-        Action::TurnBoard => board::update::turn(state),
-        Action::Pan(toward) => board::update::pan(state, toward),
-        Action::ZoomIn => board::update::zoom(state, state.board_view.camera.zoom.nearer()),
-        Action::ZoomOut => board::update::zoom(state, state.board_view.camera.zoom.farther()),
+        Action::TurnBoard => {
+            let area = movement::board_area(state);
+            board::update::turn(state, area);
+        }
+        Action::Pan(toward) => {
+            let area = movement::board_area(state);
+            board::update::pan(state, area, toward);
+        }
+        Action::ZoomIn => {
+            let (area, zoom) = (movement::board_area(state), state.board_view.camera.zoom);
+            board::update::zoom(state, area, zoom.nearer());
+        }
+        Action::ZoomOut => {
+            let (area, zoom) = (movement::board_area(state), state.board_view.camera.zoom);
+            board::update::zoom(state, area, zoom.farther());
+        }
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => find::copy_menu(state),
         Action::Search => find::begin(state),
@@ -354,10 +366,19 @@ fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Newer => state.input.composer.newer(compose::width(state)),
         Action::DeleteToStart => compose::delete_to_start(state),
         Action::EditOutside => compose::edit_outside(state, out),
-        Action::Approve => needs::update::approve(state, out),
-        Action::ApproveForTeam => needs::update::choose_scope(state),
+        Action::Approve => {
+            let area = movement::needs_area(state);
+            needs::update::approve(state, area, out);
+        }
+        Action::ApproveForTeam => {
+            let area = movement::needs_area(state);
+            needs::update::choose_scope(state, area);
+        }
         Action::Rules => popups::rules(state),
-        Action::Reject => needs::update::reject(state, out),
+        Action::Reject => {
+            let area = movement::needs_area(state);
+            needs::update::reject(state, area, out);
+        }
         Action::Comment => needs::update::comment(state),
         Action::Claim => task_actions::claim(state, out),
         Action::Release => task_actions::release(state, out),

@@ -78,8 +78,9 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let by = |from: u16, to: u16| {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
+            let area = movement::board_area(state);
             // The drawing comes along with the mouse: the view goes the other way.
-            board::update::shift(state, (by(before.x, here.x), by(before.y, here.y)));
+            board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
             state.pointer.held = Held::Ground(here);
         }
         Held::Replay(line) => replay::seek(state, line, event.column),
@@ -132,13 +133,14 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     };
     if pane == Pane::Board {
         let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+        let (area, zoom) = (movement::board_area(state), state.board_view.camera.zoom);
         return match (toward, zooms) {
-            (Toward::Up, true) => board::update::zoom(state, state.board_view.camera.zoom.nearer()),
-            (Toward::Down, true) => {
-                board::update::zoom(state, state.board_view.camera.zoom.farther())
+            (Toward::Up, true) => board::update::zoom(state, area, zoom.nearer()),
+            (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
+            (Toward::Up | Toward::Down, false) => board::update::wheel(state, area, toward, NOTCH),
+            (Toward::Left | Toward::Right, _) => {
+                board::update::wheel(state, area, toward, NOTCH_COLUMNS)
             }
-            (Toward::Up | Toward::Down, false) => board::update::wheel(state, toward, NOTCH),
-            (Toward::Left | Toward::Right, _) => board::update::wheel(state, toward, NOTCH_COLUMNS),
         };
     }
     for by in std::iter::repeat_n(lines, NOTCH).flatten() {

@@ -173,7 +173,10 @@ pub fn neighbour(state: &mut UiState, way: Way) {
                 state.selected.request_scroll = 0;
             }
         }
-        Pane::Board => board::update::along(state, way),
+        Pane::Board => {
+            let area = board_area(state);
+            board::update::along(state, area, way);
+        }
         Pane::Todo | Pane::Team | Pane::Inbox => {}
     }
 }
@@ -202,7 +205,8 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
             }
         }
         Pane::Board => {
-            board::update::scroll(state, by);
+            let area = board_area(state);
+            board::update::scroll(state, area, by);
         }
         Pane::Team => {
             let at = rows::selected_member(state).map_or(0, |(at, _)| at);
@@ -273,6 +277,17 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         Some(Popup::Peek(_)) => peek::update::scroll(state, by),
         Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
     }
+}
+
+/// The inside of the board; empty where it is not in view.
+pub(super) fn board_area(state: &UiState) -> Rect {
+    let area = layout::layout(state, state.size).pane(Pane::Board);
+    area.map(frame_layout::inside).unwrap_or_default()
+}
+
+/// The frame of Needs you, where it is in view.
+pub(super) fn needs_area(state: &UiState) -> Option<Rect> {
+    layout::layout(state, state.size).pane(Pane::Needs)
 }
 
 /// The rows of a pane that are in view.

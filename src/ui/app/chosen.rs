@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::domain::screen::ScreenChoice;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, KeyMap};
 
-impl UiState {
+impl App {
     /// Lets the panes lie as they did before.
     pub fn set_screen(&mut self, screen: ScreenChoice) {
         self.arrangement.screen = screen;

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::stamp::Stamp;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
@@ -93,7 +93,7 @@ impl Drafts {
     }
 }
 
-impl UiState {
+impl App {
     /// Opens the conversation of `agent`: stores the draft of the previous agent and loads that of `agent`.
     pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
         self.selected.todo = None;
@@ -155,11 +155,11 @@ impl UiState {
 }
 
 /// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
-pub fn edit_outside(state: &mut UiState, out: &mut Vec<Do>) {
-    let request = match state.popups.last() {
-        Some(Popup::Comment(comment)) => state.model.requests.get(&comment.request),
+pub fn edit_outside(app: &mut App, out: &mut Vec<Do>) {
+    let request = match app.popups.last() {
+        Some(Popup::Comment(comment)) => app.model.requests.get(&comment.request),
         _ => None,
     };
-    state.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    app.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
     out.push(Do::EditComposer);
 }

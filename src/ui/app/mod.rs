@@ -21,7 +21,6 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
-use crate::domain::attention::Matter;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::domain::screen::ScreenChoice;
@@ -41,7 +40,6 @@ use crate::ui::diff::Changes;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::Model;
-use crate::ui::model::requests::RequestBook;
 use crate::ui::replay::Player;
 use crate::ui::theme::motion::Motion;
 
@@ -207,26 +205,7 @@ impl App {
     }
 }
 
-impl UiState {
-    /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
-    pub fn end_of_session(&mut self, now: Stamp) {
-        self.now = now;
-        self.model.agents.end_of_session();
-        self.model.requests = RequestBook::default();
-        self.model.rules.clear();
-        self.model.jobs.end_of_session(now);
-        self.model.queued.clear();
-        self.keys.interrupted = None;
-        self.flash = None;
-        self.attention.forget();
-        self.keys.guard = KeyGuard {
-            moved_at: (self.focus != Focus::Composer).then_some(now),
-            hold: None,
-        };
-        self.focus = Focus::Composer;
-        self.dirty = true;
-    }
-
+impl App {
     /// What is written in the composer or the comment, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         if let Some(Popup::Comment(comment)) = self.popups.last() {
@@ -248,11 +227,6 @@ impl UiState {
         self.prefs.mouse = owner;
     }
 
-    /// The matters that the person wants to be called for.
-    pub fn call_for(&mut self, matters: &[Matter]) {
-        self.attention.want(matters);
-    }
-
     /// The terminal's title.
     pub fn title(&self) -> String {
         let name = if self.seat.is_crew() {
@@ -269,21 +243,23 @@ impl UiState {
         let of = if project.is_empty() { "" } else { " · " };
         format!("{name}{waits}{of}{}", one_line(project))
     }
+}
 
+impl Model {
     /// What `name` does.
     pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
-        self.model.agents.activity(name, &self.model.team)
+        self.agents.activity(name, &self.team)
     }
 
     /// The lead and everybody on the roster who is not gone.
     pub(in crate::ui) fn present(&self) -> Vec<Name> {
-        let members = self.model.team.present().map(|m| m.name.clone());
+        let members = self.team.present().map(|m| m.name.clone());
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
     /// Whether `name` has something that can be interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
-        let in_turn = self.model.agents.get(name).is_some_and(|a| a.in_turn);
+        let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
         in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
     }

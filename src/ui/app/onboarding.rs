@@ -6,10 +6,11 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::protocol::event::{Level, TurnEnd};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::drafts::Returned;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
 use crate::ui::text::width;
 
 /// Most steps of a page.
@@ -73,7 +74,7 @@ pub struct First {
     key_address: Option<String>,
 }
 
-impl UiState {
+impl App {
     /// Shows a page. Words on their way to a crew that is not there come back into the composer, and forms of tasks
     /// are drafts again.
     pub fn show_first(&mut self, page: FirstPage) {
@@ -208,75 +209,72 @@ impl UiState {
 }
 
 /// Whether anything was said in the lead's conversation.
-fn has_spoken(state: &UiState) -> bool {
-    let lead = state.model.agents.get(&Name::lead());
+fn has_spoken(model: &Model) -> bool {
+    let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_spoken)
 }
 
 /// Whether the lead's model has ever answered here.
-fn has_answered(state: &UiState) -> bool {
-    let lead = state.model.agents.get(&Name::lead());
+fn has_answered(model: &Model) -> bool {
+    let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
 }
 
 /// The page that is drawn in the conversation's pane.
-pub fn drawn(state: &UiState) -> Option<&FirstPage> {
-    let page = state.first_page().filter(|_| state.shown.is_lead());
-    page.filter(|_| !has_spoken(state))
+pub fn drawn(app: &App) -> Option<&FirstPage> {
+    let page = app.first_page().filter(|_| app.shown.is_lead());
+    page.filter(|_| !has_spoken(app))
 }
 
 /// Whether the page has the keys.
-pub fn has_keys(state: &UiState) -> bool {
-    let here = state.focus == Focus::Pane(Pane::Lead) && state.shown.is_lead();
-    here && state.popups.is_empty() && !state.is_searching() && state.first_page().is_some()
+pub fn has_keys(app: &App) -> bool {
+    let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
+    here && app.popups.is_empty() && !app.is_searching() && app.first_page().is_some()
 }
 
 /// Whether the page offers `action`.
-pub fn offers(state: &UiState, action: Action) -> bool {
-    let page = state.first_page();
+pub fn offers(app: &App, action: Action) -> bool {
+    let page = app.first_page();
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
 /// The key of an offer as the person has to press it now, and what it does.
-pub fn keys(state: &UiState, page: &FirstPage) -> Vec<(String, String)> {
-    let before = if has_keys(state) {
+pub fn keys(app: &App, page: &FirstPage) -> Vec<(String, String)> {
+    let before = if has_keys(app) {
         String::new()
     } else {
-        match state.focus {
+        match app.focus {
             Focus::Composer => {
-                format!(
-                    "{} ",
-                    state.prefs.keymap.key(Context::Composer, Action::Back)
-                )
+                format!("{} ", app.prefs.keymap.key(Context::Composer, Action::Back))
             }
             Focus::Pane(_) => {
                 let lead = Action::Focus(Pane::Lead);
-                format!("{} ", state.prefs.keymap.key(Context::Panes, lead))
+                format!("{} ", app.prefs.keymap.key(Context::Panes, lead))
             }
         }
     };
     let all = page.offers.iter();
     all.map(|offer| {
-        let key = state.prefs.keymap.key(Context::FirstRun, offer.action);
+        let key = app.prefs.keymap.key(Context::FirstRun, offer.action);
         (format!("{before}{key}"), offer.words.clone())
     })
     .collect()
 }
 
 /// The keys of the page in one line.
-pub fn keys_line(state: &UiState) -> String {
-    let Some(page) = state.first_page() else {
+pub fn keys_line(app: &App) -> String {
+    let Some(page) = app.first_page() else {
         return String::new();
     };
-    let keys = keys(state, page);
+    let keys = keys(app, page);
     let keys = keys.iter().map(|(key, words)| format!("{key}: {words}"));
     keys.collect::<Vec<_>>().join(", ")
 }
 
 /// The page in one line above the hints, where a conversation is in its place.
-pub fn line(state: &UiState, columns: usize) -> Option<String> {
-    let page = state.first_page().filter(|_| has_spoken(state))?;
-    let keys = keys_line(state);
+pub fn line(app: &App, columns: usize) -> Option<String> {
+    let page = app.first_page().filter(|_| has_spoken(app))?;
+    let keys = keys_line(app);
     let whole = format!("{} {keys}", page.what);
     let fits = |text: &String| width(text) <= columns;
     let forms = [whole, keys].into_iter().find(fits);

@@ -2,10 +2,11 @@
 
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::worktree::Losses;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::model::Models;
 use crate::ui::model::event_log::LogLine;
 use crate::ui::model::event_log::query::Query;
@@ -331,9 +332,9 @@ impl LogView {
     }
 
     /// The lines that the filter lets through, the oldest first.
-    pub fn rows<'a>(&self, state: &'a UiState) -> Vec<&'a LogLine> {
+    pub fn rows<'a>(&self, model: &'a Model) -> Vec<&'a LogLine> {
         let query = self.query();
-        let lines = state.model.event_log.lines();
+        let lines = model.event_log.lines();
         lines.filter(|l| query.matches(l)).collect()
     }
 
@@ -357,9 +358,9 @@ impl LogView {
     }
 }
 
-pub fn push(state: &mut UiState, popup: Popup) {
-    if state.popups.len() < POPUPS_MAX {
-        state.popups.push(popup);
+pub fn push(app: &mut App, popup: Popup) {
+    if app.popups.len() < POPUPS_MAX {
+        app.popups.push(popup);
     }
 }
 

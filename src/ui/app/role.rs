@@ -1,12 +1,10 @@
 //! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
 
-use crate::domain::stamp::Stamp;
+use crate::ui::app::App;
+use crate::ui::app::KeyState;
 use crate::ui::app::onboarding::First;
-use crate::ui::app::popup::Popup;
-use crate::ui::app::{KeyState, UiState};
 use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
-use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::Model;
 use crate::ui::text::width;
 
@@ -116,7 +114,7 @@ impl Seat {
     }
 }
 
-impl UiState {
+impl App {
     /// Whether the crew that is shown ends with this dashboard: not where it runs elsewhere or is a recording.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
         self.seat.is_crew() && self.replay.is_none()
@@ -166,25 +164,5 @@ impl UiState {
             ..KeyState::default()
         };
         self.dirty = true;
-    }
-
-    /// All that was said before this screen looked on is shown: it is news no more.
-    pub fn caught_up(&mut self, now: Stamp) {
-        self.now = now;
-        self.flash = None;
-        self.attention.forget();
-        self.dirty = true;
-    }
-
-    /// The process that ran the crew is gone: nobody of it works. The person goes on where the keys are.
-    pub fn end_of_run(&mut self, now: Stamp) {
-        let focus = self.focus;
-        self.end_of_session(now);
-        if focus == Focus::Pane(Pane::Needs) {
-            // What was peeked at there waits no more, and no key is to go to it.
-            self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
-        } else {
-            self.focus = focus;
-        }
     }
 }

@@ -7,7 +7,7 @@ use crate::domain::ids::RequestId;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 
 /// Longest notice, in characters.
 pub const NOTICE_MAX: usize = 2000;
@@ -52,7 +52,7 @@ impl Flash {
     }
 }
 
-impl UiState {
+impl App {
     /// Shows a short message in place of the hints. One about how things are now is for `say_while`.
     pub fn say(&mut self, level: Level, text: impl Into<String>) {
         self.flash = Some(Flash {

@@ -2,8 +2,9 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::TaskId;
+use crate::ui::app::App;
+use crate::ui::app::MouseOwner;
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{MouseOwner, UiState};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -90,8 +91,8 @@ pub enum Hit {
 }
 
 /// Whether the screen shows what only a mouse can press.
-pub fn has_mouse(state: &UiState) -> bool {
-    state.prefs.mouse == MouseOwner::Crewdeck
+pub fn has_mouse(app: &App) -> bool {
+    app.prefs.mouse == MouseOwner::Crewdeck
 }
 
 /// The rows of a list of `len` rows whose first one in view is `first`, each with its place in the list.

@@ -2,7 +2,7 @@
 use ratatui::layout::{Margin, Position, Rect};
 
 use crate::domain::screen::Arrangement;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Viewport;
 
@@ -114,23 +114,23 @@ pub fn inside(area: Rect) -> Rect {
 pub const QUEUED_MAX: u16 = 3;
 
 /// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.
-pub fn queued_rows(state: &UiState, height: u16) -> u16 {
-    let waiting = state
+pub fn queued_rows(app: &App, height: u16) -> u16 {
+    let waiting = app
         .model
         .queued
         .iter()
-        .filter(|q| q.to == state.shown)
+        .filter(|q| q.to == app.shown)
         .count();
     let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
     waiting.min(QUEUED_MAX).min(height / 3)
 }
 
 /// Where the words of a conversation lie in a pane with the frame `area`.
-pub fn talk(state: &UiState, area: Rect) -> Rect {
+pub fn talk(app: &App, area: Rect) -> Rect {
     let inner = inside(area).inner(BESIDE_TEXT);
     Rect {
         width: inner.width.min(TEXT_WIDEST),
-        height: inner.height - queued_rows(state, inner.height),
+        height: inner.height - queued_rows(app, inner.height),
         ..inner
     }
 }
@@ -144,11 +144,11 @@ pub fn viewport(talk: Rect) -> Viewport {
 }
 
 /// Whether one pane is in view at a time, whatever else there is.
-pub fn shows_one(state: &UiState) -> bool {
+pub fn shows_one(app: &App) -> bool {
     is_one(
-        class(state.size),
-        state.size.height,
-        state.arrangement.screen.layout,
+        class(app.size),
+        app.size.height,
+        app.arrangement.screen.layout,
     )
 }
 

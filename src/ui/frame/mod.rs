@@ -15,8 +15,9 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
+use crate::ui::app::App;
+use crate::ui::app::filters;
 use crate::ui::app::filters::Filter;
-use crate::ui::app::{UiState, filters};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width, wrap};
@@ -46,15 +47,15 @@ pub struct Titles {
 
 /// Draws the frame of a pane; the place inside comes back.
 pub fn pane(
-    state: &UiState,
+    app: &App,
     pane: Pane,
     titles: Titles,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
-    let has_keys = state.focus == Focus::Pane(pane) && state.is_in_panes();
-    let calls = pane == Pane::Needs && state.model.requests.for_person() > 0;
+    let has_keys = app.focus == Focus::Pane(pane) && app.is_in_panes();
+    let calls = pane == Pane::Needs && app.model.requests.for_person() > 0;
     let (border, title) = match (has_keys, calls) {
         (true, _) => (theme.border_focused, theme.title_focused),
         (false, true) => (theme.border_waiting, theme.waiting),
@@ -63,7 +64,7 @@ pub fn pane(
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
-        Span::styled(format!(" {} ", pane_key(state, pane)), theme.dim),
+        Span::styled(format!(" {} ", pane_key(app, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
         // No part of the name: a title may be reversed.
         Span::raw(" "),
@@ -90,7 +91,7 @@ pub fn pane(
     let block = foot(block, titles.foot);
     let inner = block.inner(area);
     block.render(area, buffer);
-    scrollbar(titles.bar, thumb(state, pane, theme), buffer);
+    scrollbar(titles.bar, thumb(app, pane, theme), buffer);
     inner
 }
 
@@ -153,16 +154,16 @@ pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mu
 }
 
 /// A pane's name, and how many of its rows its filter lets through.
-pub fn filtered(state: &UiState, pane: Pane, rows: usize, all: usize) -> String {
-    match state.filters.words(pane) {
+pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
+    match app.filters.words(pane) {
         "" => pane.title().into(),
         _ => format!("{} · {rows} of {all}", pane.title()),
     }
 }
 
 /// The words of a list of which the filter lets nothing through.
-pub fn none_fits(state: &UiState, what: &str) -> String {
-    let key = state.prefs.keymap.key(Context::Panes, Action::Back);
+pub fn none_fits(app: &App, what: &str) -> String {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} fits the filter. {key} clears it.")
 }
 
@@ -239,8 +240,8 @@ pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
 }
 
 /// The thumb of a pane: it stands out where the keys move it.
-pub fn thumb(state: &UiState, pane: Pane, theme: &Theme) -> Style {
-    if state.focus == Focus::Pane(pane) {
+pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
+    if app.focus == Focus::Pane(pane) {
         theme.title
     } else {
         theme.dim
@@ -292,10 +293,10 @@ pub enum Row {
 
 impl Row {
     /// What row `at` is in a pane with the row `selected`.
-    pub fn of(state: &UiState, pane: Pane, at: usize, selected: Option<usize>) -> Row {
-        if selected != Some(at) || state.focus != Focus::Pane(pane) {
+    pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> Row {
+        if selected != Some(at) || app.focus != Focus::Pane(pane) {
             Row::Plain
-        } else if state.is_in_panes() {
+        } else if app.is_in_panes() {
             Row::Selected
         } else {
             Row::Covered
@@ -340,14 +341,14 @@ pub fn sides(
 }
 
 /// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
-pub fn pane_key(state: &UiState, pane: Pane) -> String {
-    let key = state.prefs.keymap.key(Context::Panes, Action::Focus(pane));
+pub fn pane_key(app: &App, pane: Pane) -> String {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }
 }
 
 /// The number and the name on a pane's frame.
-pub fn title_place(state: &UiState, pane: Pane, area: Rect) -> Rect {
-    let words = width(&pane_key(state, pane)) + width(pane.title()) + 3;
+pub fn title_place(app: &App, pane: Pane, area: Rect) -> Rect {
+    let words = width(&pane_key(app, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);
     Rect {
         x: area.x + 1.min(area.width),

@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::covers;
 use crate::ui::frame::hit;
 use crate::ui::text::{fit, width};
@@ -14,17 +14,17 @@ use crate::ui::widgets::line_input::LineInput;
 
 /// Draws the frame; the place inside comes back.
 pub fn open(
-    state: &UiState,
+    app: &App,
     title: &str,
     below: Vec<Span<'static>>,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Rect {
-    if state.popups.last().is_some_and(covers) {
+    if app.popups.last().is_some_and(covers) {
         clear_beside(theme, area, buffer);
     }
-    let closes = if hit::has_mouse(state) { " ✕ " } else { "" };
+    let closes = if hit::has_mouse(app) { " ✕ " } else { "" };
     let inner = lay(title, below, theme, area, buffer);
     let mark = area::close_mark(area).intersection(area);
     Line::styled(closes, theme.accent).render(mark, buffer);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::board as model_board;
 
 /// Most tasks of which it is known; beyond, the one with the lowest number joins what belongs to no task.
@@ -44,13 +44,13 @@ impl TaskBook {
 
 /// `agent` has used more. What a subagent uses is spent on its parent's task. More than one call at once was made before
 /// this screen looked on: for what is not known.
-pub fn spent(state: &mut UiState, agent: &Name, more: Used) {
+pub fn spent(model: &mut Model, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
     }
-    let task = model_board::open_task(state, &payer(agent)).map(|task| task.id);
+    let task = model_board::open_task(model, &payer(agent)).map(|task| task.id);
     if let Some(task) = task {
-        state.model.costs.count(task, more);
+        model.costs.count(task, more);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::messages::Progress;
@@ -120,11 +120,11 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
 }
 
 /// The wait that ends last, and why: one server holds everybody up.
-pub fn backoff(state: &UiState) -> Option<(Stamp, String)> {
-    let waits = state
+pub fn backoff(model: &Model) -> Option<(Stamp, String)> {
+    let waits = model
         .present()
         .into_iter()
-        .filter_map(|name: Name| match state.activity(&name) {
+        .filter_map(|name: Name| match model.activity(&name) {
             Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
             Activity::Idle
             | Activity::Thinking

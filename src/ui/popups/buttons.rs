@@ -1,19 +1,20 @@
 //! The buttons of the popups that ask.
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{CommentStage, Popup, Question};
 use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::Action;
+use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{Placed, place};
 
 /// What the buttons of a popup that asks do and say; none where it does not ask.
-pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)] {
+pub fn asked(model: &Model, popup: &Popup) -> &'static [(Action, &'static str)] {
     match popup {
         Popup::Comment(comment) => match comment.stage {
-            CommentStage::Writing if state.model.requests.is_question(&comment.request) => &[
+            CommentStage::Writing if model.requests.is_question(&comment.request) => &[
                 (Action::Accept, "send the answer"),
                 (Action::Back, "cancel"),
             ],
@@ -58,7 +59,7 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
         Popup::Confirm(Question::Complete(_)) => {
             &[(Action::Accept, "complete"), (Action::Back, "not")]
         }
-        Popup::Confirm(Question::Merge(_)) if branches::to_merge(state).len() > 1 => &[
+        Popup::Confirm(Question::Merge(_)) if branches::to_merge(model).len() > 1 => &[
             (Action::Accept, "merge"),
             (Action::MergeAll, "all"),
             (Action::Diff, "look"),
@@ -79,10 +80,10 @@ pub fn asked(state: &UiState, popup: &Popup) -> &'static [(Action, &'static str)
 }
 
 /// The buttons of a popup that asks, in its last row.
-pub fn box_buttons(state: &UiState, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
-    let parts = asked(state, popup).iter().map(|(action, words)| {
+pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
+    let parts = asked(app, popup).iter().map(|(action, words)| {
         let button = Button {
-            key: state.prefs.keymap.key(popup.context(), *action),
+            key: app.prefs.keymap.key(popup.context(), *action),
             words,
             action: Some(*action),
         };

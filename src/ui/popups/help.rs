@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Reader;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
@@ -50,7 +50,7 @@ pub enum Means {
 
 /// The rows of the help.
 pub fn rows(
-    state: &UiState,
+    app: &App,
     contexts: &[Context],
     reader: &Reader,
     width: usize,
@@ -62,7 +62,7 @@ pub fn rows(
     let mut at = 0;
     for context in contexts.iter().chain(others) {
         let mut rows = Vec::new();
-        let bound = state.prefs.keymap.in_context(*context);
+        let bound = app.prefs.keymap.in_context(*context);
         for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");

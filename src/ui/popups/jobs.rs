@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, one_line};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::popups::picker;
@@ -22,15 +22,15 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 const NAMES_MAX: usize = 12;
 
 /// Draws them; `row` is the selected one.
-pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let jobs = state.model.jobs.listed();
-    let title = match state.model.jobs.running() {
+pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let jobs = app.model.jobs.listed();
+    let title = match app.model.jobs.running() {
         0 => "Background jobs".to_string(),
         n => format!("Background jobs: {n} running"),
     };
     if jobs.is_empty() {
         let area = picker::place::jobs(screen, 0, 0).area;
-        let inner = open(state, &title, Vec::new(), theme, area, buffer);
+        let inner = open(app, &title, Vec::new(), theme, area, buffer);
         let lines = picker::place::no_jobs(screen);
         for (line, row) in lines.into_iter().zip(inner.rows()) {
             Line::styled(line, theme.dim).render(row, buffer);
@@ -41,7 +41,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
     let area::Place { area, list, first } = picker::place::jobs(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
-    let inner = open(state, &title, below, theme, area, buffer);
+    let inner = open(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, jobs.len());
     frame::scrollbar(bar, theme.title, buffer);
     let mut rows = inner.rows();
@@ -57,7 +57,7 @@ pub fn draw(state: &UiState, row: usize, theme: &Theme, screen: Rect, buffer: &m
         let columns = usize::from(area.width).saturating_sub(2);
         frame::row(
             mark,
-            line(job, state.now, names, columns, theme),
+            line(job, app.now, names, columns, theme),
             theme,
             area,
             buffer,

@@ -7,7 +7,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::model::board as model_board;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index, unlocks};
@@ -26,21 +27,21 @@ const STEPS_MAX: usize = 40;
 const NAMES: usize = 12;
 
 /// The lines of the page, `width` columns wide.
-pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
     let mut out: Vec<Line> = wrap(&task.subject, width)
         .into_iter()
         .map(|line| plain(line, theme.heading))
         .collect();
-    let (shape, words, style) = branches::look(state, task, theme);
+    let (shape, words, style) = branches::look(app, task, theme);
     // By whom and when belongs to what is done.
     let (words, rest) = match words.split_once(", ") {
-        Some((words, rest)) if branches::is_unmerged(state, task) => {
+        Some((words, rest)) if branches::is_unmerged(app, task) => {
             (words.to_string(), format!("; {rest}"))
         }
         Some(_) | None => (words, String::new()),
     };
-    let here = index::standing(&state.model.board, task);
+    let here = index::standing(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
         (Standing::Done, false) => format!(" by {}", called(&task.owner)),
         _ => String::new(),
@@ -49,7 +50,7 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         Span::styled(format!("{shape} {words}"), style),
         Span::styled(by, theme.dim),
         Span::styled(
-            match (board_pane::standing_for(state, task).as_str(), here) {
+            match (board_pane::standing_for(app, task).as_str(), here) {
                 ("", _) => String::new(),
                 (passed, Standing::Done) => format!(", {passed} ago"),
                 (took, _) => format!(", for {took}"),
@@ -80,30 +81,30 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
     };
     field("tags", model_board::tags(task));
     field("worktree", one_line(&task.worktree));
-    field("branch", one_line(&branches::words(state, task)));
+    field("branch", one_line(&branches::words(app, task)));
     match task.attempts {
         0 => {}
         1 => field("claimed", "once".into()),
         n => field("claimed", format!("{n} times")),
     }
-    if let Some(used) = state.model.costs.of(task.id) {
+    if let Some(used) = app.model.costs.of(task.id) {
         let tokens = count(used.usage.total());
         let cost = used.cost.map(|cost| format!(", {}", dollars(cost)));
         let cost = cost.unwrap_or_default();
         field("spent", format!("{tokens} tokens{cost}"));
     }
-    field("created", when(state, task.created_at));
+    field("created", when(app, task.created_at));
     if task.updated_at != task.created_at {
-        field("changed", when(state, task.updated_at));
+        field("changed", when(app, task.updated_at));
     }
-    let index = index(state);
+    let index = index(app);
     let place = index.place(task.id).unwrap_or(usize::MAX);
     if let Some(step) = index.critical_step(place) {
         let of = index.critical().len();
         let text = format!("step {} of {of}: the longest chain of open tasks", step + 1);
         field("on the path", text);
     }
-    let unlocks = unlocks(state, task.id);
+    let unlocks = unlocks(app, task.id);
     if !unlocks.is_empty() {
         let ids = unlocks.iter().take(EDGES_MAX).map(ToString::to_string);
         field("unblocks", ids.collect::<Vec<_>>().join(" "));
@@ -117,28 +118,22 @@ pub fn lines(state: &UiState, task: &Task, width: usize, theme: &Theme) -> Vec<L
         .iter()
         .filter(|id| index.place(**id).is_none());
     before.extend(missing);
-    edges(state, "Waits for", &before, width, theme, &mut out);
+    edges(app, "Waits for", &before, width, theme, &mut out);
     edges(
-        state,
+        app,
         "Blocks",
         &on_board(index.frees(place)),
         width,
         theme,
         &mut out,
     );
-    history(state, task, width, theme, &mut out);
+    history(app, task, width, theme, &mut out);
     out
 }
 
 /// What became of the task, the newest first.
-fn history(
-    state: &UiState,
-    task: &Task,
-    width: usize,
-    theme: &Theme,
-    out: &mut Vec<Line<'static>>,
-) {
-    let mut steps = state.model.history.of(task.id);
+fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
+    let mut steps = app.model.history.of(task.id);
     let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
     if told.is_empty() {
         return;
@@ -146,7 +141,7 @@ fn history(
     out.push(Line::default());
     out.push(Line::styled("History", theme.heading));
     for (at, step) in told {
-        let when = format!("  {}  ", clock(at, &state.prefs.zone));
+        let when = format!("  {}  ", clock(at, &app.prefs.zone));
         let indent = columns(&when);
         for (i, line) in wrap(&step.words(), width.saturating_sub(indent))
             .into_iter()
@@ -159,7 +154,7 @@ fn history(
             ]));
         }
     }
-    let older = match (steps.count(), state.model.history.is_cut()) {
+    let older = match (steps.count(), app.model.history.is_cut()) {
         (0, false) => return,
         (0, true) => "  what was before that is not kept here".to_string(),
         (n, _) => format!("  and {n} more"),
@@ -168,19 +163,19 @@ fn history(
 }
 
 /// A time of day and how long ago that was; empty for a time that is not known.
-fn when(state: &UiState, at: Stamp) -> String {
+fn when(app: &App, at: Stamp) -> String {
     if at.0 <= 0.0 {
         return String::new();
     }
     format!(
         "{}, {} ago",
-        clock(at, &state.prefs.zone),
-        age(state.now.since(at))
+        clock(at, &app.prefs.zone),
+        age(app.now.since(at))
     )
 }
 
 fn edges(
-    state: &UiState,
+    model: &Model,
     title: &str,
     ids: &[TaskId],
     width: usize,
@@ -195,12 +190,12 @@ fn edges(
     let digits = ids.iter().map(|id| id.to_string().len()).max().unwrap_or(1);
     for id in ids.iter().take(EDGES_MAX) {
         let number = pad(&id.to_string(), digits);
-        let Some(task) = state.model.board.get(*id) else {
+        let Some(task) = model.board.get(*id) else {
             let text = format!("  ? {number} is not on the board");
             out.push(Line::styled(text, theme.warn));
             continue;
         };
-        let (shape, words, style) = branches::look(state, task, theme);
+        let (shape, words, style) = branches::look(model, task, theme);
         let subject = one_line(&task.subject);
         let room = width.saturating_sub(digits + 5);
         let words = crate::ui::text::fit(&words, room / 2);

@@ -2,11 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::popups::confirm;
-use crate::ui::shell::update::compose::room;
 use crate::ui::text::wrap;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::Room;
@@ -27,8 +26,8 @@ pub fn composer(area: Rect) -> Rect {
 }
 
 /// Returns the text area of a comment: below the request it is about, above a blank row and the buttons.
-pub fn comment(state: &UiState, popup: &Popup) -> Rect {
-    let inner = inside(confirm::place(state, state.size, popup).area);
+pub fn comment(app: &App, popup: &Popup) -> Rect {
+    let inner = inside(confirm::place(app, app.size, popup).area);
     let (_, below) = cut_top(inner, 1);
     Rect {
         height: below.height.saturating_sub(2),
@@ -48,8 +47,8 @@ pub struct FormLayout {
 }
 
 /// Lays out the task form. Single-line fields get as many rows as their text needs; the description gets the rest.
-pub fn fields(state: &UiState, popup: &Popup, form: &TaskForm) -> FormLayout {
-    let inner = inside(confirm::place(state, state.size, popup).area);
+pub fn fields(app: &App, popup: &Popup, form: &TaskForm) -> FormLayout {
+    let inner = inside(confirm::place(app, app.size, popup).area);
     // The last two rows hold a blank row and the buttons.
     let room = inner.height.saturating_sub(2);
     let count = Field::ALL.len();

@@ -4,7 +4,8 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
 use crate::ui::text::aging::Aging;
@@ -23,31 +24,31 @@ pub struct Thread {
 }
 
 /// Who writes to whom, and how many letters that are.
-pub fn title(state: &UiState, traced: &Traced) -> String {
+pub fn title(model: &Model, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
-    match state.model.letters.thread(traced).count() {
+    match model.letters.thread(traced).count() {
         0 | 1 => format!("Message from {from} to {to}"),
         n => format!("Messages between {from} and {to} ({n})"),
     }
 }
 
 /// The ages in the thread of the letter of that number: of those that nobody has read.
-pub(in crate::ui) fn ages(state: &UiState, number: u64) -> Vec<Aging> {
-    let Some(traced) = state.model.letters.get(number) else {
+pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
+    let Some(traced) = model.letters.get(number) else {
         return Vec::new();
     };
-    let (_, shown) = around(state, traced);
+    let (_, shown) = around(model, traced);
     let waiting = shown
         .into_iter()
-        .filter(|t| t.progress(&state.model.team) == Progress::At(LetterStep::Sent));
+        .filter(|t| t.progress(&model.team) == Progress::At(LetterStep::Sent));
     waiting
         .map(|t| Aging::at_once(t.letter.timestamp))
         .collect()
 }
 
 /// The letters of a thread that are shown, and how many older ones are not.
-fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
-    let mut all: Vec<&Traced> = state.model.letters.thread(traced).collect();
+fn around<'a>(model: &'a Model, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
+    let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
     let first = at
         .unwrap_or(0)
@@ -58,9 +59,9 @@ fn around<'a>(state: &'a UiState, traced: &'a Traced) -> (usize, Vec<&'a Traced>
 }
 
 /// The thread of a letter, `width` columns wide.
-pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) -> Thread {
-    let (older, shown) = around(state, traced);
-    let whole = state.model.letters.thread(traced).count();
+pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Thread {
+    let (older, shown) = around(app, traced);
+    let whole = app.model.letters.thread(traced).count();
     let newer = whole - older - shown.len();
     let mut thread = Thread {
         lines: Vec::new(),
@@ -85,9 +86,7 @@ pub fn lay_out(state: &UiState, traced: &Traced, width: usize, theme: &Theme) ->
         } else {
             Opened::No
         };
-        thread
-            .lines
-            .extend(one(state, letter, opened, width, theme));
+        thread.lines.extend(one(app, letter, opened, width, theme));
     }
     if newer > 0 {
         thread
@@ -105,18 +104,18 @@ enum Opened {
 }
 
 fn one(
-    state: &UiState,
+    app: &App,
     traced: &Traced,
     opened: Opened,
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let letter = &traced.letter;
-    let progress = traced.progress(&state.model.team);
+    let progress = traced.progress(&app.model.team);
     let (shape, style) = style::progress(progress, theme);
     let step = match progress {
         Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
-            let passed = state.now.since(letter.timestamp);
+            let passed = app.now.since(letter.timestamp);
             format!("{shape} not read yet, for {}", age(passed))
         }
         Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
@@ -126,7 +125,7 @@ fn one(
         Opened::Yes => "› ",
         Opened::No => "  ",
     };
-    let time = clock_to_the_second(letter.timestamp, &state.prefs.zone);
+    let time = clock_to_the_second(letter.timestamp, &app.prefs.zone);
     let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
     let step = fit(&step, width / 2);
     let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, CommentBox, CommentStage, Picker, Popup, Question, Reader};
 use crate::ui::frame;
 use crate::ui::frame::popup::{emphasised, open, search};
@@ -29,60 +29,60 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws a popup; where the cursor is to be comes back.
 pub fn draw(
-    state: &UiState,
+    app: &App,
     popup: &Popup,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
     match popup {
-        Popup::Reader(reader) => read(state, reader, theme, screen, buffer),
-        Popup::Picker(picker) => Some(pick(state, picker, theme, screen, buffer)),
+        Popup::Reader(reader) => read(app, reader, theme, screen, buffer),
+        Popup::Picker(picker) => Some(pick(app, picker, theme, screen, buffer)),
         Popup::Jobs { row } => {
-            crate::ui::popups::jobs::draw(state, *row, theme, screen, buffer);
+            crate::ui::popups::jobs::draw(app, *row, theme, screen, buffer);
             None
         }
         Popup::Costs(view) => {
-            crate::ui::popups::costs::view::draw(state, view, theme, screen, buffer);
+            crate::ui::popups::costs::view::draw(app, view, theme, screen, buffer);
             None
         }
         // It has its place in the layout.
         Popup::Peek(_) => None,
         Popup::EventLog(view) => {
-            crate::ui::popups::event_log::view::draw(state, view, theme, screen, buffer)
+            crate::ui::popups::event_log::view::draw(app, view, theme, screen, buffer)
         }
-        Popup::Comment(comment) => write(state, popup, comment, theme, screen, buffer),
+        Popup::Comment(comment) => write(app, popup, comment, theme, screen, buffer),
         Popup::Task(form) => {
-            crate::ui::popups::task_form::view::draw(state, popup, form, theme, screen, buffer)
+            crate::ui::popups::task_form::view::draw(app, popup, form, theme, screen, buffer)
         }
         Popup::Confirm(question) => {
-            confirm(state, popup, question, theme, screen, buffer);
+            confirm(app, popup, question, theme, screen, buffer);
             None
         }
     }
 }
 
 fn read(
-    state: &UiState,
+    app: &App,
     reader: &Reader,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let lines = reader::rows(state, reader, theme);
+    let lines = reader::rows(app, reader, theme);
     let area = reader::place(screen, reader, lines.len());
     let (list, first) = reader::list(reader, area, lines.len());
     let height = area.height.saturating_sub(2);
     let below = frame::beyond(lines.len(), first, height, theme);
-    let title = reader::title(state, reader);
-    let inner = open(state, &title, below, theme, area, buffer);
+    let title = reader::title(app, reader);
+    let inner = open(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, lines.len());
     frame::scrollbar(bar, theme.title, buffer);
     let mut before = None;
     for (line, row) in lines.iter().skip(first).zip(list.rows()) {
         (&line.line).render(row, buffer);
         let entry = line.selects();
-        let is_one_of_some = line.entry.is_some() || state.diff.files().len() > 1;
+        let is_one_of_some = line.entry.is_some() || app.diff.files().len() > 1;
         if entry == Some(reader.row) && reader.searching == Searching::Rest && is_one_of_some {
             if before != entry && line.entry.is_some() {
                 buffer.set_string(row.x, row.y, "›", theme.accent);
@@ -107,34 +107,24 @@ fn read(
     (reader.searching == Searching::Typing).then_some(at)
 }
 
-fn pick(
-    state: &UiState,
-    picker: &Picker,
-    theme: &Theme,
-    screen: Rect,
-    buffer: &mut Buffer,
-) -> Position {
-    let picks = picker_rows::picks(state, picker);
-    let area::Place { area, list, first } =
-        picker::place::picker(state, screen, picker, picks.len());
+fn pick(app: &App, picker: &Picker, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> Position {
+    let picks = picker_rows::picks(app, picker);
+    let area::Place { area, list, first } = picker::place::picker(app, screen, picker, picks.len());
     let title = match picker.choice {
         Choice::Palette { .. } => "Actions".into(),
         Choice::Models => "Model".into(),
         Choice::Themes => "Theme".into(),
         Choice::Copy => "Copy".into(),
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
-        Choice::Rules => format!(
-            "Allowed until crewdeck ends: {} takes it back",
-            takes(state)
-        ),
+        Choice::Rules => format!("Allowed until crewdeck ends: {} takes it back", takes(app)),
     };
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
-    let inner = open(state, &title, below, theme, area, buffer);
+    let inner = open(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, picks.len());
     frame::scrollbar(bar, theme.title, buffer);
     let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if picks.is_empty() {
-        let words = nothing(state, picker);
+        let words = nothing(app, picker);
         for (line, row) in wrap(&words, usize::from(list.width))
             .iter()
             .zip(list.rows())
@@ -162,60 +152,60 @@ fn pick(
 }
 
 /// The key that takes the selected line of a list.
-fn takes(state: &UiState) -> String {
-    state.prefs.keymap.key(Context::Picker, Action::Accept)
+fn takes(app: &App) -> String {
+    app.prefs.keymap.key(Context::Picker, Action::Accept)
 }
 
-fn nothing(state: &UiState, picker: &Picker) -> String {
+fn nothing(app: &App, picker: &Picker) -> String {
     let written = picker.search.text().trim();
-    match (&picker.choice, &state.model.models) {
+    match (&picker.choice, &app.model.models) {
         (Choice::Palette { .. }, _) => "No action has these words.".into(),
         (Choice::Copy, _) => "Nothing to copy has these words.".into(),
         (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => {
-            let key = state.prefs.keymap.key(Context::Picker, Action::Back);
+            let key = app.prefs.keymap.key(Context::Picker, Action::Back);
             format!("None has these words. {key} allows nothing.")
         }
-        (Choice::Rules, _) if state.model.rules.is_empty() => {
+        (Choice::Rules, _) if app.model.rules.is_empty() => {
             let context = Context::In(Pane::Needs);
-            let key = state.prefs.keymap.key(context, Action::ApproveForTeam);
+            let key = app.prefs.keymap.key(context, Action::ApproveForTeam);
             format!("No rules yet. {key} on a permission's card makes one.")
         }
         (Choice::Rules, _) => "No rule has these words.".into(),
         (Choice::Models, _) if !written.is_empty() => {
-            let key = takes(state);
+            let key = takes(app);
             format!("No listed model fits. {key} takes the name as it is written: {written}")
         }
         (Choice::Models, Models::Unknown | Models::Asked) => "Asking the server…".into(),
         (Choice::Models, Models::Listed(_)) => {
-            let key = takes(state);
+            let key = takes(app);
             format!("The server lists no models. Write a name and press {key}.")
         }
     }
 }
 
 fn write(
-    state: &UiState,
+    app: &App,
     popup: &Popup,
     comment: &CommentBox,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let place = confirm::place(state, screen, popup);
-    let title = confirm::comment_title(state, comment);
-    let inner = open(state, title, Vec::new(), theme, place.area, buffer);
-    let text = text_areas::comment(state, popup);
+    let place = confirm::place(app, screen, popup);
+    let title = confirm::comment_title(app, comment);
+    let inner = open(app, title, Vec::new(), theme, place.area, buffer);
+    let text = text_areas::comment(app, popup);
     if text.is_empty() {
         return None;
     }
     let (head, _) = cut_top(inner, 1);
-    let about = state.model.requests.get(&comment.request);
+    let about = app.model.requests.get(&comment.request);
     let about = about.map_or_else(String::new, |request| {
-        sentence::heading(request, &state.model.board, usize::from(head.width))
+        sentence::heading(request, &app.model.board, usize::from(head.width))
     });
     Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
-    buttons(state, popup, place.buttons, theme, buffer);
+    buttons(app, popup, place.buttons, theme, buffer);
     let window = comment.text.window(Room::from(text));
     for (line, row) in window.rows.iter().zip(text.rows()) {
         Line::styled(line.as_str(), theme.text).render(row, buffer);
@@ -227,13 +217,13 @@ fn write(
 
 /// Draws what can be answered.
 pub(in crate::ui) fn buttons(
-    state: &UiState,
+    app: &App,
     popup: &Popup,
     row: Rect,
     theme: &Theme,
     buffer: &mut Buffer,
 ) {
-    for placed in buttons::box_buttons(state, popup, row) {
+    for placed in buttons::box_buttons(app, popup, row) {
         let button = placed.what;
         let style = match button.action {
             Some(Action::Approve) => theme.yes,
@@ -249,19 +239,19 @@ pub(in crate::ui) fn buttons(
 }
 
 fn confirm(
-    state: &UiState,
+    app: &App,
     popup: &Popup,
     question: &Question,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) {
-    let place = confirm::place(state, screen, popup);
+    let place = confirm::place(app, screen, popup);
     let title = confirm::question_title(question);
-    let inner = open(state, title, Vec::new(), theme, place.area, buffer);
-    let lines = confirm::lines(state, question, screen);
+    let inner = open(app, title, Vec::new(), theme, place.area, buffer);
+    let lines = confirm::lines(app, question, screen);
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         Line::styled(line, theme.text).render(row, buffer);
     }
-    buttons(state, popup, place.buttons, theme, buffer);
+    buttons(app, popup, place.buttons, theme, buffer);
 }

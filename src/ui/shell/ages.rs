@@ -5,44 +5,45 @@ use std::time::Duration;
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board as model_board;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::{problems, thread};
+use crate::ui::shell::state::UiState;
 use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
 /// The ages that may be on the screen.
-fn shown(state: &UiState) -> Vec<Aging> {
-    let mut all: Vec<Aging> = model_board::under_way(state)
+fn shown(app: &App) -> Vec<Aging> {
+    let mut all: Vec<Aging> = model_board::under_way(app)
         .iter()
         .copied()
         .map(Aging::at_once)
         .collect();
     let of_task = |id: TaskId, all: &mut Vec<Aging>| {
-        if let Some(task) = state.model.board.get(id) {
+        if let Some(task) = app.model.board.get(id) {
             let times = [task.created_at, task.updated_at];
-            let times = times.into_iter().chain(state.model.history.since(task));
+            let times = times.into_iter().chain(app.model.history.since(task));
             all.extend(times.map(Aging::at_once));
         }
     };
-    if let Some(Popup::Reader(reader)) = state.popups.last() {
+    if let Some(Popup::Reader(reader)) = app.popups.last() {
         match reader.text {
             Text::Task(id) => of_task(id, &mut all),
-            Text::Letter(number) => all.extend(thread::ages(state, number)),
-            Text::Problems => all.extend(problems::ages(state)),
+            Text::Letter(number) => all.extend(thread::ages(app, number)),
+            Text::Problems => all.extend(problems::ages(app)),
             Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
         }
     }
-    if let Some(Popup::Peek(Pane::Inbox)) = state.popups.last()
-        && let Some((_, peeked)) = rows::selected_letter(state)
+    if let Some(Popup::Peek(Pane::Inbox)) = app.popups.last()
+        && let Some((_, peeked)) = rows::selected_letter(app)
     {
-        all.extend(thread::ages(state, peeked.number));
+        all.extend(thread::ages(app, peeked.number));
     }
-    if state.focus == Focus::Pane(Pane::Board)
-        && let Some((_, id)) = board::selected(state)
+    if app.focus == Focus::Pane(Pane::Board)
+        && let Some((_, id)) = board::selected(app)
     {
         of_task(id, &mut all);
     }
@@ -51,19 +52,20 @@ fn shown(state: &UiState) -> Vec<Aging> {
 }
 
 /// How long all of them still read as they do; `None`: there are none.
-pub(in crate::ui) fn last_for(state: &UiState) -> Option<Duration> {
-    let left = |age: &Aging| age.lasts(state.now);
-    shown(state).iter().map(left).min()
+pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
+    let left = |age: &Aging| age.lasts(app.now);
+    shown(app).iter().map(left).min()
 }
 
 /// Whether one of them read otherwise at `before`.
-pub(in crate::ui) fn read_otherwise(state: &UiState, before: Stamp) -> bool {
-    let is_other = |age: &Aging| age.reads(before) != age.reads(state.now);
-    shown(state).iter().any(is_other)
+pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
+    let is_other = |age: &Aging| age.reads(before) != age.reads(app.now);
+    shown(app).iter().any(is_other)
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::ui::UiState;
     use pretty_assertions::assert_eq;
 
     use super::*;

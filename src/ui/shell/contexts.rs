@@ -1,8 +1,9 @@
 //! Pure: in which contexts keys count now, as what is open and being written says.
 
+use crate::ui::app::App;
 use crate::ui::app::filters::Filter;
+use crate::ui::app::onboarding;
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::app::{UiState, onboarding};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;
@@ -10,7 +11,7 @@ use crate::ui::panes::rows;
 use crate::ui::transcript::Search;
 use crate::ui::widgets::line_input::Searching;
 
-impl UiState {
+impl App {
     /// The contexts in which keys count now, the narrowest first.
     pub fn contexts(&self) -> Vec<Context> {
         if let Some(Popup::Peek(pane)) = self.popups.last() {

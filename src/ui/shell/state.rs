@@ -5,9 +5,14 @@ use std::ops::{Deref, DerefMut};
 use jiff::tz::TimeZone;
 
 use crate::domain::attention::Matter;
+use crate::domain::stamp::Stamp;
 use crate::ui::app::App;
+use crate::ui::app::key_guard::KeyGuard;
+use crate::ui::app::popup::Popup;
 use crate::ui::attention::Attention;
 use crate::ui::frame::hit::Pointer;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::requests::RequestBook;
 use crate::ui::shell::peek::Reading;
 use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
@@ -48,5 +53,53 @@ impl Deref for UiState {
 impl DerefMut for UiState {
     fn deref_mut(&mut self) -> &mut App {
         &mut self.app
+    }
+}
+
+impl UiState {
+    /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
+    pub fn end_of_session(&mut self, now: Stamp) {
+        self.now = now;
+        self.model.agents.end_of_session();
+        self.model.requests = RequestBook::default();
+        self.model.rules.clear();
+        self.model.jobs.end_of_session(now);
+        self.model.queued.clear();
+        self.keys.interrupted = None;
+        self.flash = None;
+        self.attention.forget();
+        self.keys.guard = KeyGuard {
+            moved_at: (self.focus != Focus::Composer).then_some(now),
+            hold: None,
+        };
+        self.focus = Focus::Composer;
+        self.dirty = true;
+    }
+
+    /// The matters that the person wants to be called for.
+    pub fn call_for(&mut self, matters: &[Matter]) {
+        self.attention.want(matters);
+    }
+}
+
+impl UiState {
+    /// All that was said before this screen looked on is shown: it is news no more.
+    pub fn caught_up(&mut self, now: Stamp) {
+        self.now = now;
+        self.flash = None;
+        self.attention.forget();
+        self.dirty = true;
+    }
+
+    /// The process that ran the crew is gone: nobody of it works. The person goes on where the keys are.
+    pub fn end_of_run(&mut self, now: Stamp) {
+        let focus = self.focus;
+        self.end_of_session(now);
+        if focus == Focus::Pane(Pane::Needs) {
+            // What was peeked at there waits no more, and no key is to go to it.
+            self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+        } else {
+            self.focus = focus;
+        }
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::team::Activity;
-use crate::ui::app::UiState;
 use crate::ui::replay;
 use crate::ui::shell::ages;
+use crate::ui::shell::state::UiState;
 use crate::ui::theme::motion::{Motion, SPIN};
 
 /// When the screen next changes by itself; `None`: not before something happens.

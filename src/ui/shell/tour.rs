@@ -5,13 +5,16 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
+use crate::ui::app::App;
+use crate::ui::app::onboarding;
 use crate::ui::app::popup::{Choice, Popup, Text};
-use crate::ui::app::{UiState, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::{board, rows};
+use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
 /// The provider whose screens have the line.
@@ -111,18 +114,18 @@ pub fn line(state: &UiState) -> Option<String> {
 }
 
 /// Whether more can come into the transcript of `agent`.
-fn is_live(state: &UiState, agent: &Name) -> bool {
-    state.activity(agent) != Activity::Gone
+fn is_live(model: &Model, agent: &Name) -> bool {
+    model.activity(agent) != Activity::Gone
 }
 
 /// What the keys of the board do with the selected task.
-fn at_the_board(state: &UiState) -> String {
-    let key = |action| state.prefs.keymap.key(Context::In(Pane::Board), action);
-    let Some(task) = board::selected(state).and_then(|(_, id)| state.model.board.get(id)) else {
-        return stage(state);
+fn at_the_board(app: &App) -> String {
+    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
+        return stage(app);
     };
     let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
-    let changes = if branches::has_tree(state, task) {
+    let changes = if branches::has_tree(app, task) {
         format!(", {}: its changes", key(Action::Diff))
     } else {
         String::new()
@@ -131,7 +134,7 @@ fn at_the_board(state: &UiState) -> String {
 }
 
 /// What a popup is for; the hints below have its keys.
-fn over(state: &UiState, popup: &Popup) -> String {
+fn over(app: &App, popup: &Popup) -> String {
     let words = match popup {
         Popup::Reader(reader) => match reader.text {
             Text::Help(_) => "All keys, those of this place first",
@@ -155,7 +158,7 @@ fn over(state: &UiState, popup: &Popup) -> String {
         Popup::EventLog(_) => "What happened, by whom and why; the newest last",
         Popup::Costs(_) => "What everybody has used, and what for",
         Popup::Peek(_) => {
-            let key = |scroll| state.prefs.keymap.key(Context::Panes, Action::Move(scroll));
+            let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
             let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
             return format!("{down}/{up} move; preview follows");
         }
@@ -166,23 +169,22 @@ fn over(state: &UiState, popup: &Popup) -> String {
 }
 
 /// Columns that the line has for its words: before it stands a mark, behind it the key that puts it away.
-fn room(state: &UiState) -> usize {
-    usize::from(state.size.width).saturating_sub(width(&dismissed_by(state)) + MARGIN)
+fn room(app: &App) -> usize {
+    usize::from(app.size.width).saturating_sub(width(&dismissed_by(app)) + MARGIN)
 }
 
 /// The key that puts the line away, as the person reads it.
-pub fn dismissed_by(state: &UiState) -> String {
-    state
-        .prefs
+pub fn dismissed_by(app: &App) -> String {
+    app.prefs
         .keymap
         .key(Context::Everywhere, Action::DismissTour)
 }
 
-fn waiting(state: &UiState, request: &Request) -> String {
-    let needs = |action| state.prefs.keymap.key(Context::In(Pane::Needs), action);
+fn waiting(app: &App, request: &Request) -> String {
+    let needs = |action| app.prefs.keymap.key(Context::In(Pane::Needs), action);
     let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
     let comment = needs(Action::Comment);
-    let has_keys = state.focus == Focus::Pane(Pane::Needs);
+    let has_keys = app.focus == Focus::Pane(Pane::Needs);
     let target = name(request.target.as_str());
     let what = match request.kind {
         RequestKind::Question if has_keys => {
@@ -192,7 +194,7 @@ fn waiting(state: &UiState, request: &Request) -> String {
             let from = name(request.from.as_str());
             return format!(
                 "{from} asks you something: {}, then {comment}",
-                state.waiting_key()
+                app.waiting_key()
             );
         }
         RequestKind::Plan => format!("The plan of {target} waits for you"),
@@ -204,47 +206,44 @@ fn waiting(state: &UiState, request: &Request) -> String {
     if has_keys {
         return format!("{yes} approves, {no} rejects, {comment} adds a comment");
     }
-    format!("{what}: {}, then {yes}", state.waiting_key())
+    format!("{what}: {}, then {yes}", app.waiting_key())
 }
 
 /// What is worth a look, by how far the work is.
-fn stage(state: &UiState) -> String {
-    let context = match state.focus {
+fn stage(app: &App) -> String {
+    let context = match app.focus {
         Focus::Composer => Context::Composer,
         Focus::Pane(_) => Context::Panes,
     };
-    let go = |pane: Pane| state.prefs.keymap.key(context, Action::Focus(pane));
-    let open = state
-        .prefs
-        .keymap
-        .key(Context::In(Pane::Team), Action::Open);
-    let turn = state
+    let go = |pane: Pane| app.prefs.keymap.key(context, Action::Focus(pane));
+    let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+    let turn = app
         .prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     let (done, all) = (
-        index(state).count(index::Standing::Done),
-        state.model.board.len(),
+        index(app).count(index::Standing::Done),
+        app.model.board.len(),
     );
-    let is_lead_busy = state.activity(&Name::lead()).is_busy();
+    let is_lead_busy = app.activity(&Name::lead()).is_busy();
     if all == 0 {
-        return match state.focus {
+        return match app.focus {
             _ if is_lead_busy => "The lead reads what you want and plans".into(),
             Focus::Composer => {
-                let send = state.prefs.keymap.key(Context::Composer, Action::Send);
+                let send = app.prefs.keymap.key(Context::Composer, Action::Send);
                 format!("The lead is idle: write to it, {send} sends")
             }
             Focus::Pane(_) => {
-                let compose = state.prefs.keymap.key(Context::Panes, Action::Compose);
+                let compose = app.prefs.keymap.key(Context::Panes, Action::Compose);
                 format!("The lead is idle: {compose} writes to it")
             }
         };
     }
-    if state.model.team.members.is_empty() {
+    if app.model.team.members.is_empty() {
         return format!("{} is the board: who waits for whom", go(Pane::Board));
     }
     let solving = |t: &&Task| t.status != TaskStatus::Completed && t.subject.starts_with("Merge ");
-    if let Some(task) = state.model.board.tasks().find(solving) {
+    if let Some(task) = app.model.board.tasks().find(solving) {
         return format!(
             "A conflict became task {}: {} shows who solves it",
             task.id,
@@ -252,12 +251,12 @@ fn stage(state: &UiState) -> String {
         );
     }
     if done == all {
-        return all_done(state, &go(Pane::Board), is_lead_busy);
+        return all_done(app, &go(Pane::Board), is_lead_busy);
     }
-    if done < SOME_DONE && state.model.team.present().next().is_some() {
+    if done < SOME_DONE && app.model.team.present().next().is_some() {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
-    if state.model.letters.len() > 1 && done > SOME_DONE * 2 {
+    if app.model.letters.len() > 1 && done > SOME_DONE * 2 {
         return format!("{}: what they write to one another", go(Pane::Inbox));
     }
     format!(
@@ -267,8 +266,8 @@ fn stage(state: &UiState) -> String {
 }
 
 /// What there is to see when every task is completed; `board` is the key that goes to the board.
-fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
-    let unmerged = branches::unmerged(state).len();
+fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
+    let unmerged = branches::unmerged(app).len();
     if unmerged > 0 && is_lead_busy {
         return "All tasks are done: the lead merges the branches".into();
     }
@@ -279,18 +278,18 @@ fn all_done(state: &UiState, board: &str, is_lead_busy: bool) -> String {
     if is_lead_busy {
         return "All tasks are done and merged: the lead finishes".into();
     }
-    if state.busy() > 0 {
+    if app.busy() > 0 {
         return "All tasks are done and merged: the team finishes".into();
     }
-    let quit = match state.focus {
+    let quit = match app.focus {
         Focus::Composer => "/quit".into(),
-        Focus::Pane(_) => state.prefs.keymap.key(Context::Panes, Action::Close),
+        Focus::Pane(_) => app.prefs.keymap.key(Context::Panes, Action::Close),
     };
-    let help = state.prefs.keymap.key(Context::Everywhere, Action::Help);
+    let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
     let whole = format!(
         "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
     );
-    if width(&whole) <= room(state) {
+    if width(&whole) <= room(app) {
         return whole;
     }
     format!("Next: {quit}, then run crewdeck in your own project")

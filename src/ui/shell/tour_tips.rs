@@ -1,5 +1,8 @@
 //! Test: the tips of the tour, each with the keys that it names and what they do.
 
+use crate::ui::app::App;
+use crate::ui::model::Model;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour::tests::*;
 
 /// Whether the keys of a tip did what it says.
@@ -30,24 +33,24 @@ impl Tip {
     }
 }
 
-pub fn on_board(state: &UiState, _: &[Do]) -> bool {
-    state.focus == Focus::Pane(Pane::Board)
+pub fn on_board(app: &App, _: &[Do]) -> bool {
+    app.focus == Focus::Pane(Pane::Board)
 }
 
-fn at_lead(state: &UiState, _: &[Do]) -> bool {
-    state.shown.is_lead()
+fn at_lead(app: &App, _: &[Do]) -> bool {
+    app.shown.is_lead()
 }
 
-pub fn at_teammate(state: &UiState, _: &[Do]) -> bool {
-    !state.shown.is_lead()
+pub fn at_teammate(app: &App, _: &[Do]) -> bool {
+    !app.shown.is_lead()
 }
 
-fn decided(_: &UiState, done: &[Do]) -> bool {
+fn decided(_: &Model, done: &[Do]) -> bool {
     matches!(done, [Do::Command(Command::Decide { .. })])
 }
 
-fn comments(state: &UiState, _: &[Do]) -> bool {
-    matches!(state.popups.last(), Some(Popup::Comment(_)))
+fn comments(app: &App, _: &[Do]) -> bool {
+    matches!(app.popups.last(), Some(Popup::Comment(_)))
 }
 
 fn with(mut events: Vec<EventKind>, more: Vec<EventKind>) -> Vec<EventKind> {

@@ -7,7 +7,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree::{self, Branch, BranchState};
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::board::index::{Standing, standing};
 use crate::ui::model::style;
 use crate::ui::model::style::Look;
@@ -49,52 +49,52 @@ impl Branches {
 }
 
 /// Where the branch of a task stands; `None`: it has none, or nobody has told of it.
-pub fn branch<'a>(state: &'a UiState, task: &Task) -> Option<&'a BranchState> {
-    state.model.branches.of.get(&task.worktree)
+pub fn branch<'a>(model: &'a Model, task: &Task) -> Option<&'a BranchState> {
+    model.branches.of.get(&task.worktree)
 }
 
 /// Whether the worktree of `task` stands, as somebody has told.
-pub fn has_tree(state: &UiState, task: &Task) -> bool {
-    branch(state, task).is_some_and(|branch| *branch != BranchState::Gone)
+pub fn has_tree(model: &Model, task: &Task) -> bool {
+    branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
 /// Why there is no worktree of `task` to look at; `None`: there is one, as far as is known. Of one that nobody has told of
 /// the crew knows.
-pub fn why_no_tree(state: &UiState, task: &Task) -> Option<String> {
+pub fn why_no_tree(model: &Model, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
         return Some(format!("{id} has no worktree: nothing was changed apart."));
     }
-    let is_gone = branch(state, task) == Some(&BranchState::Gone);
+    let is_gone = branch(model, task) == Some(&BranchState::Gone);
     is_gone.then(|| format!("The worktree of {id} is removed."))
 }
 
 /// Whether `task` has the mark of those that are done and not merged: as many tasks have it as are counted beside the
 /// board.
-pub fn is_unmerged(state: &UiState, task: &Task) -> bool {
-    unmerged(state).contains_key(&task.id)
+pub fn is_unmerged(model: &Model, task: &Task) -> bool {
+    unmerged(model).contains_key(&task.id)
 }
 
 /// Whether the branch of `task` can be merged now, as far as is known.
-pub fn is_mergeable(state: &UiState, task: &Task) -> bool {
-    let is_unmerged = matches!(branch(state, task), Some(BranchState::Unmerged { .. }));
-    is_unmerged && refusal(state, task).is_none()
+pub fn is_mergeable(model: &Model, task: &Task) -> bool {
+    let is_unmerged = matches!(branch(model, task), Some(BranchState::Unmerged { .. }));
+    is_unmerged && refusal(model, task).is_none()
 }
 
 /// How a task looks: as everywhere, and with a mark of its own while its branch is to be merged.
-pub fn look(state: &UiState, task: &Task, theme: &Theme) -> Look {
-    if is_unmerged(state, task) {
+pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
+    if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
-    style::task(&state.model.board, task, theme)
+    style::task(&model.board, task, theme)
 }
 
 /// The words of a task's page about its branch; empty where there is nothing to say.
-pub fn words(state: &UiState, task: &Task) -> String {
-    match branch(state, task) {
+pub fn words(model: &Model, task: &Task) -> String {
+    match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
             let size = size.map_or_else(String::new, |size| format!(": {size}"));
-            let first = match unmerged(state).get(&task.id) {
+            let first = match unmerged(model).get(&task.id) {
                 Some(Some(open)) => format!("; {open} has to be completed first"),
                 Some(None) | None => String::new(),
             };
@@ -112,19 +112,19 @@ pub fn words(state: &UiState, task: &Task) -> String {
 }
 
 /// Why the branch of a task can not be merged now; `None`: it can, as far as is known.
-pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
+pub fn refusal(model: &Model, task: &Task) -> Option<String> {
     let id = task.id;
-    if let Some(why) = why_no_tree(state, task) {
+    if let Some(why) = why_no_tree(model, task) {
         return Some(why);
     }
-    match standing(&state.model.board, task) {
+    match standing(&model.board, task) {
         Standing::Done => {}
         Standing::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
         Standing::Ready | Standing::Assigned | Standing::Blocked => {
             return Some(format!("Not merged: {id} is not completed yet."));
         }
     }
-    let mut tasks = state.model.board.tasks();
+    let mut tasks = model.board.tasks();
     if let Some(other) =
         tasks.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
     {
@@ -133,7 +133,7 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
             "Not merged: {other} has to be completed first, in its worktree."
         ));
     }
-    match branch(state, task) {
+    match branch(model, task) {
         Some(BranchState::Merged { commit, .. }) if !commit.is_empty() => {
             let commit = one_line(commit);
             Some(format!("{id} is merged already (commit {commit})."))
@@ -151,29 +151,29 @@ pub fn refusal(state: &UiState, task: &Task) -> Option<String> {
 
 /// The completed tasks whose branches are not merged, one for each branch, and for each the open task in its worktree
 /// that has to be completed first.
-pub fn unmerged(state: &UiState) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
-    let kept = &state.model.memo;
-    let key = (kept.version, state.model.branches.version());
+pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
+    let kept = &model.memo;
+    let key = (kept.version, model.branches.version());
     kept.unmerged.get(key, || {
-        let of = &state.model.branches.of;
+        let of = &model.branches.of;
         let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
-        let all = worktree::unmerged(&state.model.board, is_unmerged).into_iter();
+        let all = worktree::unmerged(&model.board, is_unmerged).into_iter();
         Arc::new(all.map(|found| (found.task.id, found.open)).collect())
     })
 }
 
 /// Those of them that can be merged now, what others build on first.
-pub fn to_merge(state: &UiState) -> Arc<Vec<TaskId>> {
-    let kept = &state.model.memo;
-    let key = (kept.version, state.model.branches.version());
-    kept.to_merge.get(key, || Arc::new(found(state)))
+pub fn to_merge(model: &Model) -> Arc<Vec<TaskId>> {
+    let kept = &model.memo;
+    let key = (kept.version, model.branches.version());
+    kept.to_merge.get(key, || Arc::new(found(model)))
 }
 
-fn found(state: &UiState) -> Vec<TaskId> {
-    let all = unmerged(state);
+fn found(model: &Model) -> Vec<TaskId> {
+    let all = unmerged(model);
     let free = all.iter().filter(|(_, open)| open.is_none());
     let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();
-    let index = crate::ui::model::board::index(state);
+    let index = crate::ui::model::board::index(model);
     let steps = |id| index.place(id).map_or(0, |at| index.steps(at));
     ids.sort_by_key(|id| (steps(*id), *id));
     ids
@@ -181,6 +181,7 @@ fn found(state: &UiState) -> Vec<TaskId> {
 
 #[cfg(test)]
 mod tests {
+    use crate::ui::UiState;
     use pretty_assertions::assert_eq;
 
     use super::*;

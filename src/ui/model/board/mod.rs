@@ -19,7 +19,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::task::TaskStatus;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::board::branches::{to_merge, unmerged};
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Slot;
@@ -56,28 +56,28 @@ impl Kept {
 pub type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
 
 /// The tasks by their places, with their edges.
-pub fn index(state: &UiState) -> Arc<Index> {
-    let kept = &state.model.memo;
+pub fn index(model: &Model) -> Arc<Index> {
+    let kept = &model.memo;
     kept.index
-        .get(kept.version, || Arc::new(Index::new(&state.model.board)))
+        .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
 /// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
-pub fn unlocks(state: &UiState, id: TaskId) -> Arc<Vec<TaskId>> {
-    let kept = &state.model.memo;
-    let make = || Arc::new(unlocks::unlocks(&state.model.board, id));
+pub fn unlocks(model: &Model, id: TaskId) -> Arc<Vec<TaskId>> {
+    let kept = &model.memo;
+    let make = || Arc::new(unlocks::unlocks(&model.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
 /// When the tasks in progress began to be, [`AGES_MAX`] at most.
-pub fn under_way(state: &UiState) -> Arc<[Stamp]> {
-    let kept = &state.model.memo;
-    kept.under_way.get(kept.version, || of_tasks(state).into())
+pub fn under_way(model: &Model) -> Arc<[Stamp]> {
+    let kept = &model.memo;
+    kept.under_way.get(kept.version, || of_tasks(model).into())
 }
 
 /// The first task of `owner` that is not completed.
-pub fn open_task<'a>(state: &'a UiState, owner: &Name) -> Option<&'a Task> {
-    state.model.board.get(index(state).open_of(owner)?)
+pub fn open_task<'a>(model: &'a Model, owner: &Name) -> Option<&'a Task> {
+    model.board.get(index(model).open_of(owner)?)
 }
 
 /// The tags of a task, as `#rust #docs`.
@@ -90,9 +90,9 @@ pub fn tags(task: &Task) -> String {
 pub const AGES_MAX: usize = 256;
 
 /// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
-pub fn of_tasks(state: &UiState) -> Vec<Stamp> {
-    let tasks = state.model.board.tasks();
+pub fn of_tasks(model: &Model) -> Vec<Stamp> {
+    let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
-    let since = in_progress.filter_map(|task| state.model.history.since(task));
+    let since = in_progress.filter_map(|task| model.history.since(task));
     since.take(AGES_MAX).collect()
 }

@@ -5,7 +5,7 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::event::TurnEnd;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};
 use crate::ui::model::style;
@@ -35,12 +35,12 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
 
 /// What is told of what an agent does now.
 pub(in crate::ui) fn activity_changed(
-    state: &UiState,
+    model: &Model,
     agent: &Name,
     activity: &Activity,
     at: Stamp,
 ) -> Option<Told> {
-    let before = state.activity(agent);
+    let before = model.activity(agent);
     if before == *activity {
         return None;
     }
@@ -69,7 +69,7 @@ pub(in crate::ui) fn activity_changed(
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {
-            let words = format!("{agent} is idle: {}", why_idle(state, agent)?);
+            let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
             Told::new(Topic::Team, words)
         }
         // The end of the turn, the notice or the request that comes with it says more.
@@ -86,19 +86,19 @@ pub(in crate::ui) fn activity_changed(
 }
 
 /// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
-fn why_idle(state: &UiState, agent: &Name) -> Option<String> {
-    if let Some(own) = state.model.board.open_task_of(agent) {
+fn why_idle(model: &Model, agent: &Name) -> Option<String> {
+    if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn is over and {} is still open", own.id));
     }
-    let tags = state.model.team.find(agent).map(|m| m.tags.clone());
+    let tags = model.team.find(agent).map(|m| m.tags.clone());
     let claimer = Claimer {
         name: agent.clone(),
         tags: tags.unwrap_or_default(),
     };
-    if !state.model.board.has_open() {
+    if !model.board.has_open() {
         return Some("nothing is left to do on the board".into());
     }
-    let is_ready = state.model.board.claimable_unasked(&claimer).is_some();
+    let is_ready = model.board.claimable_unasked(&claimer).is_some();
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
@@ -108,9 +108,9 @@ pub(in crate::ui) fn gone(name: &str) -> String {
 }
 
 /// What is told of who came and who went.
-pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Vec<Told> {
+pub(in crate::ui) fn team_changed(model: &Model, team: &Team, at: Stamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
-    let was_here = |m: &Member| state.model.team.find(&m.name).is_some_and(|m| here(&m));
+    let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
     let came = team.members.iter().filter(here).filter(|m| !was_here(m));
     let came = came.map(|member| {
         let name = &member.name;
@@ -118,8 +118,7 @@ pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Ve
             "" => String::new(),
             role => format!(" as {role}"),
         };
-        let by = state
-            .model
+        let by = model
             .event_log
             .actors
             .who(&Deed::Spawn(name.to_string()), at);
@@ -130,7 +129,7 @@ pub(in crate::ui) fn team_changed(state: &UiState, team: &Team, at: Stamp) -> Ve
             None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
         }
     });
-    let left = state.model.team.members.iter().filter(here);
+    let left = model.team.members.iter().filter(here);
     let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
     let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
     came.chain(left).collect()

@@ -7,7 +7,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, Told, Tone, Topic};
@@ -15,19 +15,19 @@ use crate::ui::text::called;
 
 /// What is told of tasks that changed at once.
 pub(in crate::ui) fn changed(
-    state: &UiState,
+    model: &Model,
     changed: &[Arc<Task>],
     removed: &[TaskId],
     at: Stamp,
 ) -> Vec<Told> {
-    let board = &state.model.board;
+    let board = &model.board;
     let mut out = Vec::new();
     let mut freed = BTreeSet::new();
     for after in changed {
         let frees = frees(board, changed, after);
         freed.extend(frees.iter().copied());
         let news = News {
-            state,
+            model,
             before: board.get(after.id),
             after,
             at,

@@ -12,7 +12,7 @@ use crate::domain::skill::SkillBook;
 use crate::domain::text::one_line;
 use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
 use crate::ui::model::sentence;
@@ -20,10 +20,10 @@ use crate::ui::text::called;
 use crate::ui::transcript::apply;
 
 /// What is told of an event; `state` has not followed it yet. Most events tell nothing or one line.
-pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
+pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
     let one = |told: Told| vec![told];
     match &event.kind {
-        EventKind::CrewReady(setup) => one(ready(state.model.setup.as_ref(), setup)),
+        EventKind::CrewReady(setup) => one(ready(model.setup.as_ref(), setup)),
         EventKind::Prompted { agent, text } => one(Told::new(
             Topic::Mail,
             format!("you → {agent}: {text}"),
@@ -45,13 +45,13 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         } if tool == "merge_worktree" && *outcome == crate::domain::chat::Outcome::Ok => {
             let text = output.lines().next().unwrap_or_default();
             // A conflict was told to everybody.
-            let is_told = state.model.event_log.lines().rev().take(8).any(|l| l.words == text);
+            let is_told = model.event_log.lines().rev().take(8).any(|l| l.words == text);
             let told = Told::new(Topic::Worktree, text).by(agent.as_str());
-            if is_told { Vec::new() } else { one(told.about(about_words(state, text))) }
+            if is_told { Vec::new() } else { one(told.about(about_words(model, text))) }
         }
         EventKind::TurnEnded { agent, end } => turn_ended(agent, end).into_iter().collect(),
         EventKind::ActivityChanged { agent, activity } => {
-            activity_changed(state, agent, activity, event.at).into_iter().collect()
+            activity_changed(model, agent, activity, event.at).into_iter().collect()
         }
         EventKind::Compacted { agent, compaction } => one(Told::new(
             Topic::Model,
@@ -70,28 +70,28 @@ pub(in crate::ui) fn tell(state: &UiState, event: &Event) -> Vec<Told> {
         )
         .of(agent)
         .by(parent.as_str())),
-        EventKind::JobChanged { job } => job_changed(state, job).into_iter().collect(),
+        EventKind::JobChanged { job } => job_changed(model, job).into_iter().collect(),
         EventKind::BoardChanged { changed, removed } => {
-            board::changed(state, changed, removed, event.at)
+            board::changed(model, changed, removed, event.at)
         }
-        EventKind::TeamChanged { team } => team_changed(state, team, event.at),
-        EventKind::LetterMoved { letter, step } => letter_moved(state, letter, *step),
+        EventKind::TeamChanged { team } => team_changed(model, team, event.at),
+        EventKind::LetterMoved { letter, step } => letter_moved(model, letter, *step),
         EventKind::RequestChanged { request } => {
-            request_changed(state, request).into_iter().collect()
+            request_changed(model, request).into_iter().collect()
         }
-        EventKind::RulesChanged { rules } => rules_changed(&state.model.rules, rules),
+        EventKind::RulesChanged { rules } => rules_changed(&model.rules, rules),
         EventKind::SkillsChanged(book) => {
-            skills_changed(&state.model.skills, book).into_iter().collect()
+            skills_changed(&model.skills, book).into_iter().collect()
         }
         EventKind::Notice { level, agent, text } => {
-            one(notice(state, *level, agent.as_ref(), text))
+            one(notice(model, *level, agent.as_ref(), text))
         }
         EventKind::Refused { why, .. } => one(Told::new(Topic::Notice, format!("refused: {why}"))
             .by("user")
-            .about(about_words(state, why))
+            .about(about_words(model, why))
             .tone(Tone::Warn)),
         EventKind::CrewAtRest => {
-            let words = match (state.model.board.done(), state.model.board.len()) {
+            let words = match (model.board.done(), model.board.len()) {
                 (_, 0) => "everybody rests".into(),
                 (done, all) => format!("everybody rests, {done} of {all} tasks are done"),
             };
@@ -149,8 +149,8 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
     }
 }
 
-fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
-    let known = state.model.jobs.get(&job.id);
+fn job_changed(model: &Model, job: &Job) -> Option<Told> {
+    let known = model.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
     let told = match (&job.ended, known.map(Job::is_running)) {
         (None, None) => {
@@ -174,13 +174,13 @@ fn job_changed(state: &UiState, job: &Job) -> Option<Told> {
     Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told> {
-    let known = state.model.letters.find(letter).map(|t| t.step);
+fn letter_moved(model: &Model, letter: &Letter, step: LetterStep) -> Vec<Told> {
+    let known = model.letters.find(letter).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
     // What was written before this crew began is no news; what becomes of it now is.
-    if known.is_none() && state.model.event_log.actors.is_before(letter.timestamp) {
+    if known.is_none() && model.event_log.actors.is_before(letter.timestamp) {
         return Vec::new();
     }
     let (from, to) = (called(&letter.from), called(&letter.to));
@@ -211,8 +211,8 @@ fn letter_moved(state: &UiState, letter: &Letter, step: LetterStep) -> Vec<Told>
     out
 }
 
-fn request_changed(state: &UiState, request: &Request) -> Option<Told> {
-    let actors = &state.model.event_log.actors;
+fn request_changed(model: &Model, request: &Request) -> Option<Told> {
+    let actors = &model.event_log.actors;
     let known = actors.request(&request.id);
     if known == Some(request.status) {
         return None;
@@ -300,10 +300,10 @@ fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
     Some(Told::new(Topic::Notice, words))
 }
 
-fn notice(state: &UiState, level: Level, agent: Option<&Name>, text: &str) -> Told {
+fn notice(model: &Model, level: Level, agent: Option<&Name>, text: &str) -> Told {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
-    } else if agent.is_some_and(|a| state.model.event_log.has_just_said(&gone(a.as_str()))) {
+    } else if agent.is_some_and(|a| model.event_log.has_just_said(&gone(a.as_str()))) {
         Topic::Team
     } else {
         Topic::Notice
@@ -315,7 +315,7 @@ fn notice(state: &UiState, level: Level, agent: Option<&Name>, text: &str) -> To
     };
     let about = match agent {
         Some(agent) => About::Agent(agent.clone()),
-        None => about_words(state, text),
+        None => about_words(model, text),
     };
     let told = Told::new(topic, text).tone(tone).about(about);
     match agent {
@@ -325,12 +325,12 @@ fn notice(state: &UiState, level: Level, agent: Option<&Name>, text: &str) -> To
 }
 
 /// The task that a sentence of crewdeck is about: that of the branch it begins with, or the first one that it names.
-fn about_words(state: &UiState, text: &str) -> About {
+fn about_words(model: &Model, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")
         .and_then(|t| t.split_whitespace().next());
     if let Some(name) = branch
-        && let Some(task) = state.model.board.tasks().find(|t| t.worktree == name)
+        && let Some(task) = model.board.tasks().find(|t| t.worktree == name)
     {
         return About::Task(task.id);
     }
@@ -339,7 +339,7 @@ fn about_words(state: &UiState, text: &str) -> About {
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(rest.len());
         let id = TaskId(rest[..digits].parse().ok()?);
-        state.model.board.get(id).map(|t| t.id)
+        model.board.get(id).map(|t| t.id)
     });
     named.map_or(About::Nothing, About::Task)
 }

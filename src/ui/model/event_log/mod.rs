@@ -16,7 +16,7 @@ use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::{Event, EventKind};
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::model::event_log::format;
 use crate::ui::text::called;
@@ -280,35 +280,33 @@ impl EventLog {
     }
 }
 
-impl UiState {
+impl Model {
     /// Writes an event into the log, before the rest of the state follows it.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
-        if self.model.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
-            self.model.event_log.begins_late();
+        if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
+            self.event_log.begins_late();
         }
         let told = format::tell(self, event);
         if let EventKind::Notice {
             agent: Some(agent), ..
         } = &event.kind
         {
-            self.model
-                .event_log
-                .say_better(&agents::gone(agent.as_str()));
+            self.event_log.say_better(&agents::gone(agent.as_str()));
         }
-        self.model.event_log.actors.heard(event);
+        self.event_log.actors.heard(event);
         for told in told {
-            self.model.event_log.push(event.at, told);
+            self.event_log.push(event.at, told);
         }
     }
 
     /// What happened before the first event is not known: only the end of a long journal was read.
     pub fn begins_late(&mut self) {
-        self.model.event_log.begins_late();
+        self.event_log.begins_late();
     }
 
     /// The journal that has every event of this session, below the root.
     pub fn journal_path(&self) -> Option<String> {
-        let session = one_line(&self.model.setup.as_ref()?.session);
+        let session = one_line(&self.setup.as_ref()?.session);
         Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))
     }
 }

@@ -17,12 +17,13 @@ use ratatui::layout::Rect;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::protocol::{Event, EventKind};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::board_view::Keeps;
 use crate::ui::graph;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Short, Wanted};
 use crate::ui::keymap::pane::Pane;
+use crate::ui::model::Model;
 use crate::ui::model::board::branches::words;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index;
@@ -65,58 +66,57 @@ pub enum Shown {
     List(Why),
 }
 
-impl UiState {
+impl Model {
     /// Keeps what an event tells of tasks, before the board follows it.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::BoardChanged { changed, removed } = &event.kind {
-            self.model.memo.outdated();
-            self.model
-                .history
-                .changed(&self.model.board, changed, removed, event.at);
+            self.memo.outdated();
+            self.history
+                .changed(&self.board, changed, removed, event.at);
         } else if let EventKind::Notice { text, .. } = &event.kind {
-            self.model.history.said(&self.model.board, text, event.at);
+            self.history.said(&self.board, text, event.at);
         }
     }
 }
 
 /// The rows of the list: of all tasks, or of those that the filter lets through.
-pub fn rows(state: &UiState) -> Arc<Rows> {
-    let version = state.model.memo.version();
-    let words = state.filters.words(Pane::Board);
+pub fn rows(app: &App) -> Arc<Rows> {
+    let version = app.model.memo.version();
+    let words = app.filters.words(Pane::Board);
     let key = (version, words.to_string());
-    state.board_view.rows.get(key, || {
-        let index = index(state);
+    app.board_view.rows.get(key, || {
+        let index = index(app);
         Arc::new(match words {
             "" => list::tree(&index),
-            words => list::flat(&index, &state.model.board, &Query::new(words)),
+            words => list::flat(&index, &app.model.board, &Query::new(words)),
         })
     })
 }
 
 /// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
-fn drawing(state: &UiState, room: Rect) -> Option<Arc<Drawing>> {
+fn drawing(app: &App, room: Rect) -> Option<Arc<Drawing>> {
     let keeps = Keeps {
         columns: room.width,
         rows: room.height,
-        zoom: state.board_view.camera.zoom,
-        owners: owners(state),
+        zoom: app.board_view.camera.zoom,
+        owners: owners(app),
     };
-    let key = (state.model.memo.version(), keeps);
-    let make = || drawn(state, keeps).map(Arc::new);
-    state.board_view.drawing.get(key, make)
+    let key = (app.model.memo.version(), keeps);
+    let make = || drawn(app, keeps).map(Arc::new);
+    app.board_view.drawing.get(key, make)
 }
 
-fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
+fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
     let Keeps { zoom, owners, .. } = keeps;
     let columns = usize::from(keeps.columns);
     let natural = |task| match zoom {
         Zoom::Cards | Zoom::Lines => label(task).width(owners),
         Zoom::Numbers => label(task).mark_width(),
     };
-    let widths = state.model.board.tasks().map(|t| natural(t).min(columns));
+    let widths = model.board.tasks().map(|t| natural(t).min(columns));
     let mut wanted = Wanted {
         widths: widths.collect(),
-        edges: index(state).edges().collect(),
+        edges: index(model).edges().collect(),
         columns,
         ..Wanted::default()
     };
@@ -130,7 +130,7 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
     // Where the height allows it, subjects that are cut go on in further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
-        let tasks = state.model.board.tasks();
+        let tasks = model.board.tasks();
         wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
         let high = graph::draw(&wanted);
         if let Some(high) = high.filter(|d| d.height <= height) {
@@ -141,22 +141,22 @@ fn drawn(state: &UiState, keeps: Keeps) -> Option<Drawing> {
 }
 
 /// The columns that each node keeps for an owner: for the longest name of the team and of those who own or owned tasks.
-fn owners(state: &UiState) -> usize {
-    let members = state.model.team.members.iter();
+fn owners(model: &Model) -> usize {
+    let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
-    board_label::owners(longest.unwrap_or(0).max(index(state).longest_owner()))
+    board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
 }
 
 /// How long a task has stood where it stands, as `12m`; empty where that is not known.
-pub fn standing_for(state: &UiState, task: &Task) -> String {
-    let since = state.model.history.since(task);
-    since.map_or_else(String::new, |at| age(state.now.since(at)))
+pub fn standing_for(app: &App, task: &Task) -> String {
+    let since = app.model.history.since(task);
+    since.map_or_else(String::new, |at| age(app.now.since(at)))
 }
 
 /// The selected task and its row; the first row when none is selected, or it is not in the list any more.
-pub fn selected(state: &UiState) -> Option<(usize, TaskId)> {
-    let (index, rows) = (index(state), rows(state));
-    let row = state
+pub fn selected(app: &App) -> Option<(usize, TaskId)> {
+    let (index, rows) = (index(app), rows(app));
+    let row = app
         .selected
         .task
         .and_then(|id| rows.row_of(index.place(id)?))

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::board_view::Shape;
 use crate::ui::graph;
 use crate::ui::keymap::pane::Pane;
@@ -30,8 +30,8 @@ pub struct Places {
 }
 
 /// Where things lie in a pane with the inside `area`.
-pub fn places(state: &UiState, area: Rect) -> Places {
-    let wanted_rows = state.filters.of(Pane::Board).map_or(0, |filter| {
+pub fn places(app: &App, area: Rect) -> Places {
+    let wanted_rows = app.filters.of(Pane::Board).map_or(0, |filter| {
         let query = Query::new(filter.words.text());
         1 + u16::from(!query.problems().is_empty())
     });
@@ -53,7 +53,7 @@ pub fn places(state: &UiState, area: Rect) -> Places {
         height: body.height - about_rows,
         ..body
     };
-    let shown = shown(state, drawn);
+    let shown = shown(app, drawn);
     match shown {
         Shown::List(_) => Places {
             filter,
@@ -74,12 +74,12 @@ pub fn places(state: &UiState, area: Rect) -> Places {
     }
 }
 
-fn shown(state: &UiState, room: Rect) -> Shown {
-    if state.filters.of(Pane::Board).is_some() {
+fn shown(app: &App, room: Rect) -> Shown {
+    if app.filters.of(Pane::Board).is_some() {
         return Shown::List(Why::Filtered);
     }
-    let count = state.model.board.len();
-    if state.board_view.shape == Shape::List || count == 0 {
+    let count = app.model.board.len();
+    if app.board_view.shape == Shape::List || count == 0 {
         return Shown::List(Why::Asked);
     }
     if count > GRAPH_MAX {
@@ -94,21 +94,21 @@ fn shown(state: &UiState, room: Rect) -> Shown {
     } else {
         columns * 3 / 2
     };
-    if state.board_view.shape == Shape::Fitting {
+    if app.board_view.shape == Shape::Fitting {
         // What can not fit is not drawn to find that out.
-        let (steps, least) = index(state).extent();
+        let (steps, least) = index(app).extent();
         if least > highest {
             return Shown::List(Why::Many(count));
         }
-        let narrowest = state.board_view.camera.zoom.narrowest();
+        let narrowest = app.board_view.camera.zoom.narrowest();
         if steps * narrowest > widest + narrowest {
             return Shown::List(Why::Deep(steps));
         }
     }
-    let Some(drawing) = drawing(state, room) else {
+    let Some(drawing) = drawing(app, room) else {
         return Shown::List(Why::Tangled);
     };
-    match state.board_view.shape {
+    match app.board_view.shape {
         Shape::Fitting if drawing.height > highest => Shown::List(Why::Many(count)),
         Shape::Fitting if drawing.width > widest => Shown::List(Why::Deep(drawing.layers)),
         Shape::Fitting | Shape::Graph | Shape::List => Shown::Graph(drawing),
@@ -116,14 +116,14 @@ fn shown(state: &UiState, room: Rect) -> Shown {
 }
 
 /// The tasks in view and the cells that each of them has, in the drawing or in the list.
-pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
+pub fn in_view(app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
     let body = places.body;
-    let index = index(state);
-    let Some((selected_row, selected)) = selected(state) else {
+    let index = index(app);
+    let Some((selected_row, selected)) = selected(app) else {
         return Vec::new();
     };
     let Shown::Graph(drawing) = &places.shown else {
-        let rows = rows(state);
+        let rows = rows(app);
         let first = first_row(rows.len(), selected_row, body.height);
         let listed = (first..rows.len()).zip(body.rows());
         let task = |(row, at)| Some((at, index.id(rows.get(row)?.task)?));
@@ -132,7 +132,7 @@ pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
     let Some(node) = index.place(selected) else {
         return Vec::new();
     };
-    let (left, top) = state.board_view.camera.window(drawing, node, body);
+    let (left, top) = app.board_view.camera.window(drawing, node, body);
     let nodes = drawing.nodes.iter().enumerate();
     let cells = |(at, node): (usize, &graph::Node)| {
         let (x, width) = seen((node.x, node.width), left, (body.x, body.width))?;
@@ -143,17 +143,17 @@ pub fn in_view(state: &UiState, places: &Places) -> Vec<(Rect, TaskId)> {
 }
 
 /// The scrollbar of the pane with the frame `area`: of the list, or of the drawing from above to below.
-pub fn scrollbar(state: &UiState, places: &Places, area: Rect) -> Option<Scrollbar> {
+pub fn scrollbar(app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
     let body = places.body;
-    let (at, id) = selected(state)?;
+    let (at, id) = selected(app)?;
     match &places.shown {
         Shown::List(_) => {
-            let len = rows(state).len();
+            let len = rows(app).len();
             Scrollbar::of_list(area, body, first_row(len, at, body.height), len)
         }
         Shown::Graph(drawing) => {
-            let node = index(state).place(id).unwrap_or_default();
-            let (_, top) = state.board_view.camera.window(drawing, node, body);
+            let node = index(app).place(id).unwrap_or_default();
+            let (_, top) = app.board_view.camera.window(drawing, node, body);
             Scrollbar::of_list(area, body, top, drawing.height)
         }
     }

@@ -4,7 +4,8 @@ use crate::domain::graph::{Claimer, GraphError};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::text::called;
 
 /// What the person does to a task.
@@ -29,16 +30,16 @@ pub fn owner(task: &Task) -> Option<Name> {
 }
 
 /// Whether its owner is at work here.
-pub fn owner_is_here(state: &UiState, owner: &Name) -> bool {
-    state.present().iter().any(|name| name.same(owner))
+pub fn owner_is_here(model: &Model, owner: &Name) -> bool {
+    model.present().iter().any(|name| name.same(owner))
 }
 
 /// Why the person can not do that with `task` now; `None`: it can, as far as is known.
-pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
+pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
     let id = task.id;
     let refused = match hand {
-        Hand::Claim => state.model.board.may_claim(id, &Claimer::person()),
-        Hand::Complete => state.model.board.may_complete(id, &Name::user()),
+        Hand::Claim => app.model.board.may_claim(id, &Claimer::person()),
+        Hand::Complete => app.model.board.may_complete(id, &Name::user()),
         Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Finished(id)),
         Hand::Release if task.owner.is_empty() => {
             return Some(format!("{id} is nobody's: it is on the board already."));
@@ -52,20 +53,20 @@ pub fn why_not(state: &UiState, task: &Task, hand: Hand) -> Option<String> {
         Hand::Release => Ok(()),
     };
     let error = refused.err()?;
-    Some(state.prefs.keymap.told(&words(task, &error)))
+    Some(app.prefs.keymap.told(&words(task, &error)))
 }
 
 /// Why the person can not change the words of that task; `None`: it can.
-pub fn why_no_edit(state: &UiState, id: TaskId) -> Option<String> {
-    let task = state.model.board.get(id)?;
+pub fn why_no_edit(model: &Model, id: TaskId) -> Option<String> {
+    let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("{id} is completed: it stays as it is."))
 }
 
 /// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.
-pub fn why_no_removal(state: &UiState, id: TaskId) -> Option<String> {
-    let tree = &state.model.board.get(id)?.worktree;
-    let mut tasks = state.model.board.tasks();
+pub fn why_no_removal(model: &Model, id: TaskId) -> Option<String> {
+    let tree = &model.board.get(id)?.worktree;
+    let mut tasks = model.board.tasks();
     let at_work = |t: &&Task| {
         t.worktree == *tree && t.status == TaskStatus::InProgress && !t.owner.is_empty()
     };

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::board_view::Shape;
 use crate::ui::frame::navigation as frame_navigation;
 use crate::ui::graph::navigation::Step;
@@ -20,13 +20,13 @@ use crate::ui::panes::board;
 use crate::ui::panes::board::{GRAPH_MAX, Shown, Why, places};
 use crate::ui::widgets::list;
 
-fn shown(state: &UiState, area: Rect) -> Shown {
-    board::places(state, area).shown
+fn shown(app: &App, area: Rect) -> Shown {
+    board::places(app, area).shown
 }
 
 /// That there is no drawing, and the key that makes one.
-fn listed(state: &UiState) -> String {
-    let key = state
+fn listed(app: &App) -> String {
+    let key = app
         .prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
@@ -34,53 +34,52 @@ fn listed(state: &UiState) -> String {
 }
 
 /// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
-pub fn pan(state: &mut UiState, area: Rect, toward: Toward) {
-    let places = board::places(state, area);
+pub fn pan(app: &mut App, area: Rect, toward: Toward) {
+    let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {
-        let words = listed(state);
-        state.say(Level::Info, words);
+        let words = listed(app);
+        app.say(Level::Info, words);
         return;
     };
-    let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
+    let selected = board::selected(app).and_then(|(_, id)| index(app).place(id));
     let selected = selected.unwrap_or_default();
-    state.board_view.camera =
-        state
-            .board_view
-            .camera
-            .panned(toward, &drawing, selected, places.body);
+    app.board_view.camera = app
+        .board_view
+        .camera
+        .panned(toward, &drawing, selected, places.body);
 }
 
 /// Draws more or less of each task.
-pub fn zoom(state: &mut UiState, area: Rect, zoom: Zoom) {
-    state.board_view.camera = viewport::Camera {
+pub fn zoom(app: &mut App, area: Rect, zoom: Zoom) {
+    app.board_view.camera = viewport::Camera {
         zoom,
         moved: (0, 0),
     };
-    let words = match shown(state, area) {
+    let words = match shown(app, area) {
         Shown::Graph(_) => zoom.words().into(),
-        Shown::List(_) => listed(state),
+        Shown::List(_) => listed(app),
     };
-    state.say(Level::Info, words);
+    app.say(Level::Info, words);
 }
 
-fn select(state: &mut UiState, id: Option<TaskId>) {
+fn select(app: &mut App, id: Option<TaskId>) {
     if id.is_some() {
-        state.board_view.camera.moved = (0, 0);
-        state.selected.task = id;
+        app.board_view.camera.moved = (0, 0);
+        app.selected.task = id;
     }
 }
 
-fn walk(state: &mut UiState, drawing: &Drawing, step: Step) {
-    let index = index(state);
-    let here = board::selected(state).and_then(|(_, id)| index.place(id));
+fn walk(app: &mut App, drawing: &Drawing, step: Step) {
+    let index = index(app);
+    let here = board::selected(app).and_then(|(_, id)| index.place(id));
     let there = here.map(|at| navigation::step(drawing, at, step));
-    select(state, there.and_then(|at| index.id(at)));
+    select(app, there.and_then(|at| index.id(at)));
 }
 
 /// Moves the selection up or down.
-pub fn scroll(state: &mut UiState, area: Rect, by: Scroll) {
+pub fn scroll(app: &mut App, area: Rect, by: Scroll) {
     let page = usize::from(area.height).max(1);
-    match shown(state, area) {
+    match shown(app, area) {
         Shown::Graph(drawing) => {
             let half = (page / 2).max(1);
             let step = match by {
@@ -93,52 +92,49 @@ pub fn scroll(state: &mut UiState, area: Rect, by: Scroll) {
                 Scroll::Top => Step::First,
                 Scroll::Bottom => Step::Last,
             };
-            walk(state, &drawing, step);
+            walk(app, &drawing, step);
         }
         Shown::List(_) => {
-            let rows = board::rows(state);
-            let at = board::selected(state).map_or(0, |(at, _)| at);
+            let rows = board::rows(app);
+            let at = board::selected(app).map_or(0, |(at, _)| at);
             let next = rows.get(list::step(at, rows.len(), by, page));
-            let id = next.and_then(|row| index(state).id(row.task));
-            select(state, id);
+            let id = next.and_then(|row| index(app).id(row.task));
+            select(app, id);
         }
     }
 }
 
 /// Goes to where a scrollbar is pulled: a list to its row `at`, a drawing so far that `first` rows of it lie above.
-pub fn jump(state: &mut UiState, area: Rect, first: usize, at: usize) {
-    let places = board::places(state, area);
+pub fn jump(app: &mut App, area: Rect, first: usize, at: usize) {
+    let places = board::places(app, area);
     match &places.shown {
         Shown::List(_) => {
-            let task = board::rows(state).get(at).map(|row| row.task);
-            let id = task.and_then(|task| index(state).id(task));
-            select(state, id);
+            let task = board::rows(app).get(at).map(|row| row.task);
+            let id = task.and_then(|task| index(app).id(task));
+            select(app, id);
         }
         Shown::Graph(drawing) => {
-            let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
+            let selected = board::selected(app).and_then(|(_, id)| index(app).place(id));
             let selected = selected.unwrap_or_default();
-            let (_, top) = state
-                .board_view
-                .camera
-                .window(drawing, selected, places.body);
-            shift(state, area, (0, first.cast_signed() - top.cast_signed()));
+            let (_, top) = app.board_view.camera.window(drawing, selected, places.body);
+            shift(app, area, (0, first.cast_signed() - top.cast_signed()));
         }
     }
 }
 
 /// Moves the selection along an edge: forward to what waits, back to what is waited for.
-pub fn along(state: &mut UiState, area: Rect, way: Way) {
-    match shown(state, area) {
+pub fn along(app: &mut App, area: Rect, way: Way) {
+    match shown(app, area) {
         Shown::Graph(drawing) => {
             let step = match way {
                 Way::Forward => Step::Right,
                 Way::Back => Step::Left,
             };
-            walk(state, &drawing, step);
+            walk(app, &drawing, step);
         }
         Shown::List(_) => {
-            let (index, rows) = (index(state), board::rows(state));
-            let Some((at, id)) = board::selected(state) else {
+            let (index, rows) = (index(app), board::rows(app));
+            let Some((at, id)) = board::selected(app) else {
                 return;
             };
             let here = index.place(id).unwrap_or_default();
@@ -149,65 +145,65 @@ pub fn along(state: &mut UiState, area: Rect, way: Way) {
             let listed = ends.iter().filter_map(|task| rows.row_of(*task));
             let nearest = listed.min_by_key(|row| (row.abs_diff(at), *row));
             let task = nearest.and_then(|row| rows.get(row)).map(|row| row.task);
-            select(state, task.and_then(|task| index.id(task)));
+            select(app, task.and_then(|task| index.id(task)));
         }
     }
 }
 
 /// Draws what is listed, lists what is drawn.
-pub fn turn(state: &mut UiState, area: Rect) {
-    if state.filters.of(Pane::Board).is_some() {
-        let key = state.prefs.keymap.key(Context::Panes, Action::Back);
+pub fn turn(app: &mut App, area: Rect) {
+    if app.filters.of(Pane::Board).is_some() {
+        let key = app.prefs.keymap.key(Context::Panes, Action::Back);
         let words = format!("What is looked for is listed. {key} clears the filter.");
-        state.say(Level::Info, words);
+        app.say(Level::Info, words);
         return;
     }
-    match shown(state, area) {
-        Shown::Graph(_) => state.board_view.shape = Shape::List,
+    match shown(app, area) {
+        Shown::Graph(_) => app.board_view.shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
-            state.say(Level::Info, text);
+            app.say(Level::Info, text);
         }
         Shown::List(Why::Tangled) => {
-            state.say(
+            app.say(
                 Level::Info,
                 "The tasks wait for one another in too many ways to be drawn.",
             );
         }
         Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
-            state.board_view.shape = Shape::Graph;
+            app.board_view.shape = Shape::Graph;
         }
     }
 }
 
 /// A click on a task: the board gets the keys, and the task is selected.
-pub fn click(state: &mut UiState, task: TaskId) {
-    frame_navigation::focus(state, Pane::Board);
-    select(state, Some(task));
+pub fn click(app: &mut App, task: TaskId) {
+    frame_navigation::focus(app, Pane::Board);
+    select(app, Some(task));
 }
 
 /// The wheel: it moves the view over the drawing; a list moves as others do, up and down.
-pub fn wheel(state: &mut UiState, area: Rect, toward: Toward, cells: usize) {
-    let by = match (shown(state, area), toward) {
+pub fn wheel(app: &mut App, area: Rect, toward: Toward, cells: usize) {
+    let by = match (shown(app, area), toward) {
         (Shown::List(_), Toward::Left | Toward::Right) => return,
         (Shown::List(_), Toward::Up) => Scroll::LineUp,
         (Shown::List(_), Toward::Down) => Scroll::LineDown,
-        (Shown::Graph(_), toward) => return shift(state, area, toward.by(cells, cells)),
+        (Shown::Graph(_), toward) => return shift(app, area, toward.by(cells, cells)),
     };
     for _ in 0..cells {
-        scroll(state, area, by);
+        scroll(app, area, by);
     }
 }
 
 /// Moves the view over the drawing by columns and rows; a list stays.
-pub fn shift(state: &mut UiState, area: Rect, by: (isize, isize)) {
-    let places = board::places(state, area);
+pub fn shift(app: &mut App, area: Rect, by: (isize, isize)) {
+    let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {
         return;
     };
-    let selected = board::selected(state).and_then(|(_, id)| index(state).place(id));
+    let selected = board::selected(app).and_then(|(_, id)| index(app).place(id));
     let selected = selected.unwrap_or_default();
-    state.board_view.camera = state
+    app.board_view.camera = app
         .board_view
         .camera
         .shifted(by, &drawing, selected, places.body);

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::LetterStep;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
@@ -26,19 +26,19 @@ const PREVIEW_MIN: u16 = 3;
 const SHORT: usize = 36;
 
 /// Draws them, the newest at the bottom.
-pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let numbers = rows::letters(state);
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let numbers = rows::letters(app);
     let letters: Vec<&Traced> = numbers
         .iter()
-        .filter_map(|n| state.model.letters.get(*n))
+        .filter_map(|n| app.model.letters.get(*n))
         .collect();
-    let (selected, whole) = rows::selected_letter(state).unzip();
-    let (filter, list) = rows::places(state, Pane::Inbox, frame_layout::inside(area));
+    let (selected, whole) = rows::selected_letter(app).unzip();
+    let (filter, list) = rows::places(app, Pane::Inbox, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
-    let unread = state.model.letters.unread(&state.model.team);
+    let unread = app.model.letters.unread(&app.model.team);
     let titles = Titles {
-        name: frame::filtered(state, Pane::Inbox, letters.len(), state.model.letters.len()),
+        name: frame::filtered(app, Pane::Inbox, letters.len(), app.model.letters.len()),
         aside: match unread {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
@@ -47,12 +47,12 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         below: frame::position(selected, letters.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, letters.len()),
     };
-    let inner = frame::pane(state, Pane::Inbox, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Inbox), filter) {
+    let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Inbox), filter) {
         frame::filter(filter, Pane::Inbox, theme, row, buffer);
     }
-    if letters.is_empty() && !state.model.letters.is_empty() {
-        frame::empty(&frame::none_fits(state, "message"), theme, list, buffer);
+    if letters.is_empty() && !app.model.letters.is_empty() {
+        frame::empty(&frame::none_fits(app, "message"), theme, list, buffer);
         return;
     }
     if letters.is_empty() {
@@ -69,13 +69,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         .unwrap_or(0)
         .min(usize::from(inner.width) * 2 / 5);
     for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
-        let progress = traced.progress(&state.model.team);
+        let progress = traced.progress(&app.model.team);
         let (shape, style) = style::progress(progress, theme);
         let step = format!("{shape} {}", progress.word());
         let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
-                format!("{} ", clock(traced.letter.timestamp, &state.prefs.zone)),
+                format!("{} ", clock(traced.letter.timestamp, &app.prefs.zone)),
                 theme.dim,
             ),
             Span::styled(
@@ -98,7 +98,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             style,
             columns,
         ));
-        let row = Row::of(state, Pane::Inbox, at, selected);
+        let row = Row::of(app, Pane::Inbox, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
     if let Some(traced) = whole {

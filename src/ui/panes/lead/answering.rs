@@ -2,27 +2,27 @@
 //! text is that answer. No I/O.
 
 use crate::domain::request::{Request, RequestKind};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::Seat;
 
 /// Returns the open questions of the agent whose conversation is open, oldest first.
-pub fn questions(state: &UiState) -> Vec<&Request> {
-    let is_heard = state.replay.is_none()
-        && state.seat != Seat::Left
-        && state.first_page().map(|p| p.weight) != Some(Weight::Missing);
+pub fn questions(app: &App) -> Vec<&Request> {
+    let is_heard = app.replay.is_none()
+        && app.seat != Seat::Left
+        && app.first_page().map(|p| p.weight) != Some(Weight::Missing);
     let is_open = |request: &&Request| {
         is_heard
             && request.kind == RequestKind::Question
-            && request.from.same(&state.shown)
-            && !state.model.requests.is_answered(&request.id)
+            && request.from.same(&app.shown)
+            && !app.model.requests.is_answered(&request.id)
     };
-    state.model.requests.cards().filter(is_open).collect()
+    app.model.requests.cards().filter(is_open).collect()
 }
 
 /// Returns the question that Enter answers: the oldest open one.
-pub fn question(state: &UiState) -> Option<&Request> {
-    questions(state).first().copied()
+pub fn question(app: &App) -> Option<&Request> {
+    questions(app).first().copied()
 }
 
 /// Returns the answer for the typed text: the choice with that number if there is one, otherwise the text itself.

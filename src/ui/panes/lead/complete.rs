@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::input::Completion;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pick::{Does, Pick};
@@ -21,16 +21,15 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 
 /// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
-pub fn offers(state: &UiState) -> Vec<Pick> {
-    let is_writing =
-        state.popups.is_empty() && state.focus == Focus::Composer && state.replay.is_none();
+pub fn offers(app: &App) -> Vec<Pick> {
+    let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing
-        || state.input.completion == Completion::PutAway
-        || state.input.composer.is_recalled()
+        || app.input.completion == Completion::PutAway
+        || app.input.composer.is_recalled()
     {
         return Vec::new();
     }
-    let Some(word) = state.input.composer.only_word() else {
+    let Some(word) = app.input.composer.only_word() else {
         return Vec::new();
     };
     if let Some(prefix) = word.strip_prefix('/') {
@@ -38,27 +37,27 @@ pub fn offers(state: &UiState) -> Vec<Pick> {
             return best_matches(prefix, commands());
         }
     } else if let Some(prefix) = word.strip_prefix('@') {
-        return best_matches(prefix, names(state));
+        return best_matches(prefix, names(app));
     }
     Vec::new()
 }
 
 /// Returns the index of the selected row and its completion.
-pub fn selected(state: &UiState) -> Option<(usize, Pick)> {
-    let mut offers = offers(state);
-    let row = row(state).min(offers.len().checked_sub(1)?);
+pub fn selected(app: &App) -> Option<(usize, Pick)> {
+    let mut offers = offers(app);
+    let row = row(app).min(offers.len().checked_sub(1)?);
     Some((row, offers.swap_remove(row)))
 }
 
-fn row(state: &UiState) -> usize {
-    match state.input.completion {
+fn row(app: &App) -> usize {
+    match app.input.completion {
         Completion::Offered(row) => row,
         Completion::Fresh | Completion::PutAway => 0,
     }
 }
 
 /// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
-pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<area::Place> {
+pub fn place(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());
     let rows = u16::try_from(len)
@@ -75,7 +74,7 @@ pub fn place(state: &UiState, layout: &Layout, len: usize) -> Option<area::Place
         height: rows + 2,
     };
     let list = area::inside(area);
-    let first = first_row(len, row(state), list.height);
+    let first = first_row(len, row(app), list.height);
     Some(area::Place { area, list, first })
 }
 
@@ -107,18 +106,18 @@ fn commands() -> Vec<Pick> {
 }
 
 /// Returns completions for all recipients except the one that receives the message by default.
-fn names(state: &UiState) -> Vec<Pick> {
+fn names(app: &App) -> Vec<Pick> {
     let role = |name: &Name| {
-        let member = state.model.team.find(name);
+        let member = app.model.team.find(name);
         member.map_or_else(
             || "plans the work and spawns teammates".into(),
             |m| one_line(&m.role),
         )
     };
     // While a question is open, `@name` sends a message to its agent instead of an answer.
-    let asks = answering::question(state).is_some();
-    let others = state.present().into_iter();
-    let others = others.filter(|n| asks || *n != state.shown);
+    let asks = answering::question(app).is_some();
+    let others = app.present().into_iter();
+    let others = others.filter(|n| asks || *n != app.shown);
     let rows = others.map(|name| Pick {
         words: format!("@{name}"),
         marked: Vec::new(),

@@ -1,6 +1,6 @@
 //! Completing the first word of a message: a command is carried out, a name is put in.
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::input::Completion;
 use crate::ui::frame::pick::Does;
 use crate::ui::keymap::Action;
@@ -18,14 +18,14 @@ pub enum Taken {
 }
 
 /// Takes the selected row.
-pub fn take(state: &mut UiState) -> Taken {
-    let Some((_, offer)) = complete::selected(state) else {
+pub fn take(app: &mut App) -> Taken {
+    let Some((_, offer)) = complete::selected(app) else {
         return Taken::Nothing;
     };
     match offer.does {
         Does::Action(action) => {
-            state.input.composer.set(&offer.words);
-            state.input.composer.take();
+            app.input.composer.set(&offer.words);
+            app.input.composer.take();
             Taken::Command(action)
         }
         Does::In(..)
@@ -35,27 +35,27 @@ pub fn take(state: &mut UiState) -> Taken {
         | Does::TakeBack(_)
         | Does::Theme(_)
         | Does::Copy(_) => {
-            put_in(state);
+            put_in(app);
             Taken::Name
         }
     }
 }
 
 /// Puts the selected word into the message, with a blank behind it.
-pub fn put_in(state: &mut UiState) {
-    if let Some((_, offer)) = complete::selected(state) {
-        state.input.composer.set(&format!("{} ", offer.words));
-        state.input.completion = Completion::Fresh;
+pub fn put_in(app: &mut App) {
+    if let Some((_, offer)) = complete::selected(app) {
+        app.input.composer.set(&format!("{} ", offer.words));
+        app.input.completion = Completion::Fresh;
     }
 }
 
 /// Selects another row; whether there is a list.
-pub fn select(state: &mut UiState, by: Scroll) -> bool {
-    let Some((row, _)) = complete::selected(state) else {
+pub fn select(app: &mut App, by: Scroll) -> bool {
+    let Some((row, _)) = complete::selected(app) else {
         return false;
     };
-    let len = complete::offers(state).len();
-    state.input.completion = Completion::Offered(crate::ui::widgets::list::step(
+    let len = complete::offers(app).len();
+    app.input.completion = Completion::Offered(crate::ui::widgets::list::step(
         row,
         len,
         by,
@@ -65,10 +65,10 @@ pub fn select(state: &mut UiState, by: Scroll) -> bool {
 }
 
 /// Puts the list away until more is written; whether there was one.
-pub fn put_away(state: &mut UiState) -> bool {
-    let is_there = complete::selected(state).is_some();
+pub fn put_away(app: &mut App) -> bool {
+    let is_there = complete::selected(app).is_some();
     if is_there {
-        state.input.completion = Completion::PutAway;
+        app.input.completion = Completion::PutAway;
     }
     is_there
 }

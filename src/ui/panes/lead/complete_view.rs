@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::popup;
@@ -14,12 +14,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the list where something is completed.
-pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
-    let offers = complete::offers(state);
-    let Some((selected, offer)) = complete::selected(state) else {
+pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
+    let offers = complete::offers(app);
+    let Some((selected, offer)) = complete::selected(app) else {
         return;
     };
-    let Some(place) = complete::place(state, layout, offers.len()) else {
+    let Some(place) = complete::place(app, layout, offers.len()) else {
         return;
     };
     let title = if offer.words.starts_with('@') {
@@ -29,10 +29,7 @@ pub fn draw(state: &UiState, theme: &Theme, layout: &Layout, buffer: &mut Buffer
     };
     let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
     if below.is_empty() {
-        let key = state
-            .prefs
-            .keymap
-            .key(Context::Completion, Action::Complete);
+        let key = app.prefs.keymap.key(Context::Completion, Action::Complete);
         below = vec![Span::styled(format!("{key} completes"), theme.dim)];
     }
     popup::lay(title, below, theme, place.area, buffer);

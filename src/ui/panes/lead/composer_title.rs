@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::text::{fit, width};
@@ -19,16 +19,16 @@ const FRAME: usize = 4;
 
 /// The title of a composer so many columns wide, and what stands at the end of that row.
 pub fn lines(
-    state: &UiState,
+    app: &App,
     theme: &Theme,
     name: Style,
     columns: u16,
 ) -> (Line<'static>, Line<'static>) {
     let room = usize::from(columns).saturating_sub(FRAME);
-    let to = state.shown.to_string();
-    let questions = answering::questions(state);
+    let to = app.shown.to_string();
+    let questions = answering::questions(app);
     let Some(question) = questions.first() else {
-        let goes = if state.seat.is_crew() {
+        let goes = if app.seat.is_crew() {
             " to "
         } else {
             " message to "
@@ -39,7 +39,7 @@ pub fn lines(
             Span::styled(to, name),
             Span::raw(" "),
         ];
-        let aside = other_drafts(state);
+        let aside = other_drafts(app);
         return (
             Line::from(title),
             aside_line(&aside, room.saturating_sub(taken), theme),
@@ -52,7 +52,7 @@ pub fn lines(
     let goes = format!(" answer {number}to ");
     let taken = width(&goes) + width(&to) + 3;
     let mut title = vec![Span::styled(goes, theme.waiting), Span::styled(to, name)];
-    let way_out = format!(" @{} … sends a message ", state.shown);
+    let way_out = format!(" @{} … sends a message ", app.shown);
     let left = room.saturating_sub(taken);
     let has_both = left >= width(&way_out) + QUESTION_LEAST;
     let words = if has_both {
@@ -82,8 +82,8 @@ fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
 }
 
 /// The agents whose conversation is not open and that have a draft.
-fn other_drafts(state: &UiState) -> String {
-    let names: Vec<&str> = state.input.drafts.others().map(Name::as_str).collect();
+fn other_drafts(app: &App) -> String {
+    let names: Vec<&str> = app.input.drafts.others().map(Name::as_str).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => format!(" draft to {one} "),
@@ -93,8 +93,8 @@ fn other_drafts(state: &UiState) -> String {
 }
 
 /// What an empty composer says while the agent waits for an answer, the longest first.
-pub fn invitations(state: &UiState, question: &Request) -> Vec<String> {
-    let key = state.prefs.keymap.key(Context::Composer, Action::Send);
+pub fn invitations(app: &App, question: &Request) -> Vec<String> {
+    let key = app.prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;
     let choices: Vec<String> = question
         .choices

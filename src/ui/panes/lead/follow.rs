@@ -1,19 +1,19 @@
 //! The mark that leads to the newest row of a conversation.
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{Placed, at_the_end};
 
 /// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
-pub fn follow_mark(state: &UiState, area: Rect) -> Option<Placed<String>> {
-    let transcript = &state.model.agents.get(&state.shown)?.transcript;
+pub fn follow_mark(app: &App, area: Rect) -> Option<Placed<String>> {
+    let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {
         return None;
     }
-    let key = state
+    let key = app
         .prefs
         .keymap
         .key(Context::In(Pane::Lead), Action::Follow);

@@ -6,8 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use crate::ui::app::App;
+use crate::ui::app::onboarding;
 use crate::ui::app::onboarding::{FirstPage, Weight};
-use crate::ui::app::{UiState, onboarding};
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
@@ -17,8 +18,8 @@ const COLUMNS_MAX: u16 = 76;
 
 /// Draws the page. Where there is little room, the blank lines go first, then what it means, then the last steps:
 /// what is the case and the keys stay.
-pub fn draw(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let lines = lines(state, page, theme, area);
+pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
         line.render(
             Rect {
@@ -37,7 +38,7 @@ struct Lines {
     is_whole: bool,
 }
 
-fn lines(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
     let columns = usize::from(area.width.min(COLUMNS_MAX));
     let tone = match page.weight {
         Weight::Missing | Weight::Trouble => theme.warn,
@@ -50,7 +51,7 @@ fn lines(state: &UiState, page: &FirstPage, theme: &Theme, area: Rect) -> Lines 
         .iter()
         .map(|step| hanging("· ", step, columns, theme))
         .collect();
-    let keys = onboarding::keys(state, page);
+    let keys = onboarding::keys(app, page);
     let wide = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
     let keys: Vec<Line> = keys
         .iter()

@@ -7,7 +7,7 @@ use ratatui::widgets::{Block, BorderType, Widget};
 
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::frame;
 use crate::ui::frame::Titles;
@@ -28,81 +28,76 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws the conversation.
 pub fn draw(
-    state: &UiState,
+    app: &App,
     cache: &mut ViewCache,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let agent = state.model.agents.get(&state.shown);
+    let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
-        name: name(state),
-        aside: doing(state, theme),
-        below: follow::follow_mark(state, area)
+        name: name(app),
+        aside: doing(app, theme),
+        below: follow::follow_mark(app, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
         ..Titles::default()
     };
-    let inner = frame::pane(state, Pane::Lead, titles, theme, area, buffer);
-    let inner = queued(state, theme, inner, buffer);
+    let inner = frame::pane(app, Pane::Lead, titles, theme, area, buffer);
+    let inner = queued(app, theme, inner, buffer);
     match agent {
         Some(agent) if agent.has_spoken => {
-            let cache = cache.transcript(&state.shown);
-            let talk = frame_layout::talk(state, area);
+            let cache = cache.transcript(&app.shown);
+            let talk = frame_layout::talk(app, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
-            frame::scrollbar(bar, frame::thumb(state, Pane::Lead, theme), buffer);
+            frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
         }
-        Some(_) | None => match crate::ui::app::onboarding::drawn(state) {
+        Some(_) | None => match crate::ui::app::onboarding::drawn(app) {
             Some(page) => {
                 let inner = inner.inner(frame_layout::BESIDE_TEXT);
-                crate::ui::panes::lead::onboarding::draw(state, page, theme, inner, buffer);
+                crate::ui::panes::lead::onboarding::draw(app, page, theme, inner, buffer);
             }
-            None => frame::empty(&welcome(state), theme, inner, buffer),
+            None => frame::empty(&welcome(app), theme, inner, buffer),
         },
     }
-    search_line(state, theme, area, buffer)
+    search_line(app, theme, area, buffer)
 }
 
 /// Draws what is searched for on the lower edge of the frame; while it is written, where the cursor is to be comes
 /// back.
-fn search_line(
-    state: &UiState,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Option<Position> {
-    let transcript = &state.model.agents.get(&state.shown)?.transcript;
+fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
     let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
     let is_typing = search.searching() == Searching::Typing
-        && state.focus == Focus::Pane(Pane::Lead)
-        && state.popups.is_empty();
+        && app.focus == Focus::Pane(Pane::Lead)
+        && app.popups.is_empty();
     is_typing.then_some(at)
 }
 
-fn name(state: &UiState) -> String {
-    if state.shown.is_lead() {
+fn name(app: &App) -> String {
+    if app.shown.is_lead() {
         return "Lead".into();
     }
-    let task = model_board::open_task(state, &state.shown);
+    let task = model_board::open_task(app, &app.shown);
     let task = task.map_or_else(String::new, |t| {
         format!(" · {} {}", t.id, one_line(&t.subject))
     });
-    format!("{}{task}", state.shown)
+    format!("{}{task}", app.shown)
 }
 
-fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
-    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
+    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
         return Vec::new();
     }
-    let activity = state.activity(&state.shown);
-    let (shape, words, style) = style::activity(&activity, state.now, theme);
+    let activity = app.activity(&app.shown);
+    let (shape, words, style) = style::activity(&activity, app.now, theme);
     let (shape, since) = match &activity {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
-            let since = state.model.agents.get(&state.shown).map(|a| a.since);
-            let passed = since.filter(|s| s.0 > 0.0).map(|s| state.now.since(s));
+            let since = app.model.agents.get(&app.shown).map(|a| a.since);
+            let passed = since.filter(|s| s.0 > 0.0).map(|s| app.now.since(s));
             (
-                style::spinner(state.now, state.prefs.motion),
+                style::spinner(app.now, app.prefs.motion),
                 passed.map_or_else(String::new, |p| format!(" {}", age(p))),
             )
         }
@@ -125,22 +120,22 @@ fn doing(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(format!("{shape} {words}{since}"), style)]
 }
 
-fn welcome(state: &UiState) -> String {
-    if !state.shown.is_lead() {
+fn welcome(app: &App) -> String {
+    if !app.shown.is_lead() {
         return format!(
             "{} has not said anything since crewdeck started. What it does appears here. {} goes back.",
-            state.shown,
-            state.prefs.keymap.key(Context::Panes, Action::Back),
+            app.shown,
+            app.prefs.keymap.key(Context::Panes, Action::Back),
         );
     }
-    let help = |context| state.prefs.keymap.key(context, Action::Help);
+    let help = |context| app.prefs.keymap.key(context, Action::Help);
     let mut text = format!(
         "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
          Press {} outside the composer ({} in it) for the keys.",
         help(Context::Panes),
         help(Context::Everywhere),
     );
-    if let Some(setup) = &state.model.setup {
+    if let Some(setup) = &app.model.setup {
         text.push_str("\n\n");
         text.push_str(&one_line(&setup.root));
         if setup.scripted {
@@ -157,15 +152,15 @@ fn welcome(state: &UiState) -> String {
 }
 
 /// Draws the messages that the agent has not taken up yet at the lower edge; returns what is left above.
-fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
-    let waiting: Vec<&str> = state
+fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    let waiting: Vec<&str> = app
         .model
         .queued
         .iter()
-        .filter(|q| q.to == state.shown)
+        .filter(|q| q.to == app.shown)
         .map(|q| q.text.as_str())
         .collect();
-    let rows = frame_layout::queued_rows(state, area.height);
+    let rows = frame_layout::queued_rows(app, area.height);
     let shown = usize::from(rows);
     let rest = Rect {
         height: area.height - rows,
@@ -190,38 +185,33 @@ fn queued(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Re
 }
 
 /// Draws a composer that nobody writes in, on a screen with few rows.
-fn folded(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
-    let does = if state.seat.is_crew() {
+fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
+    let does = if app.seat.is_crew() {
         "writes to "
     } else {
         "writes a message to "
     };
-    let waits = match state.first_page().map(|p| p.weight) {
+    let waits = match app.first_page().map(|p| p.weight) {
         Some(Weight::Missing) => ", which waits for a model",
         Some(_) | None => "",
     };
     Line::from(vec![
         Span::styled(format!(" {key} "), theme.accent),
         Span::styled(does, theme.dim),
-        Span::styled(state.shown.to_string(), theme.title),
+        Span::styled(app.shown.to_string(), theme.title),
         Span::styled(waits, theme.dim),
     ])
     .render(row, buffer);
 }
 
 /// Draws the composer; where the cursor is to be comes back.
-pub fn composer(
-    state: &UiState,
-    theme: &Theme,
-    area: Rect,
-    buffer: &mut Buffer,
-) -> Option<Position> {
+pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if area.height == 1 {
-        folded(state, theme, area, buffer);
+        folded(app, theme, area, buffer);
         return None;
     }
-    let has_keys = state.focus == Focus::Composer && state.popups.is_empty();
+    let has_keys = app.focus == Focus::Composer && app.popups.is_empty();
     let border = if has_keys {
         theme.border_focused
     } else {
@@ -232,7 +222,7 @@ pub fn composer(
     } else {
         theme.title
     };
-    let (to, aside) = composer_title::lines(state, theme, name, area.width);
+    let (to, aside) = composer_title::lines(app, theme, name, area.width);
     let block = Block::bordered()
         .border_type(BorderType::Rounded)
         .border_style(border)
@@ -244,14 +234,14 @@ pub fn composer(
     if inner.is_empty() {
         return None;
     }
-    if state.input.composer.is_empty() {
-        let page = state.first_page().map(|p| p.weight);
-        let key = |context, action| state.prefs.keymap.key(context, action);
+    if app.input.composer.is_empty() {
+        let page = app.first_page().map(|p| p.weight);
+        let key = |context, action| app.prefs.keymap.key(context, action);
         let writes = format!("{} to write", key(Context::Panes, Action::Compose));
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
-        let question = answering::question(state);
-        let answers = question.map(|question| composer_title::invitations(state, question));
+        let question = answering::question(app);
+        let answers = question.map(|question| composer_title::invitations(app, question));
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(Weight::Missing) {
             &[
@@ -262,12 +252,12 @@ pub fn composer(
             &[writes.as_str()][..]
         } else if question.is_some() {
             &answers[..]
-        } else if state.shown.is_lead() && !state.seat.is_crew() {
+        } else if app.shown.is_lead() && !app.seat.is_crew() {
             &[
                 "Write a message, @name to a teammate, /help, /quit",
                 "Write a message",
             ][..]
-        } else if state.shown.is_lead() {
+        } else if app.shown.is_lead() {
             &[
                 "Say what you want done, @name to write to a teammate, /model, /help, /quit",
                 "Say what you want done, @name to write to a teammate",
@@ -280,7 +270,7 @@ pub fn composer(
         Line::styled(words, theme.dim).render(inner, buffer);
         return has_keys.then_some(inner.as_position());
     }
-    let window = state.input.composer.window(Room::from(inner));
+    let window = app.input.composer.window(Room::from(inner));
     for (text, row) in window.rows.iter().zip(inner.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }

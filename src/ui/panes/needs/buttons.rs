@@ -2,7 +2,7 @@
 use ratatui::layout::Rect;
 
 use crate::domain::request::{Request, RequestKind};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Question;
 use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -11,14 +11,14 @@ use crate::ui::text::width;
 use crate::ui::widgets::placed::{Placed, place};
 
 /// The buttons of a card that fit into its last row, the most needed first; none while they do not count.
-pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Button>> {
-    let is_open = state.focus == Focus::Pane(Pane::Needs);
-    if !is_open || state.model.requests.is_answered(&request.id) {
+pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Placed<Button>> {
+    let is_open = app.focus == Focus::Pane(Pane::Needs);
+    if !is_open || app.model.requests.is_answered(&request.id) {
         return Vec::new();
     }
     let mut room = usize::from(row.width);
     let mut shown = Vec::new();
-    for button in all_buttons(state, request) {
+    for button in all_buttons(app, request) {
         let wide = width(&button.key) + width(button.words) + 1;
         if wide > room {
             break;
@@ -30,10 +30,9 @@ pub fn buttons(state: &UiState, request: &Request, row: Rect) -> Vec<Placed<Butt
 }
 
 /// The keys of the choices of a question, as `1-3`, or one by one where they do not follow one another.
-pub fn choice_keys(state: &UiState, count: usize) -> String {
+pub fn choice_keys(app: &App, count: usize) -> String {
     let key = |number| {
-        state
-            .prefs
+        app.prefs
             .keymap
             .key(Context::Choices, Action::Choose(number))
     };
@@ -45,9 +44,9 @@ pub fn choice_keys(state: &UiState, count: usize) -> String {
     }
 }
 
-pub fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
+pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
     let key = |action, words| Button {
-        key: state.prefs.keymap.key(Context::In(Pane::Needs), action),
+        key: app.prefs.keymap.key(Context::In(Pane::Needs), action),
         words,
         action: Some(action),
     };
@@ -60,7 +59,7 @@ pub fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
         ],
         (RequestKind::Question, count) => vec![
             Button {
-                key: choice_keys(state, count),
+                key: choice_keys(app, count),
                 words: "choose",
                 action: None,
             },
@@ -80,7 +79,7 @@ pub fn all_buttons(state: &UiState, request: &Request) -> Vec<Button> {
                 key(Action::Reject, "reject"),
             ];
             let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
-            if has_scopes && state.seat.refuses(Action::ApproveForTeam).is_none() {
+            if has_scopes && app.seat.refuses(Action::ApproveForTeam).is_none() {
                 keys.push(key(Action::ApproveForTeam, "for the team"));
             }
             keys.extend([key(Action::Comment, "comment"), open]);

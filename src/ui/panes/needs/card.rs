@@ -6,8 +6,9 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
+use crate::ui::model::Model;
 use crate::ui::panes::rows;
 use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
@@ -51,13 +52,13 @@ pub fn inside(area: Rect) -> Rect {
 }
 
 /// The selected request's card in `height` rows of `width` columns, list and buttons among them.
-pub fn card(state: &UiState, width: u16, height: u16, theme: &Theme) -> Card {
-    let Some((_, request)) = rows::selected_request(state) else {
+pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
+    let Some((_, request)) = rows::selected_request(app) else {
         return Card::default();
     };
-    let mut lines = text(state, request, width, usize::MAX, theme);
+    let mut lines = text(app, request, width, usize::MAX, theme);
     let choices = choices(request, width, theme);
-    let rows = usize::from(height.saturating_sub(listed(state) + 1));
+    let rows = usize::from(height.saturating_sub(listed(app) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
         // The buttons stand apart where nothing has to scroll for it.
@@ -106,8 +107,8 @@ impl Places {
 }
 
 /// Where the selected request's card lies.
-pub fn places(state: &UiState, inside: Rect, theme: &Theme) -> Places {
-    let card = card(state, inside.width, inside.height, theme);
+pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
+    let card = card(app, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
     let cut = |area: Rect, rows: u16| {
         let height = rows.min(area.height);
@@ -126,9 +127,9 @@ pub fn places(state: &UiState, inside: Rect, theme: &Theme) -> Places {
     };
     let (rest, buttons) = cut(inside, 1);
     let (rest, pinned) = cut(rest, pinned);
-    let (list, text) = cut(rest, rest.height.saturating_sub(listed(state)));
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(app)));
     let most = card.lines.len().saturating_sub(text.height.into());
-    let top = state.selected.request_scroll.min(most);
+    let top = app.selected.request_scroll.min(most);
     let lines = card.lines.iter().skip(top).zip(text.rows());
     let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
     let choices = choices.filter_map(|((part, _), row)| match part {
@@ -158,13 +159,13 @@ pub struct Reading {
 }
 
 /// How much of the selected permission is in view; `None`: it is none, which is decided without.
-pub fn reading(state: &UiState, area: Option<Rect>) -> Option<Reading> {
-    let (_, request) = rows::selected_request(state)?;
+pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
+    let (_, request) = rows::selected_request(app)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
     let is_at_end = area.is_some_and(|area| {
-        let places = places(state, inside(area), &Theme::default());
+        let places = places(app, inside(area), &Theme::default());
         places.top + usize::from(places.text.height) >= places.card.lines.len()
     });
     let shown = command_text::shown(&request.body);
@@ -176,27 +177,27 @@ pub fn reading(state: &UiState, area: Option<Rect>) -> Option<Reading> {
 }
 
 /// How many rows name the requests, the selected one among them.
-pub fn listed(state: &UiState) -> u16 {
-    u16::try_from(state.model.requests.len().min(LISTED_MAX)).unwrap_or(0)
+pub fn listed(model: &Model) -> u16 {
+    u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
 /// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
-pub fn height(state: &UiState, width: u16, most: u16) -> u16 {
-    let lines = rows::selected_request(state).map_or(0, |(_, request)| {
+pub fn height(app: &App, width: u16, most: u16) -> u16 {
+    let lines = rows::selected_request(app).map_or(0, |(_, request)| {
         let theme = Theme::default();
-        let text = text(state, request, width, usize::from(most), &theme);
+        let text = text(app, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
     let blanks =
-        rows::selected_request(state).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+        rows::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
-    lines.saturating_add(listed(state))
+    lines.saturating_add(listed(app))
 }
 
 /// What is asked, in lines of a width: at least `enough` of them, where it has so many.
 pub fn text(
-    state: &UiState,
+    model: &Model,
     request: &Request,
     width: u16,
     enough: usize,
@@ -208,14 +209,14 @@ pub fn text(
     } else {
         request.body.as_str()
     };
-    let details = wrap(&details(state, request), width).into_iter();
+    let details = wrap(&details(model, request), width).into_iter();
     let details = details.filter(|l| !l.is_empty());
     let mut out: Vec<CardLine> = details
         .map(|line| (Part::Detail, Line::styled(line, theme.dim)))
         .collect();
     match request.kind {
         RequestKind::Plan => {
-            let page = state.model.requests.plans().get(body, width, theme);
+            let page = model.requests.plans().get(body, width, theme);
             out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
         }
         RequestKind::Permission => {
@@ -255,11 +256,11 @@ pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
 }
 
 /// Where it is, who else asks the same, who else may decide; in one line.
-fn details(state: &UiState, request: &Request) -> String {
+fn details(model: &Model, request: &Request) -> String {
     let mut parts = Vec::new();
     match request.kind {
         RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
-            let root = state.model.setup.as_ref().map_or("", |s| s.root.as_str());
+            let root = model.setup.as_ref().map_or("", |s| s.root.as_str());
             let place = match (root, request.workdir.as_str()) {
                 (root, "") => root.to_string(),
                 ("", below) => below.to_string(),
@@ -271,7 +272,7 @@ fn details(state: &UiState, request: &Request) -> String {
         }
         RequestKind::Shutdown | RequestKind::Ceiling => {}
     }
-    parts.extend(others(state, request));
+    parts.extend(others(model, request));
     if request.decider == Decider::Lead {
         parts.push("the lead may decide this".into());
     }
@@ -279,9 +280,9 @@ fn details(state: &UiState, request: &Request) -> String {
 }
 
 /// Who waits for the same answer.
-fn others(state: &UiState, request: &Request) -> Option<String> {
+fn others(model: &Model, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
-    for other in state.model.requests.same(request) {
+    for other in model.requests.same(request) {
         let mut name = other.from.to_string();
         if other.from.same(&request.from) {
             name.push_str(" again");

@@ -8,7 +8,7 @@ use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::drafts;
 use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
@@ -26,90 +26,90 @@ use crate::ui::widgets::composer::Composer;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 /// Says yes to the selected request.
-pub fn approve(state: &mut UiState, area: Option<Rect>, out: &mut Vec<Do>) {
-    decide(state, area, Verdict::Approve, out);
+pub fn approve(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(app, area, Verdict::Approve, out);
 }
 
 /// Says no to the selected request.
-pub fn reject(state: &mut UiState, area: Option<Rect>, out: &mut Vec<Do>) {
-    decide(state, area, Verdict::Reject, out);
+pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(app, area, Verdict::Reject, out);
 }
 
-fn decide(state: &mut UiState, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>) {
-    if let Some(Popup::Comment(comment)) = state.popups.last() {
+fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>) {
+    if let Some(Popup::Comment(comment)) = app.popups.last() {
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
-        if words.is_empty() && state.model.requests.is_question(&id) {
-            state.say(Level::Info, "Nothing is written yet.");
+        if words.is_empty() && app.model.requests.is_question(&id) {
+            app.say(Level::Info, "Nothing is written yet.");
             return;
         }
-        let may_approve = |state: &mut App| has_settled(state, &id) && was_read(state, area, &id);
-        if verdict == Verdict::Approve && !may_approve(state) {
+        let may_approve = |app: &mut App| has_settled(app, &id) && was_read(app, area, &id);
+        if verdict == Verdict::Approve && !may_approve(app) {
             return;
         }
-        state.popups.pop();
-        answers::send(state, &id, verdict, words, out);
+        app.popups.pop();
+        answers::send(app, &id, verdict, words, out);
         return;
     }
-    let Some((_, request)) = rows::selected_request(state) else {
-        state.say_nothing_waits();
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
         return;
     };
     if request.kind == RequestKind::Question && verdict == Verdict::Approve {
-        let key = |action| state.prefs.keymap.key(NEEDS, action);
+        let key = |action| app.prefs.keymap.key(NEEDS, action);
         let (own, no) = (key(Action::Comment), key(Action::Reject));
         let how = match request.choices.len() {
             0 => format!("Press {own} to answer, {no} to decline."),
             count => {
-                let keys = buttons::choice_keys(state, count);
+                let keys = buttons::choice_keys(app, count);
                 format!(
                     "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
                 )
             }
         };
-        state.say(Level::Info, how);
+        app.say(Level::Info, how);
         return;
     }
     let id = request.id.clone();
-    if has_settled(state, &id) && (verdict == Verdict::Reject || was_read(state, area, &id)) {
-        answer(state, &id, verdict, String::new(), out);
+    if has_settled(app, &id) && (verdict == Verdict::Reject || was_read(app, area, &id)) {
+        answer(app, &id, verdict, String::new(), out);
     }
 }
 
 /// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
 /// said once: the next yes gives it.
-fn was_read(state: &mut UiState, area: Option<Rect>, id: &RequestId) -> bool {
-    let is_selected = rows::selected_request(state).is_some_and(|(_, r)| r.id == *id);
+fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
+    let is_selected = rows::selected_request(app).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
-        let kind = state.model.requests.get(id).map(|r| r.kind);
+        let kind = app.model.requests.get(id).map(|r| r.kind);
         if kind != Some(RequestKind::Permission) {
             return true;
         }
         // Another card is in view: this one is shown before it can be approved.
-        state.selected.request = Some(id.clone());
-        state.selected.request_scroll = 0;
-        state.selected.request_since = state.now;
+        app.selected.request = Some(id.clone());
+        app.selected.request_scroll = 0;
+        app.selected.request_since = app.now;
         say_of(
-            state,
+            app,
             id,
             "This request was not in view: read it, then it can be approved.".into(),
         );
         return false;
     }
-    let Some(reading) = card::reading(state, area) else {
+    let Some(reading) = card::reading(app, area) else {
         return true;
     };
-    if !reading.is_at_end && state.selected.request_read.as_ref() != Some(id) {
-        let key = state
+    if !reading.is_at_end && app.selected.request_read.as_ref() != Some(id) {
+        let key = app
             .prefs
             .keymap
             .key(Context::Panes, Action::Move(Scroll::PageDown));
         let text =
             format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
-        say_of(state, id, text);
+        say_of(app, id, text);
         return false;
     }
-    if reading.folded + reading.cut > 0 && state.selected.request_cut.as_ref() != Some(id) {
+    if reading.folded + reading.cut > 0 && app.selected.request_cut.as_ref() != Some(id) {
         let what = match (reading.cut, reading.folded) {
             (0, folded) => format!("{folded} characters of comments are folded"),
             (cut, 0) => format!("It is too long to be shown: {cut} bytes in the middle are cut"),
@@ -117,148 +117,145 @@ fn was_read(state: &mut UiState, area: Option<Rect>, id: &RequestId) -> bool {
                 format!("{cut} bytes are cut and {folded} characters of comments are folded")
             }
         };
-        let yes = state.prefs.keymap.key(NEEDS, Action::Approve);
+        let yes = app.prefs.keymap.key(NEEDS, Action::Approve);
         let text = format!("{what}: {yes} again approves without reading them.");
-        say_of(state, id, text);
-        state.selected.request_cut = Some(id.clone());
+        say_of(app, id, text);
+        app.selected.request_cut = Some(id.clone());
         // The second press of a double one must not be the answer.
-        state.selected.request_since = state.now;
+        app.selected.request_since = app.now;
         return false;
     }
     true
 }
 
 /// Says what is to be done before a request can be approved, until it is answered.
-fn say_of(state: &mut UiState, id: &RequestId, text: String) {
+fn say_of(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
-    state.say_while(Level::Warn, text, move |state| {
-        state.model.requests.get(&about).is_some() && !state.model.requests.is_answered(&about)
+    app.say_while(Level::Warn, text, move |app| {
+        app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
     });
-    if let Some(flash) = &mut state.flash {
+    if let Some(flash) = &mut app.flash {
         flash.request = Some(id.clone());
     }
 }
 
 /// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
 /// it is shown: that was the answer to the first press of a double one.
-fn has_settled(state: &mut UiState, id: &RequestId) -> bool {
-    let since = state.selected.request_since;
-    let is_new = since.0 > 0.0 && state.now.since(since) < SETTLE;
-    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(state.now);
-    let is_warned = state.flash.as_ref().is_some_and(warning);
+fn has_settled(app: &mut App, id: &RequestId) -> bool {
+    let since = app.selected.request_since;
+    let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
+    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(app.now);
+    let is_warned = app.flash.as_ref().is_some_and(warning);
     if is_new
         && !is_warned
-        && let Some(from) = state.model.requests.get(id).map(|r| r.from.clone())
+        && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
     {
         let text = format!("A new request from {from} is shown. Read it first.");
-        state.say(Level::Info, text);
+        app.say(Level::Info, text);
     }
     !is_new
 }
 
 /// Asks how far a yes to the selected permission reaches.
-pub fn choose_scope(state: &mut UiState, area: Option<Rect>) {
-    let Some((_, request)) = rows::selected_request(state) else {
-        state.say_nothing_waits();
+pub fn choose_scope(app: &mut App, area: Option<Rect>) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
         return;
     };
     let id = request.id.clone();
     let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
     if request.kind != RequestKind::Permission {
-        state.say(
+        app.say(
             Level::Info,
             "Only a tool permission can be given for more than once.",
         );
     } else if scopes == 0 {
-        let key = state.prefs.keymap.key(NEEDS, Action::Approve);
+        let key = app.prefs.keymap.key(NEEDS, Action::Approve);
         let why = format!(
             "Its text does not say all that runs, so it can only be allowed once: press {key}."
         );
-        state.say(Level::Info, why);
-    } else if has_settled(state, &id)
-        && was_read(state, area, &id)
-        && state.popups.len() < POPUPS_MAX
-    {
-        state.popups.push(Popup::choose(Choice::Scopes(id)));
+        app.say(Level::Info, why);
+    } else if has_settled(app, &id) && was_read(app, area, &id) && app.popups.len() < POPUPS_MAX {
+        app.popups.push(Popup::choose(Choice::Scopes(id)));
     }
 }
 
 /// Says yes to a permission, and to everything in `scope` until crewdeck ends.
-pub fn allow(state: &mut UiState, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
-    if state.model.requests.get(id).is_none() {
-        state.say(Level::Info, "That request waits no more.");
-    } else if !state.model.requests.is_answered(id) {
-        state.selected.request = Some(id.clone());
-        state.model.requests.answer(id);
+pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+    if app.model.requests.get(id).is_none() {
+        app.say(Level::Info, "That request waits no more.");
+    } else if !app.model.requests.is_answered(id) {
+        app.selected.request = Some(id.clone());
+        app.model.requests.answer(id);
         let request = id.clone();
         out.push(Do::Command(Command::Allow { request, scope }));
     }
 }
 
 /// Answers the selected question with its choice of that number, counted from 1.
-pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Do>) {
-    let Some((_, request)) = rows::selected_request(state) else {
+pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
+    let Some((_, request)) = rows::selected_request(app) else {
         return;
     };
     let (id, count) = (request.id.clone(), request.choices.len());
     let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-        state.say(Level::Info, format!("There are {count} choices."));
+        app.say(Level::Info, format!("There are {count} choices."));
         return;
     };
-    if has_settled(state, &id) {
-        answer(state, &id, Verdict::Approve, choice, out);
+    if has_settled(app, &id) {
+        answer(app, &id, Verdict::Approve, choice, out);
     }
 }
 
 pub(in crate::ui) fn answer(
-    state: &mut UiState,
+    app: &mut App,
     id: &RequestId,
     verdict: Verdict,
     comment: String,
     out: &mut Vec<Do>,
 ) {
-    let Some(request) = state.model.requests.get(id) else {
-        state.say(Level::Info, "That request waits no more.");
+    let Some(request) = app.model.requests.get(id) else {
+        app.say(Level::Info, "That request waits no more.");
         return;
     };
-    if state.model.requests.is_answered(id) {
+    if app.model.requests.is_answered(id) {
         return;
     }
     let decision = Decision::on(request, verdict, Name::user(), comment);
-    state.selected.request = Some(id.clone());
-    state.model.requests.answer(id);
+    app.selected.request = Some(id.clone());
+    app.model.requests.answer(id);
     out.push(Do::Command(Command::Decide(decision)));
 }
 
 /// Opens a field for a comment to the selected request, or for the answer to a question.
-pub fn comment(state: &mut UiState) {
-    open_comment(state, |_| String::new());
+pub fn comment(app: &mut App) {
+    open_comment(app, |_| String::new());
 }
 
 /// Opens that field and `$EDITOR` over it. A plan is there to be changed: it goes back as the comment.
-pub fn edit_comment(state: &mut UiState, out: &mut Vec<Do>) {
-    open_comment(state, |request| match request.kind {
+pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
+    open_comment(app, |request| match request.kind {
         RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
         RequestKind::Shutdown
         | RequestKind::Permission
         | RequestKind::Ceiling
         | RequestKind::Question => String::new(),
     });
-    if state.is_commenting() {
-        drafts::edit_outside(state, out);
+    if app.is_commenting() {
+        drafts::edit_outside(app, out);
     }
 }
 
-fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
-    let Some((_, request)) = rows::selected_request(state) else {
-        state.say_nothing_waits();
+fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
         return;
     };
     let mut text = Composer::default();
     text.set(&begin(request));
     let request = request.id.clone();
-    if state.popups.len() < POPUPS_MAX {
-        state.popups.push(Popup::Comment(Box::new(CommentBox {
+    if app.popups.len() < POPUPS_MAX {
+        app.popups.push(Popup::Comment(Box::new(CommentBox {
             request,
             text,
             stage: CommentStage::Writing,
@@ -267,56 +264,50 @@ fn open_comment(state: &mut UiState, begin: fn(&Request) -> String) {
 }
 
 /// Asks the selected teammate to shut down.
-pub fn ask_shutdown(state: &mut UiState, out: &mut Vec<Do>) {
-    if let Some(member) = selected_at_work(state) {
+pub fn ask_shutdown(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(app) {
         let text = format!("Asked {member} to shut down: it ends its step first.");
-        state.say(Level::Info, text);
+        app.say(Level::Info, text);
         out.push(Do::Command(Command::AskShutdown { member }));
     }
 }
 
 /// Asks whether the selected teammate is to be ended by force.
-pub fn force(state: &mut UiState) {
-    if let Some(member) = selected_at_work(state)
-        && state.popups.len() < POPUPS_MAX
+pub fn force(app: &mut App) {
+    if let Some(member) = selected_at_work(app)
+        && app.popups.len() < POPUPS_MAX
     {
-        state.popups.push(Popup::Confirm(Question::Force(member)));
+        app.popups.push(Popup::Confirm(Question::Force(member)));
     }
 }
 
 /// Asks the selected teammate where it stands.
-pub fn nudge(state: &mut UiState, out: &mut Vec<Do>) {
-    if let Some(member) = selected_at_work(state) {
-        state.say(Level::Info, format!("Asked {member} where it stands."));
+pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(app) {
+        app.say(Level::Info, format!("Asked {member} where it stands."));
         out.push(Do::Command(Command::Nudge { member }));
     }
 }
 
 /// The selected teammate, if it is at work; else says why there is nothing to do.
-fn selected_at_work(state: &mut UiState) -> Option<Name> {
-    let Some((_, member)) = rows::selected_member(state) else {
-        state.say_while(Level::Info, "There is no teammate yet.", |state| {
-            state.model.team.members.is_empty()
+fn selected_at_work(app: &mut App) -> Option<Name> {
+    let Some((_, member)) = rows::selected_member(app) else {
+        app.say_while(Level::Info, "There is no teammate yet.", |app| {
+            app.model.team.members.is_empty()
         });
         return None;
     };
     if let Some(parent) = member.parent() {
-        let open = state
-            .prefs
-            .keymap
-            .key(Context::In(Pane::Team), Action::Open);
-        let stop = state
-            .prefs
-            .keymap
-            .key(Context::Everywhere, Action::Interrupt);
+        let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+        let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
         let text =
             format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
-        state.say(Level::Info, text);
+        app.say(Level::Info, text);
         return None;
     }
-    let status = state.model.team.find(&member).map(|m| m.status);
+    let status = app.model.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
-        state.say(Level::Info, format!("{member} has shut down already."));
+        app.say(Level::Info, format!("{member} has shut down already."));
         return None;
     }
     Some(member)

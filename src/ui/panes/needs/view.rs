@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::domain::request::{Request, RequestKind};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::Titles;
 use crate::ui::keymap::direction::Scroll;
@@ -22,19 +22,19 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
 /// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
-pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let selected = rows::selected_request(state);
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let selected = rows::selected_request(app);
     let mut titles = Titles {
         name: "Needs you".into(),
         ..Titles::default()
     };
-    if let (Some((at, _)), n @ 2..) = (selected, state.model.requests.len()) {
+    if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {
         titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
     }
-    let inner = frame::pane(state, Pane::Needs, titles, theme, area, buffer);
+    let inner = frame::pane(app, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {
-        if let Some(hold) = &state.keys.guard.hold {
-            let key = state.prefs.keymap.key(Context::Panes, Action::Back);
+        if let Some(hold) = &app.keys.guard.hold {
+            let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!(
                 "Decided. {} goes on: its next request comes here. {key} goes back.",
                 hold.asker
@@ -42,7 +42,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             frame::empty(&words, theme, inner, buffer);
             return;
         }
-        let key = state.waiting_key();
+        let key = app.waiting_key();
         let words = format!(
             "Nothing waits for you. Plans, questions and permissions come here, and {key} leads to them."
         );
@@ -50,15 +50,15 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let inner = card::inside(area);
-    let places = card::places(state, inner, theme);
+    let places = card::places(app, inner, theme);
     if let Some(row) = places.buttons {
-        buttons(state, request, theme, row, buffer);
+        buttons(app, request, theme, row, buffer);
     }
     for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
         line.render(row, buffer);
     }
-    let first = list::first_row(state.model.requests.len(), at, card::listed(state));
-    let listed = state.model.requests.cards().enumerate().skip(first);
+    let first = list::first_row(app.model.requests.len(), at, card::listed(app));
+    let listed = app.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
         // What the lead may decide needs the person less.
         let (shape, style) = match (place == at, is_the_leads(other)) {
@@ -68,8 +68,8 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         };
         let columns = usize::from(row.width).saturating_sub(2);
         // The words are worth more than the time.
-        let words = sentence::heading(other, &state.model.board, columns);
-        let when = format!(" {}", clock(other.created_at, &state.prefs.zone));
+        let words = sentence::heading(other, &app.model.board, columns);
+        let when = format!(" {}", clock(other.created_at, &app.prefs.zone));
         let when = if width(&words) + width(&when) > columns {
             String::new()
         } else {
@@ -88,17 +88,17 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for ((_, line), row) in lines.zip(places.text.rows()) {
         line.render(row, buffer);
     }
-    let thumb = frame::thumb(state, Pane::Needs, theme);
+    let thumb = frame::thumb(app, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
     // On the frame: a mark over the text would cut a line of what is decided.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
-    let key = |by| state.prefs.keymap.key(Context::Panes, Action::Move(by));
+    let key = |by| app.prefs.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
     // Its keys count once it has them; those of a peek go on to the next card.
-    let has_keys = state.focus == Focus::Pane(Pane::Needs) && state.popups.is_empty();
+    let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
     let is_unread = request.kind == RequestKind::Permission
-        && state.selected.request_read.as_ref() != Some(&request.id);
+        && app.selected.request_read.as_ref() != Some(&request.id);
     let how = if has_keys && is_unread {
         let page = key(Scroll::PageDown);
         format!(": {page} before approving")
@@ -124,13 +124,13 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     Line::styled(mark, theme.accent).render(place, buffer);
 }
 
-fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    if state.model.requests.is_answered(&request.id) {
+fn buttons(app: &App, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    if app.model.requests.is_answered(&request.id) {
         Line::styled("Your answer is on its way.", theme.dim).render(row, buffer);
         return;
     }
-    if state.focus != Focus::Pane(Pane::Needs) {
-        let key = state.waiting_key();
+    if app.focus != Focus::Pane(Pane::Needs) {
+        let key = app.waiting_key();
         Line::from(vec![
             Span::styled(format!("{key} "), theme.accent),
             Span::styled("to decide it here", theme.dim),
@@ -138,7 +138,7 @@ fn buttons(state: &UiState, request: &Request, theme: &Theme, row: Rect, buffer:
         .render(row, buffer);
         return;
     }
-    for placed in buttons::buttons(state, request, row) {
+    for placed in buttons::buttons(app, request, row) {
         let button = placed.what;
         let style = match button.action {
             Some(Action::Reject) => theme.no,

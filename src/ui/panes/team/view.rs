@@ -7,11 +7,12 @@ use ratatui::text::Span;
 use crate::domain::ids::Name;
 use crate::domain::team::{Activity, Member, MemberStatus};
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
 use crate::ui::keymap::pane::Pane;
+use crate::ui::model::Model;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board as model_board;
 use crate::ui::model::style;
@@ -37,34 +38,34 @@ const ROOMY: usize = 60;
 const SCRAP: usize = 10;
 
 /// Draws them.
-pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let members = rows_pane::team(state);
-    let selected = rows_pane::selected_member(state).map(|(at, _)| at);
-    let (filter, list) = rows_pane::places(state, Pane::Team, frame_layout::inside(area));
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let members = rows_pane::team(app);
+    let selected = rows_pane::selected_member(app).map(|(at, _)| at);
+    let (filter, list) = rows_pane::places(app, Pane::Team, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
-    let present = state.model.team.present().count();
+    let present = app.model.team.present().count();
     let titles = Titles {
         name: frame::filtered(
-            state,
+            app,
             Pane::Team,
             members.len(),
-            rows_pane::everybody(state).len(),
+            rows_pane::everybody(app).len(),
         ),
         aside: match present {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],
         },
-        foot: sum(state, theme),
+        foot: sum(app, theme),
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
     };
-    let inner = frame::pane(state, Pane::Team, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Team), filter) {
+    let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Team), filter) {
         frame::filter(filter, Pane::Team, theme, row, buffer);
     }
-    if members.is_empty() && !state.filters.words(Pane::Team).is_empty() {
-        frame::empty(&frame::none_fits(state, "teammate"), theme, list, buffer);
+    if members.is_empty() && !app.filters.words(Pane::Team).is_empty() {
+        frame::empty(&frame::none_fits(app, "teammate"), theme, list, buffer);
         return;
     }
     if members.is_empty() {
@@ -72,14 +73,14 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::empty(words, theme, inner, buffer);
         return;
     }
-    let name_width = name_width(state, &members, usize::from(inner.width));
+    let name_width = name_width(app, &members, usize::from(inner.width));
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(2);
         let spans = match member {
-            TeamRow::Member(member) => row(state, member, name_width, columns, theme),
-            TeamRow::Subagent(name) => subagent(state, name, name_width, columns, theme),
+            TeamRow::Member(member) => row(app, member, name_width, columns, theme),
+            TeamRow::Subagent(name) => subagent(app, name, name_width, columns, theme),
         };
-        let row = Row::of(state, Pane::Team, at, selected);
+        let row = Row::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
 }
@@ -93,7 +94,7 @@ struct Shared {
 }
 
 /// The columns for the names.
-fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize {
+fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
         CONTEXT_FROM..WIDE => 12,
@@ -101,11 +102,11 @@ fn name_width(state: &UiState, members: &[TeamRow<'_>], inside: usize) -> usize 
     };
     let columns = inside.saturating_sub(2);
     let shared = |row: &TeamRow<'_>| {
-        let agent = state.model.agents.get(row.name());
-        let right = figures(state, agent, &state.activity(row.name()), columns);
+        let agent = app.model.agents.get(row.name());
+        let right = figures(app, agent, &app.activity(row.name()), columns);
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
-            TeamRow::Member(member) => (task(state, member), pulse(state, agent, columns)),
+            TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
             TeamRow::Subagent(_) => {
                 let errand = agent.map_or_else(String::new, |a| a.errand.clone());
                 (errand, String::new())
@@ -144,7 +145,7 @@ fn least_cut(rows: &[Shared], least: usize) -> usize {
 }
 
 fn row(
-    state: &UiState,
+    app: &App,
     member: &Member,
     name_width: usize,
     columns: usize,
@@ -152,12 +153,12 @@ fn row(
 ) -> Vec<Span<'static>> {
     let activity = match member.status {
         MemberStatus::Shutdown => Activity::Gone,
-        MemberStatus::Working | MemberStatus::Idle => state.activity(&member.name),
+        MemberStatus::Working | MemberStatus::Idle => app.activity(&member.name),
     };
-    let (shape, words, style) = style::activity(&activity, state.now, theme);
-    let agent = state.model.agents.get(&member.name);
-    let right = fit(&figures(state, agent, &activity, columns), columns / 2);
-    let pulse = pulse(state, agent, columns);
+    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let agent = app.model.agents.get(&member.name);
+    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
+    let pulse = pulse(app, agent, columns);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let used = width(&head) + width(&pulse) + width(&right) + gap;
@@ -176,7 +177,7 @@ fn row(
         | Activity::Stuck { .. }
         | Activity::Failed { .. } => theme.text,
     };
-    let (text, text_style) = about(state, member, &activity, subject_room, theme);
+    let (text, text_style) = about(app, member, &activity, subject_room, theme);
     let [words, blanks] = frame::cell(&words, state_width, style);
     vec![
         Span::styled(shape, style),
@@ -193,31 +194,30 @@ fn row(
 }
 
 /// How busy an agent was lately, with a blank before it; nothing on a narrow row, nor before anybody did anything.
-fn pulse(state: &UiState, agent: Option<&AgentView>, columns: usize) -> String {
+fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..PULSE_FROM => return String::new(),
         PULSE_FROM..WIDE => 6,
         WIDE.. => 18,
     };
     let is_heard = |name: &Name| {
-        let agent = state.model.agents.get(name);
+        let agent = app.model.agents.get(name);
         agent.is_some_and(|a| !a.pulse.is_empty())
     };
-    if !state.model.team.present().any(|m| is_heard(&m.name)) {
+    if !app.model.team.present().any(|m| is_heard(&m.name)) {
         return String::new();
     }
-    let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(state.now, slices));
+    let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(app.now, slices));
     format!(" {bars}")
 }
 
 /// The tokens and the cost of all agents together, the lead and those who are gone included.
-fn sum(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
-    let tokens = state.model.agents.tokens();
+fn sum(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+    let tokens = model.agents.tokens();
     if tokens == 0 {
         return Vec::new();
     }
-    let cost = state
-        .model
+    let cost = model
         .agents
         .cost()
         .map(|cost| format!("  {}", dollars(cost)));
@@ -227,16 +227,16 @@ fn sum(state: &UiState, theme: &Theme) -> Vec<Span<'static>> {
 
 /// A subagent under the one who sent it out.
 fn subagent(
-    state: &UiState,
+    app: &App,
     name: &Name,
     name_width: usize,
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let activity = state.activity(name);
-    let (_, words, style) = style::activity(&activity, state.now, theme);
-    let agent = state.model.agents.get(name);
-    let right = fit(&figures(state, agent, &activity, columns), columns / 2);
+    let activity = app.activity(name);
+    let (_, words, style) = style::activity(&activity, app.now, theme);
+    let agent = app.model.agents.get(name);
+    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
     let head = format!("└ {} ", pad(name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let room = columns.saturating_sub(width(&head) + width(&right) + gap);
@@ -269,8 +269,8 @@ fn words_width(columns: usize) -> usize {
 }
 
 /// What a member is there for: the task that it is at, else its role.
-fn task(state: &UiState, member: &Member) -> String {
-    model_board::open_task(state, &member.name).map_or_else(
+fn task(model: &Model, member: &Member) -> String {
+    model_board::open_task(model, &member.name).map_or_else(
         || one_line(&member.role),
         |t| format!("{} {}", t.id, one_line(&t.subject)),
     )
@@ -278,13 +278,13 @@ fn task(state: &UiState, member: &Member) -> String {
 
 /// What a row says of its task: what the agent is at, or what is wrong.
 fn about(
-    state: &UiState,
+    model: &Model,
     member: &Member,
     activity: &Activity,
     room: usize,
     theme: &Theme,
 ) -> (String, ratatui::style::Style) {
-    let task = task(state, member);
+    let task = task(model, member);
     match activity {
         // A scrap of what the tool works on, or of why it waits, tells nothing.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
@@ -302,12 +302,7 @@ fn about(
     }
 }
 
-fn figures(
-    state: &UiState,
-    agent: Option<&AgentView>,
-    activity: &Activity,
-    columns: usize,
-) -> String {
+fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: usize) -> String {
     let Some(agent) = agent else {
         return String::new();
     };
@@ -333,7 +328,7 @@ fn figures(
         parts.push(format!("{:>6}", dollars(cost)));
     }
     if activity.is_busy() && agent.since.0 > 0.0 && columns >= ROOMY {
-        parts.push(format!("{:>3}", age(state.now.since(agent.since))));
+        parts.push(format!("{:>3}", age(app.now.since(agent.since))));
     } else if columns >= ROOMY && !parts.is_empty() {
         parts.push("   ".into());
     }

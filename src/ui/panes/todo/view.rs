@@ -6,7 +6,7 @@ use ratatui::text::Span;
 
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::{Row, Titles};
@@ -18,29 +18,28 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws it.
-pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let items = rows::todo(state);
-    let selected = rows::selected_todo(state);
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let items = rows::todo(app);
+    let selected = rows::selected_todo(app);
     let list = frame_layout::inside(area);
-    let first = rows::first_todo(state, list.height);
+    let first = rows::first_todo(app, list.height);
     let titles = Titles {
-        name: if state.shown.is_lead() {
+        name: if app.shown.is_lead() {
             "Todo".into()
         } else {
-            format!("Todo of {}", state.shown)
+            format!("Todo of {}", app.shown)
         },
-        aside: rows::todo_progress(state)
-            .map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
+        aside: rows::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
         foot: Vec::new(),
         below: frame::position(selected, items.len(), list.height, theme),
         bar: Scrollbar::of_list(area, list, first, items.len()),
     };
-    let inner = frame::pane(state, Pane::Todo, titles, theme, area, buffer);
+    let inner = frame::pane(app, Pane::Todo, titles, theme, area, buffer);
     if items.is_empty() {
-        let who = if state.shown.is_lead() {
+        let who = if app.shown.is_lead() {
             "The lead".into()
         } else {
-            state.shown.to_string()
+            app.shown.to_string()
         };
         let words = format!("No todo list yet. {who} writes one when its work has several steps.");
         frame::empty(&words, theme, inner, buffer);
@@ -57,7 +56,7 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             Span::styled(format!("{shape} "), style),
             Span::styled(fit(&one_line(&item.text), room), words),
         ];
-        let row = Row::of(state, Pane::Todo, at, selected);
+        let row = Row::of(app, Pane::Todo, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
 }

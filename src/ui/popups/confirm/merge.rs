@@ -3,79 +3,80 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup;
 use crate::ui::app::popup::{Popup, Question};
+use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 
 /// Asks whether the branch of the selected task is to be merged, where it can be.
-pub fn ask(state: &mut UiState) {
-    let Some((_, id)) = board::selected(state) else {
-        state.say_no_task();
+pub fn ask(app: &mut App) {
+    let Some((_, id)) = board::selected(app) else {
+        app.say_no_task();
         return;
     };
-    if let Some(why) = refusal(state, id) {
-        state.say_why(why, move |state| refusal(state, id));
+    if let Some(why) = refusal(app, id) {
+        app.say_why(why, move |app| refusal(app, id));
         return;
     }
     // The board may change while the question stands: the selection stays with it.
-    state.selected.task = Some(id);
-    popup::push(state, Popup::Confirm(Question::Merge(id)));
+    app.selected.task = Some(id);
+    popup::push(app, Popup::Confirm(Question::Merge(id)));
 }
 
 /// Merges the branch of `task`, which was asked.
-pub fn one(state: &mut UiState, task: TaskId, out: &mut Vec<Do>) {
-    match refusal(state, task) {
-        Some(why) => state.say_why(why, move |state| refusal(state, task)),
+pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
+    match refusal(app, task) {
+        Some(why) => app.say_why(why, move |app| refusal(app, task)),
         None => {
             let text = format!("Merging the branch of {task}…");
-            state.say_while(Level::Info, text, move |state| is_mergeable(state, task));
+            app.say_while(Level::Info, text, move |app| is_mergeable(app, task));
             out.push(Do::Command(Command::Merge { task }));
         }
     }
 }
 
 /// Merges the branches of all completed tasks, which was asked.
-pub fn all(state: &mut UiState, out: &mut Vec<Do>) {
-    let tasks = branches::to_merge(state).as_ref().clone();
+pub fn all(app: &mut App, out: &mut Vec<Do>) {
+    let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
         // One is what y is for; none is left where somebody else has merged them.
         return;
     }
-    state.popups.pop();
+    app.popups.pop();
     let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());
-    state.say_while(Level::Info, text, move |state| {
-        merging.iter().any(|task| is_mergeable(state, *task))
+    app.say_while(Level::Info, text, move |app| {
+        merging.iter().any(|task| is_mergeable(app, *task))
     });
     out.push(Do::Command(Command::MergeAll { tasks }));
 }
 
 /// Takes a question back about what is merged meanwhile.
-pub fn settle(state: &mut UiState) {
+pub fn settle(app: &mut App) {
     let mut why = None;
-    for popup in &state.popups {
+    for popup in &app.popups {
         if let Popup::Confirm(Question::Merge(id)) = popup {
-            why = why.or_else(|| refusal(state, *id));
+            why = why.or_else(|| refusal(app, *id));
         }
     }
     if let Some(why) = why {
         let is_merge = |p: &Popup| matches!(p, Popup::Confirm(Question::Merge(_)));
-        state.popups.retain(|p| !is_merge(p));
-        state.say(Level::Info, why);
+        app.popups.retain(|p| !is_merge(p));
+        app.say(Level::Info, why);
     }
 }
 
-fn is_mergeable(state: &UiState, id: TaskId) -> bool {
-    let task = state.model.board.get(id);
-    task.is_some_and(|task| branches::is_mergeable(state, task))
+fn is_mergeable(model: &Model, id: TaskId) -> bool {
+    let task = model.board.get(id);
+    task.is_some_and(|task| branches::is_mergeable(model, task))
 }
 
-fn refusal(state: &UiState, id: TaskId) -> Option<String> {
-    let task = state.model.board.get(id);
+fn refusal(model: &Model, id: TaskId) -> Option<String> {
+    let task = model.board.get(id);
     task.map_or_else(
         || Some(format!("{id} is not on the board any more.")),
-        |task| branches::refusal(state, task),
+        |task| branches::refusal(model, task),
     )
 }

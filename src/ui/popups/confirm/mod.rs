@@ -8,8 +8,9 @@ use ratatui::layout::Rect;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::{harmless, one_line};
 use crate::domain::worktree::BranchState;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
+use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::text::wrap;
@@ -40,12 +41,12 @@ pub struct Place {
 }
 
 /// Where a comment or a question lies; nowhere for popups of another kind.
-pub fn place(state: &UiState, screen: Rect, popup: &Popup) -> Place {
+pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
     let area = match popup {
         Popup::Comment(_) => comment(screen),
         Popup::Task(_) => task(screen),
         Popup::Confirm(question) => {
-            let rows = u16::try_from(lines(state, question, screen).len()).unwrap_or(2);
+            let rows = u16::try_from(lines(app, question, screen).len()).unwrap_or(2);
             centered(screen, question_width(screen), rows + 4)
         }
         Popup::Reader(_)
@@ -84,8 +85,8 @@ fn task(screen: Rect) -> Rect {
 }
 
 /// The title of a field for a comment.
-pub fn comment_title(state: &UiState, comment: &CommentBox) -> &'static str {
-    if state.model.requests.is_question(&comment.request) {
+pub fn comment_title(model: &Model, comment: &CommentBox) -> &'static str {
+    if model.requests.is_question(&comment.request) {
         "Answer"
     } else {
         "Comment"
@@ -111,16 +112,16 @@ fn question_width(screen: Rect) -> u16 {
 }
 
 /// The words of a question, wrapped to its width.
-pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> {
+pub fn lines(app: &App, question: &Question, screen: Rect) -> Vec<String> {
     let words = match question {
-        Question::Quit => quit(state),
-        Question::Force(name) => force(state, name),
-        Question::Merge(id) => merge(state, *id),
-        Question::Release { task, from } => release(state, *task, from),
-        Question::Complete(id) => complete(state, *id),
+        Question::Quit => quit(app),
+        Question::Force(name) => force(app, name),
+        Question::Merge(id) => merge(app, *id),
+        Question::Release { task, from } => release(app, *task, from),
+        Question::Complete(id) => complete(app, *id),
         Question::ApproveSettings => APPROVE_SETTINGS.into(),
-        Question::RemoveTree(judged) => remove(state, judged),
-        Question::LoseTree(judged) => lose(state, judged),
+        Question::RemoveTree(judged) => remove(app, judged),
+        Question::LoseTree(judged) => lose(app, judged),
     };
     wrap(
         &words,
@@ -128,11 +129,11 @@ pub fn lines(state: &UiState, question: &Question, screen: Rect) -> Vec<String> 
     )
 }
 
-fn merge(state: &UiState, id: TaskId) -> String {
-    let Some(task) = state.model.board.get(id) else {
+fn merge(model: &Model, id: TaskId) -> String {
+    let Some(task) = model.board.get(id) else {
         return String::new();
     };
-    let (size, into) = match branches::branch(state, task) {
+    let (size, into) = match branches::branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => (
             size.map_or_else(String::new, |size| format!(" ({size})")),
             format!(" into {}", one_line(into)),
@@ -141,13 +142,13 @@ fn merge(state: &UiState, id: TaskId) -> String {
             (String::new(), String::new())
         }
     };
-    let others = match branches::to_merge(state).len() {
+    let others = match branches::to_merge(model).len() {
         0 | 1 => String::new(),
         n => format!(
             "\n{n} tasks are done and not merged. All of them: what others build on first, up to the first conflict."
         ),
     };
-    let waiting: Vec<String> = branches::unmerged(state)
+    let waiting: Vec<String> = branches::unmerged(model)
         .iter()
         .filter_map(|(id, open)| {
             Some(format!(
@@ -170,8 +171,8 @@ fn merge(state: &UiState, id: TaskId) -> String {
 }
 
 /// What is asked before a task is taken from one who is at work.
-fn release(state: &UiState, id: TaskId, from: &Name) -> String {
-    let Some(task) = state.model.board.get(id) else {
+fn release(model: &Model, id: TaskId, from: &Name) -> String {
+    let Some(task) = model.board.get(id) else {
         return String::new();
     };
     let told = if from.is_lead() {
@@ -192,20 +193,20 @@ fn release(state: &UiState, id: TaskId, from: &Name) -> String {
     )
 }
 
-fn complete(state: &UiState, id: TaskId) -> String {
-    let subject = state.model.board.get(id).map_or("", |task| &task.subject);
+fn complete(model: &Model, id: TaskId) -> String {
+    let subject = model.board.get(id).map_or("", |task| &task.subject);
     format!(
         "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
         one_line(subject)
     )
 }
 
-fn tree(state: &UiState, id: TaskId) -> String {
-    let task = state.model.board.get(id);
+fn tree(model: &Model, id: TaskId) -> String {
+    let task = model.board.get(id);
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-fn remove(state: &UiState, judged: &Judged) -> String {
+fn remove(model: &Model, judged: &Judged) -> String {
     let (id, size) = (judged.task, &judged.size);
     let losses = if judged.losses.is_empty() {
         "Nothing would be lost.".to_string()
@@ -217,14 +218,14 @@ fn remove(state: &UiState, judged: &Judged) -> String {
     };
     format!(
         "Remove .worktrees/{} ({size}) of {id}?\n{}",
-        tree(state, id),
+        tree(model, id),
         harmless(&losses)
     )
 }
 
 /// What is asked before something is lost names it.
-fn lose(state: &UiState, judged: &Judged) -> String {
-    let tree = tree(state, judged.task);
+fn lose(model: &Model, judged: &Judged) -> String {
+    let tree = tree(model, judged.task);
     let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
     let mut words = format!("Remove .worktrees/{tree} all the same?");
     if !gone.is_empty() {
@@ -236,8 +237,8 @@ fn lose(state: &UiState, judged: &Judged) -> String {
     harmless(&words)
 }
 
-fn quit(state: &UiState) -> String {
-    let asks = match (state.at_stake(), state.jobs_at_stake()) {
+fn quit(app: &App) -> String {
+    let asks = match (app.at_stake(), app.jobs_at_stake()) {
         (0, 0) => "Quit?",
         (1, 0) => "Quit and stop it? Its work so far is kept.",
         (_, 0) => "Quit and stop them? Their work so far is kept.",
@@ -245,20 +246,20 @@ fn quit(state: &UiState) -> String {
         (0, _) => "Quit and end them?",
         (_, _) => "Quit and end all of it? The work so far is kept.",
     };
-    match still(state) {
+    match still(app) {
         None => asks.into(),
         Some(words) => format!("{words} {asks}"),
     }
 }
 
 /// What leaving would stop, in a sentence; `None`: nothing.
-pub fn still(state: &UiState) -> Option<String> {
-    let agents = match state.at_stake() {
+pub fn still(app: &App) -> Option<String> {
+    let agents = match app.at_stake() {
         0 => None,
         1 => Some("One agent is still at work".to_string()),
         n => Some(format!("{n} agents are still at work")),
     };
-    let jobs = match (state.jobs_at_stake(), &agents) {
+    let jobs = match (app.jobs_at_stake(), &agents) {
         (0, _) => None,
         (1, None) => Some("One background job is still running".to_string()),
         (n, None) => Some(format!("{n} background jobs are still running")),
@@ -269,8 +270,8 @@ pub fn still(state: &UiState) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}.", all.join(", ")))
 }
 
-fn force(state: &UiState, name: &Name) -> String {
-    let task = state.model.board.open_task_of(name).map(|task| {
+fn force(model: &Model, name: &Name) -> String {
+    let task = model.board.open_task_of(name).map(|task| {
         format!(
             " Task {} ({}) goes back to the board.",
             task.id,
@@ -284,17 +285,17 @@ fn force(state: &UiState, name: &Name) -> String {
 }
 
 /// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
-pub fn with_worktree(state: &mut UiState) -> Option<TaskId> {
-    if let Some(Popup::Confirm(Question::Merge(id))) = state.popups.last() {
+pub fn with_worktree(app: &mut App) -> Option<TaskId> {
+    if let Some(Popup::Confirm(Question::Merge(id))) = app.popups.last() {
         return Some(*id);
     }
-    let Some((_, id)) = board::selected(state) else {
-        state.say_no_task();
+    let Some((_, id)) = board::selected(app) else {
+        app.say_no_task();
         return None;
     };
-    let why = move |state: &UiState| branches::why_no_tree(state, state.model.board.get(id)?);
-    if let Some(text) = why(state) {
-        state.say_why(text, why);
+    let why = move |app: &App| branches::why_no_tree(app, app.model.board.get(id)?);
+    if let Some(text) = why(app) {
+        app.say_why(text, why);
         return None;
     }
     Some(id)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::costs::Used;
 
 /// What one agent answers for.
@@ -52,12 +52,12 @@ impl Accounts {
 }
 
 /// What all of them used: lead, teammates, those who have left; a subagent's counts for its parent.
-pub fn accounts(state: &UiState) -> Accounts {
+pub fn accounts(model: &Model) -> Accounts {
     let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
-    for name in state.present() {
+    for name in model.present() {
         all.entry(name).or_default();
     }
-    for (name, agent) in state.model.agents.all() {
+    for (name, agent) in model.agents.all() {
         let mut used = agent.used();
         used.add(agent.past_subagents);
         if name.is_user() || used.usage.total() == 0 {
@@ -67,7 +67,7 @@ pub fn accounts(state: &UiState) -> Accounts {
         account.0 += usize::from(name.parent().is_some());
         account.1.add(used);
     }
-    let gone = |name: &Name| state.activity(name) == Activity::Gone;
+    let gone = |name: &Name| model.activity(name) == Activity::Gone;
     let mut all: Vec<Account> = all
         .into_iter()
         .map(|(name, (others, used))| Account {
@@ -77,7 +77,7 @@ pub fn accounts(state: &UiState) -> Accounts {
             used,
         })
         .collect();
-    let (others, used) = state.model.agents.past();
+    let (others, used) = model.agents.past();
     if others > 0 {
         all.push(Account {
             name: None,
@@ -92,6 +92,6 @@ pub fn accounts(state: &UiState) -> Accounts {
     });
     Accounts {
         all,
-        sum: state.model.agents.used(),
+        sum: model.agents.used(),
     }
 }

@@ -6,7 +6,8 @@ use ratatui::text::Span;
 use crate::domain::ceiling::Ceiling;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::model::costs::Used;
 use crate::ui::model::style;
 use crate::ui::popups::costs::CostLine;
@@ -20,7 +21,7 @@ const NEAR: u64 = 80;
 const HEADS: usize = 12;
 
 /// The lines.
-pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let mut out = Vec::new();
     let mut put = |head: &str, words: &str, style: Style| {
         let room = columns.saturating_sub(HEADS).max(1);
@@ -32,8 +33,8 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
             ]));
         }
     };
-    put("calls", &calls(state), theme.text);
-    if let Some(words) = backoff(state) {
+    put("calls", &calls(app), theme.text);
+    if let Some(words) = backoff(app) {
         put("back-off", &words, theme.warn);
     }
     let style = |share: u64| {
@@ -46,9 +47,9 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
     let mut is_any = false;
     for ceiling in Ceiling::ALL {
         let told = if ceiling.is_of_team() {
-            of_team(state, &accounts.sum, ceiling).map(|(words, share)| ("team", words, share))
+            of_team(app, &accounts.sum, ceiling).map(|(words, share)| ("team", words, share))
         } else {
-            of_agents(state, accounts, ceiling).map(|(words, share)| ("each agent", words, share))
+            of_agents(app, accounts, ceiling).map(|(words, share)| ("each agent", words, share))
         };
         if let Some((head, words, share)) = told {
             put(head, &words, style(share));
@@ -60,7 +61,7 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
         put("ceilings", words, theme.dim);
     }
     if !accounts.is_priced()
-        && let Some(setup) = state.model.setup.as_ref()
+        && let Some(setup) = app.model.setup.as_ref()
     {
         let words = if setup.scripted {
             "none: the model is scripted".into()
@@ -76,12 +77,8 @@ pub fn lines(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
 }
 
 /// How many calls are in flight, and how many wait for a place.
-fn calls(state: &UiState) -> String {
-    let heard = state
-        .model
-        .agents
-        .all()
-        .map(|(name, _)| state.activity(name));
+fn calls(model: &Model) -> String {
+    let heard = model.agents.all().map(|(name, _)| model.activity(name));
     let (mut flying, mut waiting) = (0, 0);
     for activity in heard {
         match activity {
@@ -96,7 +93,7 @@ fn calls(state: &UiState) -> String {
             | Activity::Gone => {}
         }
     }
-    let of = match state.model.limits.calls {
+    let of = match model.limits.calls {
         0 => String::new(),
         most => format!(" of {most}"),
     };
@@ -108,9 +105,9 @@ fn calls(state: &UiState) -> String {
 }
 
 /// How long the server holds everybody up, and why.
-fn backoff(state: &UiState) -> Option<String> {
-    let (until, cause) = style::backoff(state)?;
-    let left = style::seconds(until, state.now);
+fn backoff(app: &App) -> Option<String> {
+    let (until, cause) = style::backoff(app)?;
+    let left = style::seconds(until, app.now);
     Some(format!("{cause}, {left} s left"))
 }
 
@@ -126,11 +123,11 @@ fn bare(ceiling: Ceiling, amount: f64) -> String {
     shown.trim_end_matches(" tokens").to_string()
 }
 
-fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
-    let allowed = state.model.limits.allowed(ceiling, None)?;
+fn of_team(model: &Model, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
+    let allowed = model.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
     let share = percent(used, allowed);
-    let raised = match state.model.limits.ceilings.of(ceiling) {
+    let raised = match model.limits.ceilings.of(ceiling) {
         Some(base) if base < allowed => format!(", raised from {}", ceiling.shown(base)),
         Some(_) | None => String::new(),
     };
@@ -143,19 +140,19 @@ fn of_team(state: &UiState, sum: &Used, ceiling: Ceiling) -> Option<(String, u64
 }
 
 /// The ceiling of each agent, and who is the nearest to it.
-fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
-    let base = state.model.limits.ceilings.of(ceiling)?;
+fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
+    let base = model.limits.ceilings.of(ceiling)?;
     let shares = accounts
         .all
         .iter()
-        .filter_map(|a| Some((a, of_agent(state, a, ceiling)?)));
+        .filter_map(|a| Some((a, of_agent(model, a, ceiling)?)));
     let nearest = shares.max_by_key(|(_, share)| *share);
     let (words, share) = match nearest {
         Some((account, share)) => {
             let name = account.name.as_ref().map_or("", |n| n.as_str());
             let used = bare(ceiling, amount(&account.used, ceiling));
             let whose = account.name.as_ref();
-            let allowed = state.model.limits.allowed(ceiling, whose).unwrap_or(base);
+            let allowed = model.limits.allowed(ceiling, whose).unwrap_or(base);
             let of = if allowed > base {
                 format!(" of {}", ceiling.shown(allowed))
             } else {
@@ -172,12 +169,12 @@ fn of_agents(state: &UiState, accounts: &Accounts, ceiling: Ceiling) -> Option<(
 }
 
 /// How much of its own ceiling an agent has used, in percent; `None`: it has none.
-pub fn of_agent(state: &UiState, account: &Account, ceiling: Ceiling) -> Option<u64> {
+pub fn of_agent(model: &Model, account: &Account, ceiling: Ceiling) -> Option<u64> {
     if ceiling.is_of_team() {
         return None;
     }
     let name = account.name.as_ref()?;
-    let allowed = state.model.limits.allowed(ceiling, Some(name))?;
+    let allowed = model.limits.allowed(ceiling, Some(name))?;
     Some(percent(amount(&account.used, ceiling), allowed))
 }
 

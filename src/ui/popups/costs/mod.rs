@@ -11,7 +11,7 @@ pub(in crate::ui) mod view;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{CostView, Target};
 pub use crate::ui::model::costs::Used;
 use crate::ui::text::wrap;
@@ -50,21 +50,21 @@ impl CostLine {
 }
 
 /// All lines of the panel on the screen.
-pub fn lines(state: &UiState, theme: &Theme) -> Vec<CostLine> {
+pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
     // The first column is that of the mark.
-    let columns = usize::from(width(state.size).saturating_sub(5));
-    let accounts = accounts::accounts(state);
+    let columns = usize::from(width(app.size).saturating_sub(5));
+    let accounts = accounts::accounts(app);
     if accounts.sum.usage.total() == 0 {
         let words = "Nothing has been used yet: tokens and costs are counted with the first answer of a model.";
         let mut out = words_of(words, columns, theme);
         out.push(CostLine::plain(Vec::new()));
-        out.extend(limits::lines(state, &accounts, columns, theme));
+        out.extend(limits::lines(app, &accounts, columns, theme));
         return out;
     }
-    let mut out = table::agents(state, &accounts, columns, theme);
+    let mut out = table::agents(app, &accounts, columns, theme);
     out.push(CostLine::plain(Vec::new()));
-    out.extend(limits::lines(state, &accounts, columns, theme));
-    let tasks = table::tasks(state, &accounts, columns, theme);
+    out.extend(limits::lines(app, &accounts, columns, theme));
+    let tasks = table::tasks(app, &accounts, columns, theme);
     if !tasks.is_empty() {
         out.push(CostLine::plain(Vec::new()));
         out.extend(tasks);
@@ -73,8 +73,8 @@ pub fn lines(state: &UiState, theme: &Theme) -> Vec<CostLine> {
 }
 
 /// The lines as a text.
-pub fn text(state: &UiState) -> String {
-    let lines = lines(state, &Theme::default()).into_iter();
+pub fn text(app: &App) -> String {
+    let lines = lines(app, &Theme::default()).into_iter();
     let lines = lines.map(|line| Line::from(line.spans).to_string());
     lines
         .map(|line| line.trim_end().to_string())

@@ -6,8 +6,9 @@ use ratatui::text::Span;
 use crate::domain::ceiling::Ceiling;
 use crate::domain::ids::Name;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Target;
+use crate::ui::model::Model;
 use crate::ui::model::costs::Used;
 use crate::ui::model::style;
 use crate::ui::popups::costs::accounts::{Account, Accounts};
@@ -117,10 +118,10 @@ fn bar(share: u64) -> String {
 }
 
 /// The columns that fit beside the names; that of the cost only where any price is known.
-fn form(state: &UiState, accounts: &Accounts, columns: usize) -> Vec<Column> {
+fn form(model: &Model, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
         .iter()
-        .any(|c| state.model.limits.ceilings.of(*c).is_some());
+        .any(|c| model.limits.ceilings.of(*c).is_some());
     let mut kept = FORMS.iter().map(|form| {
         let kept = form.iter().filter(|c| match c {
             Ceil => has_ceiling,
@@ -174,13 +175,8 @@ fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine 
 }
 
 /// A line an agent, and their sum.
-pub fn agents(
-    state: &UiState,
-    accounts: &Accounts,
-    columns: usize,
-    theme: &Theme,
-) -> Vec<CostLine> {
-    let form = form(state, accounts, columns);
+pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let form = form(app, accounts, columns);
     let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
     let mut out = vec![heads("  agent", names, &form, theme)];
     for account in &accounts.all {
@@ -189,7 +185,7 @@ pub fn agents(
         } else {
             theme.text
         };
-        let (shape, shape_style) = shape(state, account, theme);
+        let (shape, shape_style) = shape(app, account, theme);
         let mut spans = vec![
             Span::styled(shape, shape_style),
             Span::raw(" "),
@@ -197,7 +193,7 @@ pub fn agents(
         ];
         let ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
             .into_iter()
-            .filter_map(|c| limits::of_agent(state, account, c))
+            .filter_map(|c| limits::of_agent(app, account, c))
             .max();
         let share = accounts.share(&account.used);
         spans.extend(figures(&form, &account.used, share, ceiling, style, theme));
@@ -214,10 +210,10 @@ pub fn agents(
     out
 }
 
-fn shape(state: &UiState, account: &Account, theme: &Theme) -> (&'static str, Style) {
+fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
     match &account.name {
         Some(name) => {
-            let (shape, _, style) = style::activity(&state.activity(name), state.now, theme);
+            let (shape, _, style) = style::activity(&app.activity(name), app.now, theme);
             (shape, style)
         }
         None => ("·", theme.dim),
@@ -235,8 +231,8 @@ fn label(account: &Account) -> String {
 }
 
 /// A line a task on which something was spent, and one for all the rest.
-pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
-    let dearest = state.model.costs.dearest();
+pub fn tasks(model: &Model, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let dearest = model.costs.dearest();
     if dearest.is_empty() {
         return Vec::new();
     }
@@ -256,7 +252,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
     }
     for (id, used) in dearest.iter().take(TASKS_SHOWN) {
         let share = accounts.share(used);
-        let task = state.model.board.get(*id);
+        let task = model.board.get(*id);
         let ((shape, style), words) = match task {
             Some(task) => {
                 let by = Name::party(&task.owner).map_or_else(
@@ -264,7 +260,7 @@ pub fn tasks(state: &UiState, accounts: &Accounts, columns: usize, theme: &Theme
                     |n| format!("  @{}", text::called(n.as_str())),
                 );
                 let words = format!("{id} {}{by}", one_line(&task.subject));
-                let (shape, _, style) = style::task(&state.model.board, task, theme);
+                let (shape, _, style) = style::task(&model.board, task, theme);
                 ((shape, style), words)
             }
             None => (("·", theme.dim), format!("{id} no longer on the board")),

@@ -1,7 +1,7 @@
 //! The keys of the cost panel: a line is selected, and leads to its agent or its task.
 
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup;
 use crate::ui::app::popup::{CostView, Target};
 use crate::ui::app::popup::{Popup, Text};
@@ -12,20 +12,20 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
 /// Shows what everybody has used.
-pub fn open(state: &mut UiState) {
+pub fn open(app: &mut App) {
     let is_open = |p: &Popup| matches!(p, Popup::Costs(_));
-    if !state.popups.iter().any(is_open) {
-        popup::push(state, Popup::Costs(CostView::default()));
+    if !app.popups.iter().any(is_open) {
+        popup::push(app, Popup::Costs(CostView::default()));
     }
 }
 
 /// Moves the selection among the lines that are about something.
-pub fn scroll(state: &mut UiState, by: Scroll) {
-    let Some(Popup::Costs(view)) = state.popups.last() else {
+pub fn scroll(app: &mut App, by: Scroll) {
+    let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
     };
-    let lines = lines(state, &Theme::default());
-    let page = usize::from(place(state.size, view, &lines).list.height).max(1);
+    let lines = lines(app, &Theme::default());
+    let page = usize::from(place(app.size, view, &lines).list.height).max(1);
     let at = selected(view, &lines);
     let mut targets = Vec::new();
     let mut here = 0;
@@ -38,53 +38,53 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
         }
     }
     let to = list::step(here, targets.len(), by, page);
-    take(state, targets.into_iter().nth(to));
+    take(app, targets.into_iter().nth(to));
 }
 
 /// Selects the line at a place, if it is about something.
-pub fn select(state: &mut UiState, at: usize) {
-    let line = lines(state, &Theme::default()).into_iter().nth(at);
-    take(state, line.and_then(|line| line.target));
+pub fn select(app: &mut App, at: usize) {
+    let line = lines(app, &Theme::default()).into_iter().nth(at);
+    take(app, line.and_then(|line| line.target));
 }
 
 /// Keeps the line that is selected by being the first one: others may come before it.
-pub fn pin(state: &mut UiState) {
-    let Some(Popup::Costs(view)) = state.popups.last() else {
+pub fn pin(app: &mut App) {
+    let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
     };
     if view.selected.is_none() {
-        let lines = lines(state, &Theme::default());
+        let lines = lines(app, &Theme::default());
         let at = selected(view, &lines);
-        take(state, at.and_then(|at| lines.into_iter().nth(at)?.target));
+        take(app, at.and_then(|at| lines.into_iter().nth(at)?.target));
     }
 }
 
-fn take(state: &mut UiState, target: Option<Target>) {
-    if let (Some(Popup::Costs(view)), Some(target)) = (state.popups.last_mut(), target) {
+fn take(app: &mut App, target: Option<Target>) {
+    if let (Some(Popup::Costs(view)), Some(target)) = (app.popups.last_mut(), target) {
         view.selected = Some(target);
     }
 }
 
 /// Shows the agent or the task that is selected.
-pub fn show(state: &mut UiState) {
-    let Some(Popup::Costs(view)) = state.popups.last() else {
+pub fn show(app: &mut App) {
+    let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
     };
-    let lines = lines(state, &Theme::default());
+    let lines = lines(app, &Theme::default());
     let target = selected(view, &lines).and_then(|at| lines.into_iter().nth(at)?.target);
     match target {
         Some(Target::Agent(name)) => {
-            state.popups.clear();
-            navigation::show(state, &name);
+            app.popups.clear();
+            navigation::show(app, &name);
         }
-        Some(Target::Task(id)) if state.model.board.get(id).is_some() => {
-            popup::push(state, Popup::read(Text::Task(id)));
+        Some(Target::Task(id)) if app.model.board.get(id).is_some() => {
+            popup::push(app, Popup::read(Text::Task(id)));
         }
         Some(Target::Task(id)) => {
-            state.say(Level::Info, format!("{id} is no longer on the board."));
+            app.say(Level::Info, format!("{id} is no longer on the board."));
         }
-        None => state.say_while(Level::Info, "Nothing has been used yet.", |state| {
-            state.model.agents.tokens() == 0
+        None => app.say_while(Level::Info, "Nothing has been used yet.", |app| {
+            app.model.agents.tokens() == 0
         }),
     }
 }

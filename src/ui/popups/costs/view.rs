@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::CostView;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
@@ -12,12 +12,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Draws it.
-pub fn draw(state: &UiState, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let lines = costs::lines(state, theme);
+pub fn draw(app: &App, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let lines = costs::lines(app, theme);
     let place = costs::place(screen, view, &lines);
     let selected = costs::selected(view, &lines);
     let below = frame::beyond(lines.len(), place.first, place.list.height, theme);
-    open(state, "Cost", below, theme, place.area, buffer);
+    open(app, "Cost", below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());
     frame::scrollbar(bar, theme.title, buffer);
     let shown = lines.into_iter().enumerate().skip(place.first);

@@ -7,7 +7,7 @@ pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::LogView;
 use crate::ui::app::popup::Popup;
 use crate::ui::model::event_log::LogLine;
@@ -24,11 +24,11 @@ const HEIGHT_MAX: u16 = 42;
 const WHOLE_FROM: u16 = 9;
 
 /// The selected line, where the log lies on top.
-pub fn selected(state: &UiState) -> Option<&LogLine> {
-    let Some(Popup::EventLog(view)) = state.popups.last() else {
+pub fn selected(app: &App) -> Option<&LogLine> {
+    let Some(Popup::EventLog(view)) = app.popups.last() else {
         return None;
     };
-    let rows = view.rows(state);
+    let rows = view.rows(app);
     rows.get(view.row(&rows)?).copied()
 }
 
@@ -50,8 +50,8 @@ pub struct LogPlace {
 }
 
 /// Where they lie for so many rows, one of which is selected.
-pub fn place(state: &UiState, view: &LogView, len: usize, row: usize) -> LogPlace {
-    let screen = state.size;
+pub fn place(app: &App, view: &LogView, len: usize, row: usize) -> LogPlace {
+    let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = HEIGHT_MAX.min(screen.height.saturating_sub(4));
     let area = centered(screen, width, height);
@@ -66,7 +66,7 @@ pub fn place(state: &UiState, view: &LogView, len: usize, row: usize) -> LogPlac
         row
     };
     let search = (view.searching == Searching::Typing).then(|| top(&mut list));
-    let cut = state.model.event_log.is_cut().then(|| top(&mut list));
+    let cut = app.model.event_log.is_cut().then(|| top(&mut list));
     let whole = (list.height >= WHOLE_FROM).then(|| {
         let height = if list.height >= 2 * WHOLE_FROM { 4 } else { 3 };
         list.height -= height;

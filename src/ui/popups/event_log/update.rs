@@ -2,7 +2,7 @@
 
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup;
 use crate::ui::app::popup::LogView;
 use crate::ui::app::popup::{Popup, Text};
@@ -17,59 +17,59 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
 /// Shows what happened.
-pub fn open(state: &mut UiState) {
+pub fn open(app: &mut App) {
     let is_log = |p: &Popup| matches!(p, Popup::EventLog(_));
-    if !state.popups.iter().any(is_log) {
-        popup::push(state, Popup::EventLog(LogView::default()));
+    if !app.popups.iter().any(is_log) {
+        popup::push(app, Popup::EventLog(LogView::default()));
     }
 }
 
 /// The view of the log, where that is what has the keys.
-fn view(state: &mut UiState) -> Option<&mut LogView> {
-    let Some(Popup::EventLog(view)) = state.popups.last_mut() else {
+fn view(app: &mut App) -> Option<&mut LogView> {
+    let Some(Popup::EventLog(view)) = app.popups.last_mut() else {
         return None;
     };
     Some(view)
 }
 
 /// Moves the selection; on the newest line it follows.
-pub fn scroll(state: &mut UiState, by: Scroll) {
-    let Some(Popup::EventLog(view)) = state.popups.last() else {
+pub fn scroll(app: &mut App, by: Scroll) {
+    let Some(Popup::EventLog(view)) = app.popups.last() else {
         return;
     };
     let mut next = view.clone();
-    let rows = view.rows(state);
+    let rows = view.rows(app);
     let Some(at) = view.row(&rows) else { return };
-    let room = place(state, view, rows.len(), at);
+    let room = place(app, view, rows.len(), at);
     let page = usize::from(room.list.height).max(1);
     next.select(&rows, list::step(at, rows.len(), by, page));
-    if let Some(view) = self::view(state) {
+    if let Some(view) = self::view(app) {
         *view = next;
     }
 }
 
 /// Selects the row at a place.
-pub fn select(state: &mut UiState, at: usize) {
-    let Some(Popup::EventLog(view)) = state.popups.last() else {
+pub fn select(app: &mut App, at: usize) {
+    let Some(Popup::EventLog(view)) = app.popups.last() else {
         return;
     };
     let mut next = view.clone();
-    next.select(&view.rows(state), at);
-    if let Some(view) = self::view(state) {
+    next.select(&view.rows(app), at);
+    if let Some(view) = self::view(app) {
         *view = next;
     }
 }
 
 /// Stays with the newest.
-pub fn follow(state: &mut UiState) {
-    if let Some(view) = view(state) {
+pub fn follow(app: &mut App) {
+    if let Some(view) = view(app) {
         view.selected = None;
     }
 }
 
 /// Shows trouble alone, or everything again.
-pub fn trouble(state: &mut UiState) {
-    let Some(view) = view(state) else { return };
+pub fn trouble(app: &mut App) {
+    let Some(view) = view(app) else { return };
     let words: Vec<&str> = view.filter.text().split_whitespace().collect();
     let is_there = words.contains(&"!");
     let mut rest: Vec<&str> = words.into_iter().filter(|w| *w != "!").collect();
@@ -82,50 +82,50 @@ pub fn trouble(state: &mut UiState) {
 }
 
 /// Shows what the selected line is about, if that is still there.
-pub fn show(state: &mut UiState) {
-    let Some(about) = selected(state).map(|l| l.about.clone()) else {
+pub fn show(app: &mut App) {
+    let Some(about) = selected(app).map(|l| l.about.clone()) else {
         return;
     };
     match about {
-        About::Nothing => state.say(Level::Info, "There is nothing more to show of this."),
-        About::Task(id) if state.model.board.get(id).is_some() => {
-            popup::push(state, Popup::read(Text::Task(id)));
+        About::Nothing => app.say(Level::Info, "There is nothing more to show of this."),
+        About::Task(id) if app.model.board.get(id).is_some() => {
+            popup::push(app, Popup::read(Text::Task(id)));
         }
-        About::Task(id) => state.say(Level::Info, format!("{id} is no longer on the board.")),
-        About::Agent(name) => agent(state, &name),
+        About::Task(id) => app.say(Level::Info, format!("{id} is no longer on the board.")),
+        About::Agent(name) => agent(app, &name),
         About::Letter(id) => {
-            let number = state.model.letters.iter().rev().find(|t| t.letter.id == id);
+            let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
-                Some(number) => reader::letter_and_thread(state, number),
-                None => state.say(Level::Info, "This message is too old to be kept here."),
+                Some(number) => reader::letter_and_thread(app, number),
+                None => app.say(Level::Info, "This message is too old to be kept here."),
             }
         }
         About::Request(id, target) => {
-            if state.model.requests.get(&id).is_some() {
-                state.popups.clear();
-                state.selected.request = Some(id);
-                state.selected.request_scroll = 0;
-                navigation::focus(state, Pane::Needs);
+            if app.model.requests.get(&id).is_some() {
+                app.popups.clear();
+                app.selected.request = Some(id);
+                app.selected.request_scroll = 0;
+                navigation::focus(app, Pane::Needs);
             } else {
-                agent(state, &target);
+                agent(app, &target);
             }
         }
         About::Job(id) => {
-            let row = state.model.jobs.listed().iter().position(|j| j.id == id);
+            let row = app.model.jobs.listed().iter().position(|j| j.id == id);
             match row {
-                Some(row) => popup::push(state, Popup::Jobs { row }),
-                None => state.say(Level::Info, "This job ended too long ago to be kept here."),
+                Some(row) => popup::push(app, Popup::Jobs { row }),
+                None => app.say(Level::Info, "This job ended too long ago to be kept here."),
             }
         }
     }
 }
 
-fn agent(state: &mut UiState, name: &Name) {
-    if state.model.agents.get(name).is_some() {
-        state.popups.clear();
-        navigation::show(state, name);
+fn agent(app: &mut App, name: &Name) {
+    if app.model.agents.get(name).is_some() {
+        app.popups.clear();
+        navigation::show(app, name);
     } else {
-        state.say(
+        app.say(
             Level::Info,
             format!("Of {name} there is nothing here any more."),
         );
@@ -133,8 +133,8 @@ fn agent(state: &mut UiState, name: &Name) {
 }
 
 /// The selected line, to be copied.
-pub fn text(state: &UiState) -> Option<String> {
-    let line = selected(state)?;
-    let at = clock_to_the_second(line.at, &state.prefs.zone);
+pub fn text(app: &App) -> Option<String> {
+    let line = selected(app)?;
+    let at = clock_to_the_second(line.at, &app.prefs.zone);
     Some(format!("{at} {} {}", line.topic.word(), line.words))
 }

@@ -6,11 +6,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::LogView;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
 use crate::ui::popups::event_log::place;
 use crate::ui::text::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
@@ -26,36 +27,36 @@ const KIND: usize = 9;
 
 /// Draws it; where the cursor is to be comes back.
 pub fn draw(
-    state: &UiState,
+    app: &App,
     view: &LogView,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let rows = view.rows(state);
-    let title = title(state, view, rows.len());
-    if state.model.event_log.is_empty() {
-        empty(state, &title, theme, screen, buffer);
+    let rows = view.rows(app);
+    let title = title(app, view, rows.len());
+    if app.model.event_log.is_empty() {
+        empty(app, &title, theme, screen, buffer);
         return None;
     }
     let row = view.row(&rows);
-    let place = place(state, view, rows.len(), row.unwrap_or(0));
+    let place = place(app, view, rows.len(), row.unwrap_or(0));
     let below = frame::position(row, rows.len(), place.list.height, theme);
-    open(state, &title, below, theme, place.area, buffer);
+    open(app, &title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
     frame::scrollbar(bar, theme.title, buffer);
     let cursor = place
         .search
         .map(|row| search(&view.filter, theme, row, buffer).0);
     if let Some(row) = place.cut {
-        Line::styled(fit(&cut(state), usize::from(row.width)), theme.dim).render(row, buffer);
+        Line::styled(fit(&cut(app), usize::from(row.width)), theme.dim).render(row, buffer);
     }
     if rows.is_empty() {
         let context = match view.searching {
             Searching::Typing => Context::Filter,
             Searching::Rest => Context::EventLog,
         };
-        let key = state.prefs.keymap.key(context, Action::Back);
+        let key = app.prefs.keymap.key(context, Action::Back);
         let words = format!("No line has these words. {key} clears the filter.");
         Line::styled(words, theme.dim).render(place.list, buffer);
     }
@@ -67,18 +68,18 @@ pub fn draw(
             frame::Row::Plain
         };
         let columns = usize::from(area.width).saturating_sub(1);
-        let spans = spans(state, line, place.area.width, columns, theme);
+        let spans = spans(app, line, place.area.width, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
     if let Some(area) = place.whole {
         let selected = row.and_then(|at| rows.get(at)).copied();
-        whole(state, view, selected, theme, area, buffer);
+        whole(app, view, selected, theme, area, buffer);
     }
     cursor
 }
 
-fn title(state: &UiState, view: &LogView, shown: usize) -> String {
-    let all = state.model.event_log.len();
+fn title(model: &Model, view: &LogView, shown: usize) -> String {
+    let all = model.event_log.len();
     if view.is_filtered() {
         let words = view.filter.text().trim();
         return format!("Event log: {words} ({shown} of {all})");
@@ -87,28 +88,28 @@ fn title(state: &UiState, view: &LogView, shown: usize) -> String {
 }
 
 /// What is missing above the first line, and where it is.
-fn cut(state: &UiState) -> String {
+fn cut(model: &Model) -> String {
     let most = count(LINES_MAX as u64);
-    match state.journal_path() {
+    match model.journal_path() {
         Some(path) => format!("  … older ones are in {path} (here: the newest, at most {most})"),
         None => format!("  … older ones are not kept (here: the newest, at most {most})"),
     }
 }
 
-fn empty(state: &UiState, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let words = "Nothing has happened yet. What becomes of tasks, messages, requests and teammates is told here, with its cause, and what goes wrong.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
     let area = centered(screen, columns, rows + 2);
-    let inner = open(state, title, Vec::new(), theme, area, buffer);
+    let inner = open(app, title, Vec::new(), theme, area, buffer);
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         Line::styled(line, theme.dim).render(row, buffer);
     }
 }
 
 fn spans(
-    state: &UiState,
+    app: &App,
     line: &LogLine,
     popup: u16,
     columns: usize,
@@ -117,7 +118,7 @@ fn spans(
     let (shape, style) = look(line, theme);
     let mut out = vec![
         Span::styled(
-            format!("{} ", clock_to_the_second(line.at, &state.prefs.zone)),
+            format!("{} ", clock_to_the_second(line.at, &app.prefs.zone)),
             theme.dim,
         ),
         Span::styled(format!("{shape} "), style),
@@ -167,8 +168,8 @@ fn shape(topic: Topic) -> &'static str {
 }
 
 /// Who a line is found by, and what Enter on it shows.
-fn about(state: &UiState, line: &LogLine) -> String {
-    let key = state.prefs.keymap.key(Context::EventLog, Action::Open);
+fn about(app: &App, line: &LogLine) -> String {
+    let key = app.prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
     let shows = match &line.about {
         About::Nothing => String::new(),
@@ -183,7 +184,7 @@ fn about(state: &UiState, line: &LogLine) -> String {
 
 /// The selected line whole, or what the filter does not understand.
 fn whole(
-    state: &UiState,
+    app: &App,
     view: &LogView,
     selected: Option<&LogLine>,
     theme: &Theme,
@@ -216,7 +217,7 @@ fn whole(
     }
     // What Enter shows, where there is room for it.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
-        let words = format!(" kind:{}{}", line.topic.word(), about(state, line));
+        let words = format!(" kind:{}{}", line.topic.word(), about(app, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);
     }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::panes::rows;
 use crate::ui::popups::picker::rows as picker_rows;
@@ -20,17 +20,17 @@ const JOBS_WIDTH: u16 = 120;
 const JOBS_MAX: usize = 8;
 
 /// A list of `len` rows with a line to search in it and a blank one above.
-pub fn picker(state: &UiState, screen: Rect, picker: &Picker, len: usize) -> Place {
+pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
         // As low as its rows, so that what is copied can be seen beside it.
         Choice::Copy => {
-            let all = picker_rows::copies(state).len();
+            let all = picker_rows::copies(app).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 12) + 4
         }
         // Low too: what it changes is to be seen.
         Choice::Themes => {
-            let all = themes::rows(state).len();
+            let all = themes::rows(app).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 10) + 4
         }
         // So low that the card can be read above it.

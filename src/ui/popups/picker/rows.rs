@@ -2,24 +2,25 @@
 use crate::domain::ids::RequestId;
 use crate::domain::rule::Scope;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Bound, Context};
+use crate::ui::model::Model;
 use crate::ui::model::Models;
 use crate::ui::popups::themes;
 use crate::ui::text::fuzzy;
 
 /// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
-pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
+pub fn picks(app: &App, picker: &Picker) -> Vec<Pick> {
     let all: Vec<Pick> = match &picker.choice {
-        Choice::Palette { contexts, .. } => palette(state, contexts),
-        Choice::Models => models(state),
-        Choice::Scopes(id) => scopes(state, id),
-        Choice::Rules => rules(state),
-        Choice::Copy => copies(state),
-        Choice::Themes => themes::rows(state),
+        Choice::Palette { contexts, .. } => palette(app, contexts),
+        Choice::Models => models(app),
+        Choice::Scopes(id) => scopes(app, id),
+        Choice::Rules => rules(app),
+        Choice::Copy => copies(app),
+        Choice::Themes => themes::rows(app),
     };
     let searched = picker.search.text();
     let mut scored: Vec<(i32, Pick)> = all
@@ -37,7 +38,7 @@ pub fn picks(state: &UiState, picker: &Picker) -> Vec<Pick> {
 }
 
 /// All actions: what waits first, then what is nearest to where the palette was opened, then what other panes can do.
-pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
+pub fn palette(app: &App, contexts: &[Context]) -> Vec<Pick> {
     let mut rows: Vec<Pick> = Vec::new();
     let mut seen: Vec<Action> = Vec::new();
     let mut add = |binding: &Bound, place: &str, does: Does| {
@@ -56,16 +57,16 @@ pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
     };
     for binding in contexts
         .iter()
-        .flat_map(|context| state.prefs.keymap.in_context(*context))
+        .flat_map(|context| app.prefs.keymap.in_context(*context))
     {
         add(binding, "", Does::Action(binding.action));
     }
     for pane in Pane::ALL {
-        for binding in state.prefs.keymap.in_context(Context::In(pane)) {
+        for binding in app.prefs.keymap.in_context(Context::In(pane)) {
             add(binding, pane.title(), Does::In(pane, binding.action));
         }
     }
-    if state.model.requests.for_person() > 0 {
+    if app.model.requests.for_person() > 0 {
         let waits = Does::Action(Action::Waiting);
         rows.sort_by_key(|row| row.does != waits);
     }
@@ -73,8 +74,8 @@ pub fn palette(state: &UiState, contexts: &[Context]) -> Vec<Pick> {
 }
 
 /// What of the conversation can be copied.
-pub fn copies(state: &UiState) -> Vec<Pick> {
-    let agent = state.model.agents.get(&state.shown);
+pub fn copies(app: &App) -> Vec<Pick> {
+    let agent = app.model.agents.get(&app.shown);
     let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
     all.into_iter()
         .map(|(portion, words, gist)| Pick {
@@ -86,8 +87,8 @@ pub fn copies(state: &UiState) -> Vec<Pick> {
         .collect()
 }
 
-pub fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
-    let call = state.model.requests.get(id).and_then(|r| r.call.as_ref());
+pub fn scopes(model: &Model, id: &RequestId) -> Vec<Pick> {
+    let call = model.requests.get(id).and_then(|r| r.call.as_ref());
     let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
     scopes
         .map(|scope| Pick {
@@ -103,9 +104,8 @@ pub fn scopes(state: &UiState, id: &RequestId) -> Vec<Pick> {
         .collect()
 }
 
-pub fn rules(state: &UiState) -> Vec<Pick> {
-    state
-        .model
+pub fn rules(model: &Model) -> Vec<Pick> {
+    model
         .rules
         .iter()
         .map(|rule| Pick {
@@ -117,11 +117,11 @@ pub fn rules(state: &UiState) -> Vec<Pick> {
         .collect()
 }
 
-pub fn models(state: &UiState) -> Vec<Pick> {
-    let Models::Listed(names) = &state.model.models else {
+pub fn models(model: &Model) -> Vec<Pick> {
+    let Models::Listed(names) = &model.models else {
         return Vec::new();
     };
-    let current = state.model.setup.as_ref().map_or("", |s| s.model.as_str());
+    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
     names
         .iter()
         .map(|name| Pick {

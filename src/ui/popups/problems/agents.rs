@@ -6,7 +6,8 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::model::style;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
@@ -17,23 +18,23 @@ use crate::ui::theme::Theme;
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
 /// What is wrong with the agents that are there.
-pub fn problems(state: &UiState) -> Vec<Problem> {
-    let present = state.present();
+pub fn problems(app: &App) -> Vec<Problem> {
+    let present = app.present();
     let all = present.iter();
-    all.flat_map(|name| [agent(state, name), overdue(state, name)])
+    all.flat_map(|name| [agent(app, name), overdue(app, name)])
         .flatten()
         .collect()
 }
 
 /// The ages of what is wrong, or will be if nothing happens.
-pub fn ages(state: &UiState) -> Vec<Aging> {
+pub fn ages(model: &Model) -> Vec<Aging> {
     let mut out = Vec::new();
-    for name in state.present() {
-        out.extend(state.model.event_log.asked_to_go(&name).map(|since| Aging {
+    for name in model.present() {
+        out.extend(model.event_log.asked_to_go(&name).map(|since| Aging {
             since,
             from: OVERDUE_AFTER,
         }));
-        out.extend(busy_since(state, &name).map(|since| Aging {
+        out.extend(busy_since(model, &name).map(|since| Aging {
             since,
             from: STALLED_AFTER,
         }));
@@ -42,8 +43,8 @@ pub fn ages(state: &UiState) -> Vec<Aging> {
 }
 
 /// Since when it does what it does, if it is at work.
-fn busy_since(state: &UiState, name: &Name) -> Option<Stamp> {
-    match state.activity(name) {
+fn busy_since(model: &Model, name: &Name) -> Option<Stamp> {
+    match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
         Activity::Idle
         | Activity::Backoff { .. }
@@ -53,14 +54,14 @@ fn busy_since(state: &UiState, name: &Name) -> Option<Stamp> {
         | Activity::Failed { .. }
         | Activity::Gone => return None,
     }
-    let since = state.model.agents.get(name).map(|a| a.since);
+    let since = model.agents.get(name).map(|a| a.since);
     since.filter(|s| s.0 > 0.0)
 }
 
 /// It was asked to go and is still there.
-fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
-    let asked = state.model.event_log.asked_to_go(name)?;
-    let passed = state.now.since(asked);
+fn overdue(app: &App, name: &Name) -> Option<Problem> {
+    let asked = app.model.event_log.asked_to_go(name)?;
+    let passed = app.now.since(asked);
     (passed >= OVERDUE_AFTER).then(|| Problem {
         weight: Weight::Stuck,
         cause: format!(
@@ -71,8 +72,8 @@ fn overdue(state: &UiState, name: &Name) -> Option<Problem> {
     })
 }
 
-fn agent(state: &UiState, name: &Name) -> Option<Problem> {
-    let (weight, cause, help) = match state.activity(name) {
+fn agent(app: &App, name: &Name) -> Option<Problem> {
+    let (weight, cause, help) = match app.activity(name) {
         Activity::Failed { why } => (
             Weight::Failed,
             format!("{name} failed: {}", one_line(&why)),
@@ -94,12 +95,11 @@ fn agent(state: &UiState, name: &Name) -> Option<Problem> {
             "it goes on by itself",
         ),
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
-            let passed = state.now.since(busy_since(state, name)?);
+            let passed = app.now.since(busy_since(app, name)?);
             if passed < STALLED_AFTER {
                 return None;
             }
-            let (_, doing, _) =
-                style::activity(&state.activity(name), state.now, &Theme::default());
+            let (_, doing, _) = style::activity(&app.activity(name), app.now, &Theme::default());
             (
                 Weight::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),

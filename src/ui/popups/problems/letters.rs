@@ -4,20 +4,16 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
 /// What nobody has read yet: for whom, how many, and since when the first one waits.
-fn unread(state: &UiState) -> Vec<(String, usize, Stamp)> {
+fn unread(model: &Model) -> Vec<(String, usize, Stamp)> {
     let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
-    for traced in state
-        .model
-        .letters
-        .iter()
-        .filter(|t| t.step == LetterStep::Sent)
-    {
+    for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
             // The first one that is kept waits the longest.
@@ -34,9 +30,9 @@ fn is_here(to: &str, present: &[Name]) -> bool {
 }
 
 /// Since when those wait who are here.
-pub fn ages(state: &UiState) -> Vec<Aging> {
-    let present = state.present();
-    let mut all = unread(state);
+pub fn ages(model: &Model) -> Vec<Aging> {
+    let present = model.present();
+    let mut all = unread(model);
     all.retain(|(to, ..)| is_here(to, &present));
     let from = STALLED_AFTER;
     let age = |(_, _, since)| Aging { since, from };
@@ -44,15 +40,15 @@ pub fn ages(state: &UiState) -> Vec<Aging> {
 }
 
 /// Letters for somebody who is not here, and those that wait for long.
-pub fn problems(state: &UiState) -> Vec<Problem> {
-    let present = state.present();
-    let told = unread(state).into_iter();
+pub fn problems(app: &App) -> Vec<Problem> {
+    let present = app.present();
+    let told = unread(app).into_iter();
     told.filter_map(|(to, count, since)| {
         let letters = match count {
             1 => "1 message".to_string(),
             n => format!("{n} messages"),
         };
-        let passed = state.now.since(since);
+        let passed = app.now.since(since);
         if !is_here(&to, &present) {
             return Some(Problem {
                 weight: Weight::Stuck,

@@ -14,7 +14,8 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
+use crate::ui::model::Model;
 use crate::ui::model::sentence;
 use crate::ui::text::aging::Aging;
 use crate::ui::text::{fit, wrap};
@@ -54,23 +55,23 @@ pub enum Weight {
 }
 
 /// All of them, the worst first; at most [`PROBLEMS_MAX`].
-pub fn problems(state: &UiState) -> Vec<Problem> {
-    let requests = (0..state.requests.len()).filter_map(|at| state.model.requests.at(at));
+pub fn problems(app: &App) -> Vec<Problem> {
+    let requests = (0..state.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
         cause: asked_for(request),
         help: "{panes.waiting} shows it",
     });
-    let first = state.first_causes().map(|what| Problem {
+    let first = app.first_causes().map(|what| Problem {
         weight: Weight::Person,
         cause: what.to_string(),
         help: "{panes.focus_lead} shows what to do",
     });
     let mut out: Vec<Problem> = first.chain(asked).collect();
-    out.extend(agents::problems(state));
-    out.extend(tasks::problems(state));
-    out.extend(letters::problems(state));
-    out.extend(told::problems(state));
+    out.extend(agents::problems(app));
+    out.extend(tasks::problems(app));
+    out.extend(letters::problems(app));
+    out.extend(told::problems(app));
     out.sort_by_key(|p| p.weight);
     out.truncate(PROBLEMS_MAX);
     out
@@ -86,16 +87,16 @@ fn asked_for(request: &Request) -> String {
 }
 
 /// The ages in them, also of those that are none yet.
-pub(in crate::ui) fn ages(state: &UiState) -> Vec<Aging> {
-    agents::ages(state)
+pub(in crate::ui) fn ages(model: &Model) -> Vec<Aging> {
+    agents::ages(model)
         .into_iter()
-        .chain(letters::ages(state))
+        .chain(letters::ages(model))
         .collect()
 }
 
 /// The lines of the popup, `width` columns wide.
-pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let all = problems(state);
+pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let all = problems(app);
     if all.is_empty() {
         let words = "Nothing is in the way: nobody waits, failed or stands still.";
         return vec![Line::styled(words, theme.dim)];
@@ -122,7 +123,7 @@ pub fn lines(state: &UiState, width: usize, theme: &Theme) -> Vec<Line<'static>>
         };
         push(&problem.cause, head, theme.text);
         push(
-            &state.prefs.keymap.told(problem.help),
+            &app.prefs.keymap.told(problem.help),
             (" ", theme.dim),
             theme.dim,
         );

@@ -4,7 +4,7 @@ use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::board::history::Step;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index};
@@ -14,20 +14,19 @@ use crate::ui::popups::problems::{Problem, Weight};
 const NAMED_MAX: usize = 8;
 
 /// What is wrong with the tasks.
-pub fn problems(state: &UiState) -> Vec<Problem> {
-    let present = state.present();
-    let mut out: Vec<Problem> = state
-        .model
+pub fn problems(model: &Model) -> Vec<Problem> {
+    let present = model.present();
+    let mut out: Vec<Problem> = model
         .board
         .tasks()
-        .filter_map(|t| task(state, t, &present))
+        .filter_map(|t| task(model, t, &present))
         .collect();
-    out.extend(nobody_there(state));
-    out.extend(unmerged(state));
+    out.extend(nobody_there(model));
+    out.extend(unmerged(model));
     out
 }
 
-fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
+fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
     let id = task.id;
     let problem = |weight, cause, help| {
         Some(Problem {
@@ -36,7 +35,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             help,
         })
     };
-    match index::standing(&state.model.board, task) {
+    match index::standing(&model.board, task) {
         Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
             let many = format!(
                 "{id} is at its attempt number {}, now by {}",
@@ -54,7 +53,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             format!(
                 "{id} belongs to {}, who is not here{}",
                 one_line(&task.owner),
-                what_waits(state, id)
+                what_waits(model, id)
             ),
             "{panes.compose} writes to the lead: it gives the task to somebody else",
         ),
@@ -63,22 +62,22 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             format!(
                 "{id} was given up {} times: nobody takes it unasked{}",
                 task.attempts,
-                what_waits(state, id)
+                what_waits(model, id)
             ),
             "{panes.focus_board}, then {board.open} shows it; {panes.compose} tells the lead what to change",
         ),
         Standing::Ready => {
-            if let Some(tags) = unknown_tags(state, task) {
+            if let Some(tags) = unknown_tags(model, task) {
                 return problem(
                     Weight::Stuck,
                     format!(
                         "{id} asks for {tags}, and nobody on the team has that{}",
-                        what_waits(state, id)
+                        what_waits(model, id)
                     ),
                     "{panes.compose} writes to the lead: it spawns somebody with these tags, or changes them",
                 );
             }
-            let who = given_back_by(state, task, present)?;
+            let who = given_back_by(model, task, present)?;
             problem(
                 Weight::Waits,
                 format!("{id} went back to the board: {who}, who had it, is gone"),
@@ -89,7 +88,7 @@ fn task(state: &UiState, task: &Task, present: &[Name]) -> Option<Problem> {
             let lost = task
                 .blocked_by
                 .iter()
-                .find(|b| state.model.board.get(**b).is_none())?;
+                .find(|b| model.board.get(**b).is_none())?;
             problem(
                 Weight::Stuck,
                 format!("{id} waits for {lost}, which is not on the board"),
@@ -108,15 +107,15 @@ fn is_here(owner: &str, present: &[Name]) -> bool {
 }
 
 /// How many tasks wait for it, themselves or through others.
-fn what_waits(state: &UiState, id: TaskId) -> String {
+fn what_waits(model: &Model, id: TaskId) -> String {
     let mut waiting = std::collections::BTreeSet::new();
     let mut next = vec![id];
     while let Some(id) = next.pop() {
         let open = |b: &TaskId| {
-            let task = state.model.board.get(*b);
+            let task = model.board.get(*b);
             task.is_some_and(|t| t.status != TaskStatus::Completed && t.blocked_by.contains(&id))
         };
-        for behind in state.model.board.dependants(id).into_iter().filter(open) {
+        for behind in model.board.dependants(id).into_iter().filter(open) {
             if waiting.insert(behind) {
                 next.push(behind);
             }
@@ -131,12 +130,12 @@ fn what_waits(state: &UiState, id: TaskId) -> String {
 }
 
 /// The tags that it asks for, where nobody who is there has all of them.
-fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
+fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
     }
     let fits = |claimer: &Claimer| tags_fit(task, claimer);
-    let mut claimers = state.model.team.present().map(|m| Claimer {
+    let mut claimers = model.team.present().map(|m| Claimer {
         name: m.name.clone(),
         tags: m.tags.clone(),
     });
@@ -144,8 +143,8 @@ fn unknown_tags(state: &UiState, task: &Task) -> Option<String> {
 }
 
 /// Who had it last and is gone, where nobody has taken it since.
-fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<String> {
-    let last = state.model.history.of(task.id).next().map(|(_, step)| step);
+fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String> {
+    let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
         Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),
         Some(
@@ -162,9 +161,9 @@ fn given_back_by(state: &UiState, task: &Task, present: &[Name]) -> Option<Strin
 }
 
 /// While somebody is at work, what is not merged is in nobody's way.
-fn unmerged(state: &UiState) -> Option<Problem> {
-    let all = branches::to_merge(state);
-    if all.is_empty() || state.busy() > 0 {
+fn unmerged(model: &Model) -> Option<Problem> {
+    let all = branches::to_merge(model);
+    if all.is_empty() || model.busy() > 0 {
         return None;
     }
     let ids: Vec<String> = all
@@ -185,11 +184,11 @@ fn unmerged(state: &UiState) -> Option<Problem> {
 }
 
 /// Tasks are ready, and there is nobody who takes them by itself.
-fn nobody_there(state: &UiState) -> Option<Problem> {
-    if state.model.team.present().next().is_some() || state.busy() > 0 {
+fn nobody_there(model: &Model) -> Option<Problem> {
+    if model.team.present().next().is_some() || model.busy() > 0 {
         return None;
     }
-    let ready = state.model.board.ready().count();
+    let ready = model.board.ready().count();
     let what = match ready {
         0 => return None,
         1 => "1 task is ready".to_string(),

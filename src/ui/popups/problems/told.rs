@@ -2,7 +2,7 @@
 //! not merge.
 
 use crate::domain::task::TaskStatus;
-use crate::ui::app::UiState;
+use crate::ui::model::Model;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
@@ -14,17 +14,12 @@ const DAMAGED: &str = "damaged";
 const CONFLICT: &str = " does not merge into ";
 
 /// What the log tells of them.
-pub fn problems(state: &UiState) -> Vec<Problem> {
+pub fn problems(model: &Model) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
-    for line in state
-        .model
-        .event_log
-        .lines()
-        .filter(|l| l.tone.is_trouble())
-    {
+    for line in model.event_log.lines().filter(|l| l.tone.is_trouble()) {
         let found = match line.topic {
-            Topic::Notice => file(state, line),
-            Topic::Worktree => conflict(state, line),
+            Topic::Notice => file(model, line),
+            Topic::Worktree => conflict(model, line),
             Topic::Task
             | Topic::Mail
             | Topic::Request
@@ -38,14 +33,14 @@ pub fn problems(state: &UiState) -> Vec<Problem> {
     out
 }
 
-fn file(state: &UiState, line: &LogLine) -> Option<Problem> {
+fn file(model: &Model, line: &LogLine) -> Option<Problem> {
     let problem = |help| Problem {
         weight: Weight::Failed,
         cause: line.words.clone(),
         help,
     };
     if let Some((what, _)) = line.words.split_once(UNREADABLE.0) {
-        let is_over = later(state, line).any(|l| {
+        let is_over = later(model, line).any(|l| {
             let rest = l.words.strip_prefix(what);
             rest.is_some_and(|r| r.starts_with(UNREADABLE.0) || r.starts_with(UNREADABLE.1))
         });
@@ -55,16 +50,16 @@ fn file(state: &UiState, line: &LogLine) -> Option<Problem> {
     is_damaged.then(|| problem("crewdeck doctor --mend puts back what can be; @ shows when it was"))
 }
 
-fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
+fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
     let (branch, _) = line.words.split_once(CONFLICT)?;
     let name = branch.strip_prefix("wt/")?;
-    let is_over = later(state, line).any(|l| {
+    let is_over = later(model, line).any(|l| {
         l.topic == Topic::Worktree && l.words.contains(branch) && l.words.contains("merged")
     });
     if is_over {
         return None;
     }
-    let mut here = state.model.board.tasks().filter(|t| t.worktree == name);
+    let mut here = model.board.tasks().filter(|t| t.worktree == name);
     let is_solved_by_somebody = here.any(|t| t.status != TaskStatus::Completed);
     let (weight, help) = match (is_solved_by_somebody, &line.about) {
         (true, _) => (
@@ -88,11 +83,7 @@ fn conflict(state: &UiState, line: &LogLine) -> Option<Problem> {
     })
 }
 
-fn later<'a>(state: &'a UiState, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
+fn later<'a>(model: &'a Model, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
     let number = line.number;
-    state
-        .model
-        .event_log
-        .lines()
-        .filter(move |l| l.number > number)
+    model.event_log.lines().filter(move |l| l.number > number)
 }

@@ -9,7 +9,7 @@ use ratatui::text::Line;
 
 use crate::domain::text::harmless;
 use crate::domain::todo::TodoStatus;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, push};
 use crate::ui::app::popup::{Reader, Text};
 use crate::ui::diff::{PageRow, Spot, page};
@@ -50,21 +50,21 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
 }
 
 /// The first line in view of a letter that is opened: its thread begins above it.
-pub fn begin(state: &UiState, letter: u64) -> usize {
-    let width = usize::from(area(state.size).width.saturating_sub(4).max(1));
-    let traced = state.model.letters.get(letter);
-    let thread = traced.map(|t| thread::lay_out(state, t, width, &Theme::default()));
+pub fn begin(app: &App, letter: u64) -> usize {
+    let width = usize::from(area(app.size).width.saturating_sub(4).max(1));
+    let traced = app.model.letters.get(letter);
+    let thread = traced.map(|t| thread::lay_out(app, t, width, &Theme::default()));
     thread.map_or(0, |thread| thread.opened)
 }
 
 /// The title of a popup of text.
-pub fn title(state: &UiState, reader: &Reader) -> String {
+pub fn title(app: &App, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
         Text::Todo(at) => format!("Todo {}", at + 1),
         Text::Task(id) => format!("Task {id}"),
         Text::Diff(id) => {
-            let files = state.diff.files();
+            let files = app.diff.files();
             match files.get(reader.row) {
                 Some(file) if files.len() > 1 => {
                     let at = format!("{}/{}", reader.row + 1, files.len());
@@ -73,11 +73,11 @@ pub fn title(state: &UiState, reader: &Reader) -> String {
                 Some(_) | None => format!("Changes of task {id}"),
             }
         }
-        Text::Letter(number) => state
+        Text::Letter(number) => app
             .model
             .letters
             .get(*number)
-            .map_or_else(|| "Letter".into(), |t| thread::title(state, t)),
+            .map_or_else(|| "Letter".into(), |t| thread::title(app, t)),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
@@ -128,16 +128,16 @@ impl From<PageRow> for Row {
 }
 
 /// The lines of a popup of text on the screen.
-pub fn rows(state: &UiState, reader: &Reader, theme: &Theme) -> Vec<Row> {
-    let width = area(state.size).width.saturating_sub(4);
+pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
+    let width = area(app.size).width.saturating_sub(4);
     match &reader.text {
-        Text::Help(contexts) => help::rows(state, contexts, reader, width.max(1).into(), theme),
+        Text::Help(contexts) => help::rows(app, contexts, reader, width.max(1).into(), theme),
         Text::Diff(_) => {
-            let rows = page(&state.diff, width.max(1).into(), theme);
+            let rows = page(&app.diff, width.max(1).into(), theme);
             rows.into_iter().map(Row::from).collect()
         }
         Text::Todo(_) | Text::Task(_) | Text::Letter(_) | Text::Problems | Text::Skills => {
-            let lines = lines(state, reader, width, theme).into_iter();
+            let lines = lines(app, reader, width, theme).into_iter();
             lines.map(Row::words).collect()
         }
     }
@@ -160,28 +160,28 @@ pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
 }
 
 /// The lines of a popup of text, `width` columns wide.
-pub fn lines(state: &UiState, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(app: &App, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
         Text::Help(contexts) => {
-            let rows = help::rows(state, contexts, reader, width, theme);
+            let rows = help::rows(app, contexts, reader, width, theme);
             rows.into_iter().map(|row| row.line).collect()
         }
-        Text::Todo(at) => todo(state, *at, width, theme),
-        Text::Task(id) => match state.model.board.get(*id) {
-            Some(task) => task_page::lines(state, task, width, theme),
+        Text::Todo(at) => todo(app, *at, width, theme),
+        Text::Task(id) => match app.model.board.get(*id) {
+            Some(task) => task_page::lines(app, task, width, theme),
             None => vec![plain("This task is no longer on the board.", theme.dim)],
         },
         Text::Diff(_) => {
-            let rows = page(&state.diff, width, theme).into_iter();
+            let rows = page(&app.diff, width, theme).into_iter();
             rows.map(|row| Line::from(row.row.spans)).collect()
         }
-        Text::Letter(number) => match state.model.letters.get(*number) {
-            Some(traced) => thread::lay_out(state, traced, width, theme).lines,
+        Text::Letter(number) => match app.model.letters.get(*number) {
+            Some(traced) => thread::lay_out(app, traced, width, theme).lines,
             None => vec![plain("This message is too old to be kept here.", theme.dim)],
         },
-        Text::Problems => problems::lines(state, width, theme),
-        Text::Skills => skills::lines(&state.model.skills, width, theme),
+        Text::Problems => problems::lines(app, width, theme),
+        Text::Skills => skills::lines(&app.model.skills, width, theme),
     }
 }
 
@@ -190,8 +190,8 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
 }
 
 /// An item of the shown todo list, whole.
-fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(item) = rows::todo(state).get(at) else {
+fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(item) = rows::todo(app).get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = style::todo(item.status, theme);
@@ -208,17 +208,17 @@ fn todo(state: &UiState, at: usize, width: usize, theme: &Theme) -> Vec<Line<'st
 }
 
 /// Shows a letter in its thread.
-pub fn letter_and_thread(state: &mut UiState, number: u64) {
-    let scroll = reader::begin(state, number);
+pub fn letter_and_thread(app: &mut App, number: u64) {
+    let scroll = reader::begin(app, number);
     let mut popup = Popup::read(Text::Letter(number));
     if let Popup::Reader(reader) = &mut popup {
         reader.scroll = scroll;
     }
-    push(state, popup);
+    push(app, popup);
 }
 
 /// Closes the help that is read.
-pub fn close_help(state: &mut UiState) {
+pub fn close_help(app: &mut App) {
     let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
-    state.popups.pop_if(|popup| is_help(popup));
+    app.popups.pop_if(|popup| is_help(popup));
 }

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Reader, Text};
 use crate::ui::popups::reader;
 use crate::ui::text::wrap::Row;
@@ -66,11 +66,11 @@ pub fn found(reader: &Reader, lines: &[reader::Row]) -> Found {
 }
 
 /// Returns the matches in the text that `reader` shows on the current screen.
-pub fn in_text(state: &UiState, reader: &Reader) -> Found {
+pub fn in_text(app: &App, reader: &Reader) -> Found {
     if !is_on(reader) {
         return found(reader, &[]);
     }
-    let rows = reader::rows(state, reader, &Theme::default());
+    let rows = reader::rows(app, reader, &Theme::default());
     found(reader, &rows)
 }
 

@@ -1,7 +1,7 @@
 //! The keys of a text that is read: the search in it, and the selected entry of the help.
 
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::diff;
 use crate::ui::diff::Spot;
@@ -13,7 +13,6 @@ use crate::ui::popups::help::Means;
 use crate::ui::popups::reader::text_search::Found;
 use crate::ui::popups::reader::{Row, text_search};
 use crate::ui::popups::{help, reader};
-use crate::ui::shell::update::find;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Round;
 use crate::ui::widgets::line_input::LineInput;
@@ -24,8 +23,8 @@ use crate::ui::widgets::list;
 const NOTHING: &str = "Nothing in this text has these words.";
 
 /// The text that has the keys.
-fn reader(state: &mut UiState) -> Option<&mut Reader> {
-    let Some(Popup::Reader(reader)) = state.popups.last_mut() else {
+fn reader(app: &mut App) -> Option<&mut Reader> {
+    let Some(Popup::Reader(reader)) = app.popups.last_mut() else {
         return None;
     };
     Some(reader)
@@ -38,111 +37,111 @@ pub fn begin(reader: &mut Reader) {
 }
 
 /// Changes what is searched for, and goes to the nearest match from where the search began.
-pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
-    let Some(reader) = reader(state) else { return };
+pub fn write(app: &mut App, edit: impl FnOnce(&mut LineInput)) {
+    let Some(reader) = reader(app) else { return };
     edit(&mut reader.search);
     if matches!(reader.text, Text::Help(_)) {
         (reader.scroll, reader.row) = (0, 0);
         return;
     }
     reader.scroll = reader.origin;
-    if let Some((_, from, _)) = seen(state) {
-        go_to(state, |found| Some((found.nearest(from), Round::Same)));
+    if let Some((_, from, _)) = seen(app) {
+        go_to(app, |found| Some((found.nearest(from), Round::Same)));
     }
 }
 
 /// What is written stays searched for; else a text is closed, and of the keys the selected one is done: its action comes back.
-pub fn accept(state: &mut UiState) -> Option<Action> {
-    let reader = reader(state)?;
+pub fn accept(app: &mut App) -> Option<Action> {
+    let reader = reader(app)?;
     match (&reader.text, reader.searching) {
         (_, Searching::Typing) => {
-            keep(state);
+            keep(app);
             None
         }
-        (Text::Help(_), Searching::Rest) => take(state),
+        (Text::Help(_), Searching::Rest) => take(app),
         (_, Searching::Rest) => Some(Action::Back),
     }
 }
 
 /// The action of the selected entry of the help, which is closed; what can not be done here says where it can.
-fn take(state: &mut UiState) -> Option<Action> {
-    let at = reader(state)?.row;
-    let (rows, ..) = seen(state)?;
+fn take(app: &mut App) -> Option<Action> {
+    let at = reader(app)?.row;
+    let (rows, ..) = seen(app)?;
     let entries = rows.iter().filter_map(|row| row.entry);
     let entry = entries.into_iter().find(|entry| entry.at == at)?;
     let words = match entry.means {
         Means::Here(action) => {
-            reader::close_help(state);
+            reader::close_help(app);
             return Some(action);
         }
-        Means::There(context, words) => elsewhere::instead(state, context, words).map_or_else(
+        Means::There(context, words) => elsewhere::instead(app, context, words).map_or_else(
             || format!("Not here. It counts in: {}.", context.heading()),
             |place| format!("Not here. In {place}"),
         ),
         Means::Nothing => "That is written, not pressed.".into(),
     };
-    state.say(Level::Info, words);
+    app.say(Level::Info, words);
     None
 }
 
 /// Moves the text; of the help its selection.
-pub fn scroll(state: &mut UiState, by: Scroll) {
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+pub fn scroll(app: &mut App, by: Scroll) {
+    let Some(Popup::Reader(reader)) = app.popups.last() else {
         return;
     };
     if matches!(reader.text, Text::Help(_)) {
-        return select(state, by);
+        return select(app, by);
     }
-    let area = reader::area(state.size);
+    let area = reader::area(app.size);
     let width = area.width.saturating_sub(4);
-    let lines = reader::lines(state, reader, width, &Theme::default()).len();
+    let lines = reader::lines(app, reader, width, &Theme::default()).len();
     let page = usize::from(area.height.saturating_sub(2)).max(1);
     let most = lines.saturating_sub(page);
     let (before, is_diff) = (reader.scroll, matches!(reader.text, Text::Diff(_)));
     let to = list::step(before.min(most), most + 1, by, page);
-    if let Some(reader) = self::reader(state) {
+    if let Some(reader) = self::reader(app) {
         reader.scroll = to;
     }
     if is_diff && to != before {
-        scrolled(state);
+        scrolled(app);
     }
 }
 
 /// Moves the selection of the help.
-fn select(state: &mut UiState, by: Scroll) {
-    let Some((rows, first, page)) = seen(state) else {
+fn select(app: &mut App, by: Scroll) {
+    let Some((rows, first, page)) = seen(app) else {
         return;
     };
-    if let Some(reader) = reader(state) {
+    if let Some(reader) = reader(app) {
         reader.row = help::step(&rows, reader.row, by, page);
         reader.scroll = help::reveal(&rows, reader.row, first, page);
     }
 }
 
 /// Selects the entry of the help at a line, or the next one below.
-pub fn select_near(state: &mut UiState, line: usize) {
-    let Some((rows, first, page)) = seen(state) else {
+pub fn select_near(app: &mut App, line: usize) {
+    let Some((rows, first, page)) = seen(app) else {
         return;
     };
     let below = rows.iter().skip(line).find_map(|row| row.entry);
     let entry = below.or_else(|| rows.iter().rev().find_map(|row| row.entry));
-    if let (Some(entry), Some(reader)) = (entry, reader(state)) {
+    if let (Some(entry), Some(reader)) = (entry, reader(app)) {
         reader.row = entry.at;
         reader.scroll = help::reveal(&rows, reader.row, first, page);
     }
 }
 
 /// What is written stays searched for.
-fn keep(state: &mut UiState) {
-    let Some(reader) = reader(state) else { return };
+fn keep(app: &mut App) {
+    let Some(reader) = reader(app) else { return };
     reader.searching = Searching::Rest;
     if matches!(reader.text, Text::Help(_)) {
         return;
     }
     if reader.search.text().trim().is_empty() {
         reader.search = LineInput::default();
-    } else if go_to(state, |found| Some((found.here, Round::Same))) == Round::None {
-        state.say(Level::Info, NOTHING);
+    } else if go_to(app, |found| Some((found.here, Round::Same))) == Round::None {
+        app.say(Level::Info, NOTHING);
     }
 }
 
@@ -160,14 +159,14 @@ pub fn end(reader: &mut Reader) {
 }
 
 /// Goes to the next match, or to the one before; behind the last one is the first.
-pub fn next(state: &mut UiState, way: Way) {
-    let Some(reader) = reader(state) else { return };
+pub fn next(app: &mut App, way: Way) {
+    let Some(reader) = reader(app) else { return };
     if !text_search::is_on(reader) {
-        let key = state.prefs.keymap.key(Context::Reader, Action::Filter);
-        state.say(Level::Info, format!("{key} searches."));
+        let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
+        app.say(Level::Info, format!("{key} searches."));
         return;
     }
-    let round = go_to(state, |found| {
+    let round = go_to(app, |found| {
         let last = found.hits.len().checked_sub(1)?;
         Some(match way {
             Way::Forward if found.here == last => (0, Round::Again),
@@ -176,26 +175,26 @@ pub fn next(state: &mut UiState, way: Way) {
             Way::Back => (found.here - 1, Round::Same),
         })
     });
-    tell(state, round, way, NOTHING);
+    tell(app, round, way, NOTHING);
 }
 
 /// The lines of the text that has the keys, the first one in view, and how many there is room for.
-fn seen(state: &UiState) -> Option<(Vec<Row>, usize, usize)> {
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
+    let Some(Popup::Reader(reader)) = app.popups.last() else {
         return None;
     };
-    let rows = reader::rows(state, reader, &Theme::default());
-    let place = reader::place(state.size, reader, rows.len());
+    let rows = reader::rows(app, reader, &Theme::default());
+    let place = reader::place(app.size, reader, rows.len());
     let (list, first) = reader::list(reader, place, rows.len());
     Some((rows, first, list.height.into()))
 }
 
 /// Goes to the match that `choose` names among those that are there, and brings it into view.
-fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
-    let Some((rows, first, height)) = seen(state) else {
+fn go_to(app: &mut App, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
+    let Some((rows, first, height)) = seen(app) else {
         return Round::None;
     };
-    let Some(reader) = reader(state) else {
+    let Some(reader) = reader(app) else {
         return Round::None;
     };
     let found = text_search::found(reader, &rows);
@@ -219,8 +218,8 @@ fn go_to(state: &mut UiState, choose: impl FnOnce(&Found) -> Option<(usize, Roun
 }
 
 /// Goes to the next file of a diff, or to the one before.
-pub fn file(state: &mut UiState, way: Way) {
-    let Some(here) = reader(state).map(|reader| reader.row) else {
+pub fn file(app: &mut App, way: Way) {
+    let Some(here) = reader(app).map(|reader| reader.row) else {
         return;
     };
     let next = match way {
@@ -228,22 +227,22 @@ pub fn file(state: &mut UiState, way: Way) {
         Way::Back => here.checked_sub(1),
     };
     let words = match way {
-        Way::Forward | Way::Back if state.diff.files().len() < 2 => "There is no other file.",
+        Way::Forward | Way::Back if app.diff.files().len() < 2 => "There is no other file.",
         Way::Forward => "This is the last file.",
         Way::Back => "This is the first file.",
     };
-    if !next.is_some_and(|next| go_to_file(state, next)) {
-        state.say(Level::Info, words);
+    if !next.is_some_and(|next| go_to_file(app, next)) {
+        app.say(Level::Info, words);
     }
 }
 
 /// Brings a file of a diff to the top, as far as there is enough below it: whether there is such a file.
-pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
-    let Some((rows, _, height)) = seen(state) else {
+pub fn go_to_file(app: &mut App, file: usize) -> bool {
+    let Some((rows, _, height)) = seen(app) else {
         return false;
     };
     let begins = |row: &Row| row.spot == Some(Spot::Begins(file));
-    let (Some(line), Some(reader)) = (rows.iter().position(begins), reader(state)) else {
+    let (Some(line), Some(reader)) = (rows.iter().position(begins), reader(app)) else {
         return false;
     };
     reader.row = file;
@@ -252,8 +251,8 @@ pub fn go_to_file(state: &mut UiState, file: usize) -> bool {
 }
 
 /// A text was scrolled: of a diff, the file at the top is the one that the reader is at; at the end, the last one.
-pub fn scrolled(state: &mut UiState) {
-    let Some((rows, first, height)) = seen(state) else {
+pub fn scrolled(app: &mut App) {
+    let Some((rows, first, height)) = seen(app) else {
         return;
     };
     let line = if first > 0 && first + height >= rows.len() {
@@ -262,21 +261,21 @@ pub fn scrolled(state: &mut UiState) {
         first
     };
     let file = diff::file_at(rows.iter().map(|row| row.spot), line);
-    if let (Some(file), Some(reader)) = (file, reader(state)) {
+    if let (Some(file), Some(reader)) = (file, reader(app)) {
         reader.row = file;
     }
 }
 
 /// Says where going on led to, if that needs to be said.
-pub fn tell(state: &mut UiState, round: Round, way: Way, nothing: &str) {
+pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
     match (round, way) {
         (Round::Same, _) => {}
         (Round::Again, Way::Forward) => {
-            state.say(Level::Info, "That was the last match: on from the first.");
+            app.say(Level::Info, "That was the last match: on from the first.");
         }
         (Round::Again, Way::Back) => {
-            state.say(Level::Info, "That was the first match: on from the last.");
+            app.say(Level::Info, "That was the first match: on from the last.");
         }
-        (Round::None, _) => state.say(Level::Info, nothing),
+        (Round::None, _) => app.say(Level::Info, nothing),
     }
 }

@@ -3,7 +3,7 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
@@ -14,85 +14,85 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::board;
 
 /// The form that has the keys.
-pub fn form(state: &mut UiState) -> Option<&mut TaskForm> {
-    let Some(Popup::Task(form)) = state.popups.last_mut() else {
+pub fn form(app: &mut App) -> Option<&mut TaskForm> {
+    let Some(Popup::Task(form)) = app.popups.last_mut() else {
         return None;
     };
     Some(form)
 }
 
 /// Gives the keys to the next field, or to the one before.
-pub fn turn(state: &mut UiState, way: Way) {
+pub fn turn(app: &mut App, way: Way) {
     let by = match way {
         Way::Forward => 1,
         Way::Back => -1,
     };
-    if let Some(form) = form(state) {
+    if let Some(form) = form(app) {
         form.turn(by);
     }
 }
 
 /// Opens the form for a new task, or the draft of one.
-pub fn add(state: &mut UiState) {
-    open(state, None, TaskForm::new);
+pub fn add(app: &mut App) {
+    open(app, None, TaskForm::new);
 }
 
 /// Opens the form for the selected task, or the draft of its change.
-pub fn edit(state: &mut UiState) {
-    let Some((_, id)) = board::selected(state) else {
-        state.say_no_task();
+pub fn edit(app: &mut App) {
+    let Some((_, id)) = board::selected(app) else {
+        app.say_no_task();
         return;
     };
-    if let Some(why) = board::why_no_edit(state, id) {
-        state.say_why(why, move |state| board::why_no_edit(state, id));
+    if let Some(why) = board::why_no_edit(app, id) {
+        app.say_why(why, move |app| board::why_no_edit(app, id));
         return;
     }
-    state.selected.task = Some(id);
-    let board = state.model.board.clone();
-    open(state, Some(id), || {
+    app.selected.task = Some(id);
+    let board = app.model.board.clone();
+    open(app, Some(id), || {
         board.get(id).map_or_else(TaskForm::new, TaskForm::of)
     });
 }
 
-fn open(state: &mut UiState, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
-    let draft = state.input.task_forms.draft(id);
+fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
+    let draft = app.input.task_forms.draft(id);
     let form = draft.unwrap_or_else(|| Box::new(make()));
-    popup::push(state, Popup::Task(form));
+    popup::push(app, Popup::Task(form));
 }
 
 /// Closes the form; what is written waits for the next time.
-pub fn close(state: &mut UiState) {
-    let Some(Popup::Task(form)) = state.popups.pop() else {
+pub fn close(app: &mut App) {
+    let Some(Popup::Task(form)) = app.popups.pop() else {
         return;
     };
     let is_other = form
-        .wish(&state.model.board)
+        .wish(&app.model.board)
         .map_or(true, |wish| wish.is_some());
     if !is_other || form.is_empty() {
         return;
     }
-    let words = kept(state, form.id);
-    state.say(Level::Info, words);
-    state.input.task_forms.keep(form);
+    let words = kept(app, form.id);
+    app.say(Level::Info, words);
+    app.input.task_forms.keep(form);
 }
 
 /// Takes what is written, where the board would; else the form says why not.
-pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
-    let board = state.model.board.clone();
-    let is_full = state.input.task_forms.is_full();
-    let Some(form) = form(state) else { return };
+pub fn take(app: &mut App, out: &mut Vec<Do>) {
+    let board = app.model.board.clone();
+    let is_full = app.input.task_forms.is_full();
+    let Some(form) = form(app) else { return };
     match form.wish(&board) {
         Err(why) => form.error = why,
         Ok(Some(_)) if is_full => {
             form.error = "the board has not answered to the tasks before: wait a moment".into();
         }
         Ok(None) => {
-            state.popups.pop();
-            state.say(Level::Info, "Nothing was changed.");
+            app.popups.pop();
+            app.say(Level::Info, "Nothing was changed.");
         }
         Ok(Some(wish)) => {
-            if let Some(Popup::Task(form)) = state.popups.pop() {
-                state.input.task_forms.sent(form);
+            if let Some(Popup::Task(form)) = app.popups.pop() {
+                app.input.task_forms.sent(form);
             }
             out.push(Do::Command(Command::Task(Box::new(wish))));
         }
@@ -100,9 +100,9 @@ pub fn take(state: &mut UiState, out: &mut Vec<Do>) {
 }
 
 /// Lets the task that is selected on the board be waited for, or no more.
-pub fn turn_wait(state: &mut UiState) {
-    let selected = board::selected(state).map(|(_, id)| id);
-    let Some(form) = form(state) else { return };
+pub fn turn_wait(app: &mut App) {
+    let selected = board::selected(app).map(|(_, id)| id);
+    let Some(form) = form(app) else { return };
     match selected {
         None => form.error = "there is no task to wait for yet".into(),
         Some(id) if form.id == Some(id) => {
@@ -113,40 +113,40 @@ pub fn turn_wait(state: &mut UiState) {
 }
 
 /// The board has taken what was written.
-pub fn taken(state: &mut UiState, task: TaskId, act: &PersonAct) {
+pub fn taken(app: &mut App, task: TaskId, act: &PersonAct) {
     let (id, words) = match act {
         PersonAct::Added => (None, format!("{task} is on the board.")),
         PersonAct::Edited => (Some(task), format!("{task} is changed.")),
         PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
     };
-    if state.input.task_forms.answered(id).is_some() {
-        state.selected.task = Some(task);
-        state.say(Level::Info, words);
+    if app.input.task_forms.answered(id).is_some() {
+        app.selected.task = Some(task);
+        app.say(Level::Info, words);
     }
 }
 
 /// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
 /// its draft waits where the person writes or reads something else.
-pub fn refused(state: &mut UiState, id: Option<TaskId>, why: &str) {
-    let Some(mut form) = state.input.task_forms.answered(id) else {
+pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
+    let Some(mut form) = app.input.task_forms.answered(id) else {
         return;
     };
     form.error = why.into();
-    if state.is_in_panes() && state.focus != Focus::Composer {
-        popup::push(state, Popup::Task(form));
+    if app.is_in_panes() && app.focus != Focus::Composer {
+        popup::push(app, Popup::Task(form));
     } else {
-        let words = format!("{}. {}", why.trim_end_matches('.'), kept(state, id));
-        state.say(Level::Warn, words);
-        state.input.task_forms.keep(form);
+        let words = format!("{}. {}", why.trim_end_matches('.'), kept(app, id));
+        app.say(Level::Warn, words);
+        app.input.task_forms.keep(form);
     }
 }
 
 /// How a draft is brought back.
-fn kept(state: &UiState, id: Option<TaskId>) -> String {
+fn kept(app: &App, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,
         Some(_) => Action::EditTask,
     };
-    let key = state.prefs.keymap.key(Context::In(Pane::Board), action);
+    let key = app.prefs.keymap.key(Context::In(Pane::Board), action);
     format!("The draft is kept: {key} brings it back.")
 }

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::frame::popup::open;
@@ -17,17 +17,17 @@ use crate::ui::widgets::composer::Room;
 
 /// Draws the form; where the cursor is to be comes back.
 pub fn draw(
-    state: &UiState,
+    app: &App,
     popup: &Popup,
     form: &TaskForm,
     theme: &Theme,
     screen: Rect,
     buffer: &mut Buffer,
 ) -> Option<Position> {
-    let place = confirm::place(state, screen, popup);
-    open(state, &form.title(), Vec::new(), theme, place.area, buffer);
-    buttons(state, popup, place.buttons, theme, buffer);
-    let places = text_areas::fields(state, popup, form);
+    let place = confirm::place(app, screen, popup);
+    open(app, &form.title(), Vec::new(), theme, place.area, buffer);
+    buttons(app, popup, place.buttons, theme, buffer);
+    let places = text_areas::fields(app, popup, form);
     for (line, row) in places.wrong.iter().zip(places.error.rows()) {
         Line::styled(line.as_str(), theme.error).render(row, buffer);
     }

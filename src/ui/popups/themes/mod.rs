@@ -6,12 +6,12 @@ pub(in crate::ui) mod update;
 use std::sync::Arc;
 
 use crate::domain::own_theme::{OwnTheme, ThemeChoice};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::popups::picker::rows::picks;
 
-impl UiState {
+impl App {
     /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
     pub fn theme(&self) -> ThemeChoice {
         previewed(self).unwrap_or_else(|| self.prefs.theme.clone())
@@ -31,15 +31,15 @@ impl UiState {
 }
 
 /// The rows of the list.
-pub fn rows(state: &UiState) -> Vec<Pick> {
-    let all = ThemeChoice::all(&state.prefs.own_themes);
+pub fn rows(app: &App) -> Vec<Pick> {
+    let all = ThemeChoice::all(&app.prefs.own_themes);
     let widest = all.iter().map(|theme| theme.word().chars().count()).max();
     let widest = widest.unwrap_or_default() + 1;
     all.into_iter()
         .map(|theme| Pick {
             words: format!("{:<widest$} {}", theme.word(), theme.about()),
             marked: Vec::new(),
-            aside: if theme == state.prefs.theme {
+            aside: if theme == app.prefs.theme {
                 "in use"
             } else {
                 ""
@@ -51,14 +51,14 @@ pub fn rows(state: &UiState) -> Vec<Pick> {
 }
 
 /// The theme of the selected row, while one is chosen.
-fn previewed(state: &UiState) -> Option<ThemeChoice> {
-    let picker = state.popups.iter().rev().find_map(|popup| {
+fn previewed(app: &App) -> Option<ThemeChoice> {
+    let picker = app.popups.iter().rev().find_map(|popup| {
         let Popup::Picker(picker) = popup else {
             return None;
         };
         (picker.choice == Choice::Themes).then_some(picker)
     })?;
-    match picks(state, picker).into_iter().nth(picker.row)?.does {
+    match picks(app, picker).into_iter().nth(picker.row)?.does {
         Does::Theme(theme) => Some(theme),
         Does::Action(_)
         | Does::In(..)

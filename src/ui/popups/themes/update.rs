@@ -1,31 +1,31 @@
-//! The choice of a theme; what the screen has meanwhile: [`UiState::theme`].
+//! The choice of a theme; what the screen has meanwhile: [`App::theme`](crate::ui::app::App::theme).
 
 use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Picker, Popup};
 use crate::ui::widgets::line_input::LineInput;
 
 /// Shows the themes, the one in use selected.
-pub fn open(state: &mut UiState) {
-    let all = ThemeChoice::all(&state.prefs.own_themes);
-    let row = all.iter().position(|theme| *theme == state.prefs.theme);
+pub fn open(app: &mut App) {
+    let all = ThemeChoice::all(&app.prefs.own_themes);
+    let row = all.iter().position(|theme| *theme == app.prefs.theme);
     let picker = Picker {
         choice: Choice::Themes,
         search: LineInput::default(),
         row: row.unwrap_or(0),
     };
-    crate::ui::app::popup::push(state, Popup::Picker(picker));
+    crate::ui::app::popup::push(app, Popup::Picker(picker));
 }
 
 /// Keeps a theme and has it remembered.
-pub fn keep(state: &mut UiState, theme: ThemeChoice, out: &mut Vec<Do>) {
-    state.popups.pop();
-    state.say(
+pub fn keep(app: &mut App, theme: ThemeChoice, out: &mut Vec<Do>) {
+    app.popups.pop();
+    app.say(
         Level::Info,
         format!("The theme is {} from now on.", theme.word()),
     );
-    state.prefs.theme = theme.clone();
+    app.prefs.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

@@ -3,7 +3,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
@@ -12,6 +12,7 @@ use crate::ui::model::board::index::Standing;
 use crate::ui::panes::rows;
 use crate::ui::popups::buttons::asked;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::widgets::placed::{Placed, at_the_end, place};
@@ -63,10 +64,10 @@ fn wide(hint: &Hint) -> usize {
 }
 
 /// Whether it is a key of the question that is asked: that waits for one of them.
-fn answers(state: &UiState, hint: &Hint) -> bool {
-    let popup = state.popups.last();
+fn answers(app: &App, hint: &Hint) -> bool {
+    let popup = app.popups.last();
     popup.is_some_and(|p| {
-        asked(state, p)
+        asked(app, p)
             .iter()
             .any(|(action, _)| *action == hint.action)
     })
@@ -110,7 +111,7 @@ enum Counts {
 
 /// The panes that share one place, with their words.
 pub fn tab_line(
-    state: &UiState,
+    app: &App,
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
@@ -122,14 +123,10 @@ pub fn tab_line(
             " "
         };
         let count = match counts {
-            Counts::Shown => tab_count(state, pane),
+            Counts::Shown => tab_count(app, pane),
             Counts::Hidden => String::new(),
         };
-        format!(
-            "{mark}{} {}{count} ",
-            pane_key(state, pane),
-            tab_title(pane)
-        )
+        format!("{mark}{} {}{count} ", pane_key(app, pane), tab_title(pane))
     };
     let labels = |counts| offered.iter().map(move |p| label(*p, counts));
     let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
@@ -152,22 +149,22 @@ fn tab_title(pane: Pane) -> &'static str {
     }
 }
 
-fn tab_count(state: &UiState, pane: Pane) -> String {
+fn tab_count(app: &App, pane: Pane) -> String {
     match pane {
-        Pane::Board if !state.model.board.is_empty() => {
-            let done = index(state).count(Standing::Done);
-            format!(" {done}/{}", state.model.board.len())
+        Pane::Board if !app.model.board.is_empty() => {
+            let done = index(app).count(Standing::Done);
+            format!(" {done}/{}", app.model.board.len())
         }
-        Pane::Needs if state.model.requests.for_person() > 0 => {
-            format!(" ({})", state.model.requests.for_person())
+        Pane::Needs if app.model.requests.for_person() > 0 => {
+            format!(" ({})", app.model.requests.for_person())
         }
-        Pane::Team if !state.model.team.members.is_empty() => {
-            format!(" {}", state.model.team.present().count())
+        Pane::Team if !app.model.team.members.is_empty() => {
+            format!(" {}", app.model.team.present().count())
         }
-        Pane::Inbox if state.model.letters.unread(&state.model.team) > 0 => {
-            format!(" {}", state.model.letters.unread(&state.model.team))
+        Pane::Inbox if app.model.letters.unread(&app.model.team) > 0 => {
+            format!(" {}", app.model.letters.unread(&app.model.team))
         }
-        Pane::Todo => rows::todo_progress(state).map_or_else(String::new, |p| format!(" {p}")),
+        Pane::Todo => rows::todo_progress(app).map_or_else(String::new, |p| format!(" {p}")),
         Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }
 }

@@ -6,8 +6,9 @@ pub(in crate::ui) mod words;
 use crate::domain::request::RequestKind;
 use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
+use crate::ui::app::App;
+use crate::ui::app::onboarding;
 use crate::ui::app::popup::{Popup, Text};
-use crate::ui::app::{UiState, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context, Found};
@@ -20,6 +21,7 @@ use crate::ui::popups::event_log;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::hints::words::{CLEAR_FILTER, END_SEARCH, words};
 use crate::ui::shell::peek;
+use crate::ui::shell::state::UiState;
 
 /// A key and what it does, as the hint line shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,12 +103,12 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
 }
 
 /// The key as it is shown. Where the hint tells of scrolling, the key of the other way stands before it.
-fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
+fn both_ways(app: &App, binding: &Bound, key: &str) -> String {
     let shown = keys::shown(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
         return shown;
     }
-    let up = state
+    let up = app
         .prefs
         .keymap
         .key(Context::Peek, Action::Move(Scroll::PageUp));
@@ -115,9 +117,9 @@ fn both_ways(state: &UiState, binding: &Bound, key: &str) -> String {
 
 /// What comes first: what waits, then the way out of what hides tasks or words, and the answer to what is peeked at. On a
 /// narrow screen the rest may not fit.
-fn place(state: &UiState, hint: &Hint) -> u8 {
+fn place(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
-    let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
+    let is_peek = matches!(app.popups.last(), Some(Popup::Peek(_)));
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
     match (hint.urgency, ends || is_peek && answers) {
         (Urgency::Now, _) => 0,
@@ -126,13 +128,13 @@ fn place(state: &UiState, hint: &Hint) -> u8 {
     }
 }
 
-fn selected_task(state: &UiState) -> Option<&Task> {
-    board::selected(state).and_then(|(_, id)| state.model.board.get(id))
+fn selected_task(app: &App) -> Option<&Task> {
+    board::selected(app).and_then(|(_, id)| app.model.board.get(id))
 }
 
 /// Whether the person can do that with the selected task.
-fn can(state: &UiState, hand: Hand) -> bool {
-    selected_task(state).is_some_and(|task| board::why_not(state, task, hand).is_none())
+fn can(app: &App, hand: Hand) -> bool {
+    selected_task(app).is_some_and(|task| board::why_not(app, task, hand).is_none())
 }
 
 /// Whether `action` is for a crew that runs: in a recording it does nothing.
@@ -166,11 +168,11 @@ pub fn acts_on_the_crew(action: Action) -> bool {
 }
 
 /// Which file of the diff that is read the reader is at, and how many there are.
-fn place_in_diff(state: &UiState) -> Option<(usize, usize)> {
-    let Some(Popup::Reader(reader)) = state.popups.last() else {
+fn place_in_diff(app: &App) -> Option<(usize, usize)> {
+    let Some(Popup::Reader(reader)) = app.popups.last() else {
         return None;
     };
-    Some((reader.row, state.diff.files().len()))
+    Some((reader.row, app.diff.files().len()))
 }
 
 /// Whether the action of `binding` would change anything now.

@@ -1,6 +1,6 @@
 //! What the hint line says of a key where its words depend on what is on the screen. Pure.
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context};
@@ -15,44 +15,44 @@ pub const CLEAR_FILTER: &str = "clear filter";
 pub const END_SEARCH: &str = "end search";
 
 /// What the key of `binding` does now, in few words.
-pub fn words(state: &UiState, binding: &Bound) -> String {
+pub fn words(app: &App, binding: &Bound) -> String {
     let action = binding.action;
-    let is_closing_view = state.arrangement.zoom.is_some() || !state.shown.is_lead();
+    let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if action == Action::Waiting {
-        return match state.model.requests.for_person() {
+        return match app.model.requests.for_person() {
             1 => "1 needs you".into(),
             n => format!("{n} need you"),
         };
     }
-    if let Some(words) = answer_words(state, binding) {
+    if let Some(words) = answer_words(app, binding) {
         return words.into();
     }
     if action == Action::TurnWait
-        && let Some((_, id)) = board::selected(state)
+        && let Some((_, id)) = board::selected(app)
     {
         return format!("wait for {id}");
     }
     // Such keys are said as the buttons above them say them.
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
-        && let Some(popup) = state.popups.last()
-        && let Some((_, words)) = buttons::asked(state, popup).iter().find(|b| b.0 == action)
+        && let Some(popup) = app.popups.last()
+        && let Some((_, words)) = buttons::asked(app, popup).iter().find(|b| b.0 == action)
     {
         return (*words).into();
     }
     if action == Action::Send
-        && let Some(question) = answering::question(state)
+        && let Some(question) = answering::question(app)
     {
         return format!("answer {}", question.from);
     }
     if action == Action::Interrupt {
-        return format!("stop {}", state.shown);
+        return format!("stop {}", app.shown);
     }
     if action == Action::Close && is_closing_view {
         return "close".into();
     }
     if binding.context == Context::EventLog
-        && let Some(Popup::EventLog(view)) = state.popups.last()
+        && let Some(Popup::EventLog(view)) = app.popups.last()
     {
         if action == Action::Back && view.has_filter() {
             return CLEAR_FILTER.into();
@@ -63,21 +63,21 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
     }
     if binding.context == Context::Reader
         && action == Action::Back
-        && let Some(Popup::Reader(reader)) = state.popups.last()
+        && let Some(Popup::Reader(reader)) = app.popups.last()
         && text_search::is_on(reader)
     {
         return END_SEARCH.into();
     }
     if action == Action::Back && binding.context == Context::Panes {
-        if state.filters.of(state.focus.pane()).is_some() {
+        if app.filters.of(app.focus.pane()).is_some() {
             return CLEAR_FILTER.into();
         }
-        let agent = state.model.agents.get(&state.shown);
+        let agent = app.model.agents.get(&app.shown);
         let is_searched = agent.is_some_and(|a| a.transcript.search().is_some());
-        if is_searched && state.focus == Focus::Pane(Pane::Lead) {
+        if is_searched && app.focus == Focus::Pane(Pane::Lead) {
             return END_SEARCH.into();
         }
-        if !state.shown.is_lead() && state.arrangement.zoom.is_none() {
+        if !app.shown.is_lead() && app.arrangement.zoom.is_none() {
             return "back to lead".into();
         }
     }
@@ -85,15 +85,15 @@ pub fn words(state: &UiState, binding: &Bound) -> String {
 }
 
 /// A question is not approved or rejected: it is answered.
-fn answer_words(state: &UiState, binding: &Bound) -> Option<&'static str> {
-    let id = if let Some(Popup::Comment(comment)) = state.popups.last() {
+fn answer_words(app: &App, binding: &Bound) -> Option<&'static str> {
+    let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
         Some(&comment.request)
-    } else if state.is_in_panes() {
-        rows::selected_request(state).map(|(_, r)| &r.id)
+    } else if app.is_in_panes() {
+        rows::selected_request(app).map(|(_, r)| &r.id)
     } else {
         None
     };
-    if !id.is_some_and(|id| state.model.requests.is_question(id)) {
+    if !id.is_some_and(|id| app.model.requests.is_question(id)) {
         return None;
     }
     let words = [

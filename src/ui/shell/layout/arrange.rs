@@ -3,9 +3,10 @@
 use ratatui::layout::Rect;
 
 use crate::domain::screen::Arrangement;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::rows;
 use crate::ui::shell::layout::shares;
@@ -14,45 +15,42 @@ use crate::ui::widgets::composer::{ROWS_MAX, Room};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
 /// One pane at a time, and a line with the others; without that line where the person wants one pane and rows are few.
-pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
-    let pane = state.focus.pane();
-    let is_bare =
-        out.class == Class::Narrow && state.arrangement.screen.layout == Arrangement::Focus;
+pub fn one(app: &App, out: &mut Layout, body: Rect) {
+    let pane = app.focus.pane();
+    let is_bare = out.class == Class::Narrow && app.arrangement.screen.layout == Arrangement::Focus;
     let body = if is_bare {
         body
     } else {
         let (tabs, body) = cut_top(body, 1);
         let offered = Pane::ALL
             .into_iter()
-            .filter(|p| {
-                *p != Pane::Needs || !state.model.requests.is_empty() || pane == Pane::Needs
-            })
+            .filter(|p| *p != Pane::Needs || !app.model.requests.is_empty() || pane == Pane::Needs)
             .collect();
         out.tabs = Some((tabs, offered));
         body
     };
-    let body = banner(state, out, body, pane);
-    alone(state, out, pane, body);
+    let body = banner(app, out, body, pane);
+    alone(app, out, pane, body);
 }
 
 /// The conversation, beside a place that the other panes share.
-pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 58);
-    conversation(state, out, left, Todo::Elsewhere);
-    let right = needs(state, out, right);
+pub fn middle(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 58);
+    conversation(app, out, left, Todo::Elsewhere);
+    let right = needs(app, out, right);
     let (tabs, pane) = cut_top(right, 1);
     out.tabs = Some((tabs, TABS.to_vec()));
-    out.panes.push((state.arrangement.tab, pane));
+    out.panes.push((app.arrangement.tab, pane));
 }
 
 /// The conversation, beside a column with all other panes.
-pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 50);
-    conversation(state, out, left, Todo::AboveComposer);
-    let right = needs(state, out, right);
+pub fn wide(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 50);
+    conversation(app, out, left, Todo::AboveComposer);
+    let right = needs(app, out, right);
     let content = |pane: Pane, rows: usize| Content {
         rows,
-        keys: if state.focus == Focus::Pane(pane) {
+        keys: if app.focus == Focus::Pane(pane) {
             Keys::Here
         } else {
             Keys::Elsewhere
@@ -60,9 +58,9 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     };
     let rows = shares::column(
         right.height,
-        state.model.board.len(),
-        content(Pane::Team, state.model.team.members.len()),
-        content(Pane::Inbox, state.model.letters.len()),
+        app.model.board.len(),
+        content(Pane::Team, app.model.team.members.len()),
+        content(Pane::Inbox, app.model.letters.len()),
     );
     let (board, right) = cut_top(right, rows.board);
     let (team, inbox) = cut_top(right, rows.team);
@@ -74,17 +72,17 @@ pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// The board in the large column on the left, whoever has the keys; the conversation with its todo list beside it.
-pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
-    let (left, right) = columns(state, out, body, 62);
-    let right = needs(state, out, right);
-    conversation(state, out, right, Todo::WhereRoom);
+pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 62);
+    let right = needs(app, out, right);
+    conversation(app, out, right, Todo::WhereRoom);
     // What is known of the team fits below the tasks, and some letters.
-    let letters = if state.model.letters.is_empty() {
+    let letters = if app.model.letters.is_empty() {
         shares::EMPTY
     } else {
         left.height / 4
     };
-    let strip = shares::strip(left.height, state.model.team.members.len()).max(letters);
+    let strip = shares::strip(left.height, app.model.team.members.len()).max(letters);
     if out.class == Class::Wide {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip));
         let (team, inbox) = cut_left(below, below.width / 2);
@@ -96,7 +94,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     } else {
         let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
         let (tabs, below) = cut_top(below, 1);
-        let pane = match state.arrangement.tab {
+        let pane = match app.arrangement.tab {
             Pane::Inbox => Pane::Inbox,
             Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
         };
@@ -106,34 +104,34 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// One above the other, on a screen that is narrow and high: the conversation, and a place that the other panes share.
-pub fn stacked(state: &UiState, out: &mut Layout, body: Rect) {
-    let body = needs(state, out, body);
+pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
+    let body = needs(app, out, body);
     let shared = |out: &mut Layout, area: Rect| {
         let (tabs, pane) = cut_top(area, 1);
         out.tabs = Some((tabs, TABS.to_vec()));
-        out.panes.push((state.arrangement.tab, pane));
+        out.panes.push((app.arrangement.tab, pane));
     };
     let (upper, lower) = cut_top(body, body.height * 11 / 20);
-    match state.arrangement.screen.layout {
+    match app.arrangement.screen.layout {
         Arrangement::Wall | Arrangement::Focus => {
-            conversation(state, out, upper, Todo::Elsewhere);
+            conversation(app, out, upper, Todo::Elsewhere);
             shared(out, lower);
         }
         Arrangement::Board => {
             shared(out, upper);
-            conversation(state, out, lower, Todo::Elsewhere);
+            conversation(app, out, lower, Todo::Elsewhere);
         }
     }
 }
 
 /// The two columns, the left one with so many percent unless the person moved the border.
-fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
+fn columns(app: &App, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = state.arrangement.screen.left(usual);
+    let share = app.arrangement.screen.left(usual);
     // The conversation takes no more than its lines need, unless the person wants it so.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
-    let width = match state.arrangement.screen.layout {
+    let width = match app.arrangement.screen.layout {
         Arrangement::Wall if share == usual => percent(share).min(needs),
         Arrangement::Board if share == usual => {
             percent(share).max(body.width.saturating_sub(needs))
@@ -151,9 +149,9 @@ fn columns(state: &UiState, out: &mut Layout, body: Rect, usual: u16) -> (Rect, 
 }
 
 /// One pane that has the whole body.
-pub fn alone(state: &UiState, out: &mut Layout, pane: Pane, body: Rect) {
+pub fn alone(app: &App, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
-        conversation(state, out, body, Todo::Elsewhere);
+        conversation(app, out, body, Todo::Elsewhere);
     } else {
         out.panes.push((pane, body));
     }
@@ -171,27 +169,27 @@ enum Todo {
 /// Rows of a conversation from which on a list below it leaves enough of it.
 const TALK_FROM: u16 = 15;
 
-fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
-    let upper = if state.replay.is_some() {
+fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
+    let upper = if app.replay.is_some() {
         area
     } else {
-        let composer = if out.class == Class::Narrow && is_idle(state) {
+        let composer = if out.class == Class::Narrow && is_idle(app) {
             // Rows are few: until something is written, one says how.
             1
         } else {
-            composer_height(state, area)
+            composer_height(app, area)
         };
         let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
         out.composer = Some(composer);
         upper
     };
-    let items = state
+    let items = app
         .model
         .agents
-        .get(&state.shown)
+        .get(&app.shown)
         .map_or(0, |a| a.todo.items().len());
-    let has_focus = state.focus == Focus::Pane(Pane::Todo);
-    let is_wanted = items > 0 && state.arrangement.screen.shows_todo();
+    let has_focus = app.focus == Focus::Pane(Pane::Todo);
+    let is_wanted = items > 0 && app.arrangement.screen.shows_todo();
     let is_here = match todo {
         Todo::AboveComposer => has_focus || is_wanted,
         Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
@@ -200,7 +198,7 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
     if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
-        let height = if rows::todo_is_done(state) && !has_focus {
+        let height = if rows::todo_is_done(app) && !has_focus {
             // Its title and how many there were.
             1
         } else {
@@ -215,32 +213,32 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: Todo) {
 }
 
 /// Whether nothing is being written to an agent.
-fn is_idle(state: &UiState) -> bool {
-    state.focus != Focus::Composer && state.input.composer.is_empty()
+fn is_idle(app: &App) -> bool {
+    app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
 /// The rows of the composer with its frame: as many as its text has, up to a bound.
-fn composer_height(state: &UiState, area: Rect) -> u16 {
+fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
     let most = ROWS_MAX.min(area.height / 3).max(1);
     let room = Room {
         width,
         height: most,
     };
-    let rows = state.input.composer.window(room).rows.len();
+    let rows = app.input.composer.window(room).rows.len();
     u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
 }
 
 /// The pane of what waits, on top of a column; what is left of the column comes back.
-fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
-    let has_focus = state.focus == Focus::Pane(Pane::Needs);
-    if state.model.requests.is_empty() && !has_focus {
+fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
+    let has_focus = app.focus == Focus::Pane(Pane::Needs);
+    if app.model.requests.is_empty() && !has_focus {
         return column;
     }
     // Who decides wants to see all of it.
     let share = if has_focus { 75 } else { 45 };
     let most = (column.height * share / 100).max(8);
-    let wanted = card::height(state, column.width.saturating_sub(4), most);
+    let wanted = card::height(app, column.width.saturating_sub(4), most);
     let height = wanted.saturating_add(2).clamp(6, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));
@@ -248,8 +246,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
 }
 
 /// The line that something waits, where `pane` is in view and the card is not; what is left of the body comes back.
-pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
-    if pane == Pane::Needs || state.model.requests.for_person() == 0 {
+pub fn banner(model: &Model, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
+    if pane == Pane::Needs || model.requests.for_person() == 0 {
         return body;
     }
     let (line, rest) = cut_top(body, 1);

@@ -6,10 +6,10 @@ mod shares;
 use ratatui::layout::Rect;
 
 use crate::domain::screen::Arrangement;
-use crate::ui::app::UiState;
 use crate::ui::frame::layout::{Class, Layout, class, is_one};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
 /// Where everything lies on a screen of size `area`.
@@ -67,6 +67,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::UiState;
     use crate::ui::fixture;
 
     #[test]

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::Layout;
@@ -21,6 +21,7 @@ use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::{task_page, thread};
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Place;
@@ -42,33 +43,33 @@ const EDGE_ROWS: u16 = 3;
 const LIST_MIN: u16 = 5;
 
 /// Whether something is selected in `pane` that can be peeked at.
-pub fn can(state: &UiState, pane: Pane) -> bool {
+pub fn can(app: &App, pane: Pane) -> bool {
     match pane {
-        Pane::Board => board::selected(state).is_some(),
-        Pane::Team => rows::selected_member(state).is_some(),
-        Pane::Inbox => !state.model.letters.is_empty(),
-        Pane::Needs => !state.model.requests.is_empty(),
+        Pane::Board => board::selected(app).is_some(),
+        Pane::Team => rows::selected_member(app).is_some(),
+        Pane::Inbox => !app.model.letters.is_empty(),
+        Pane::Needs => !app.model.requests.is_empty(),
         Pane::Lead | Pane::Todo => false,
     }
 }
 
 /// The pane that is peeked at.
-fn of(state: &UiState) -> Option<Pane> {
-    let Some(Popup::Peek(pane)) = state.popups.last() else {
+fn of(app: &App) -> Option<Pane> {
+    let Some(Popup::Peek(pane)) = app.popups.last() else {
         return None;
     };
-    (state.focus == Focus::Pane(*pane)).then_some(*pane)
+    (app.focus == Focus::Pane(*pane)).then_some(*pane)
 }
 
 /// Whether the conversation of `agent` is peeked at.
-pub fn shows(state: &UiState, agent: &Name) -> bool {
-    of(state) == Some(Pane::Team)
-        && rows::selected_member(state).is_some_and(|(_, name)| name == *agent)
+pub fn shows(app: &App, agent: &Name) -> bool {
+    of(app) == Some(Pane::Team)
+        && rows::selected_member(app).is_some_and(|(_, name)| name == *agent)
 }
 
 /// Finds a place for what is peeked at: beside its pane where there is room, else in the pane's lower part.
-pub fn make_room(state: &UiState, layout: &mut Layout) {
-    let Some(pane) = of(state) else { return };
+pub fn make_room(app: &App, layout: &mut Layout) {
+    let Some(pane) = of(app) else { return };
     let Some(list) = layout.pane(pane) else {
         return;
     };
@@ -152,12 +153,12 @@ enum Subject {
     Agent(Name),
 }
 
-fn subject(state: &UiState) -> Option<Subject> {
-    match of(state)? {
-        Pane::Board => board::selected(state).map(|(_, id)| Subject::Task(id)),
-        Pane::Inbox => rows::selected_letter(state).map(|(_, l)| Subject::Letter(l.number)),
-        Pane::Needs => rows::selected_request(state).map(|(_, r)| Subject::Request(r.id.clone())),
-        Pane::Team => rows::selected_member(state).map(|(_, name)| Subject::Agent(name)),
+fn subject(app: &App) -> Option<Subject> {
+    match of(app)? {
+        Pane::Board => board::selected(app).map(|(_, id)| Subject::Task(id)),
+        Pane::Inbox => rows::selected_letter(app).map(|(_, l)| Subject::Letter(l.number)),
+        Pane::Needs => rows::selected_request(app).map(|(_, r)| Subject::Request(r.id.clone())),
+        Pane::Team => rows::selected_member(app).map(|(_, name)| Subject::Agent(name)),
         Pane::Lead | Pane::Todo => None,
     }
 }
@@ -301,44 +302,44 @@ pub struct Peeked {
 }
 
 /// What is peeked at now, `columns` columns wide.
-pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> {
+pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
     let whole = |title: String, lines: Vec<Line<'static>>| Peeked {
         title,
         lines,
         begin: 0,
         agent: None,
     };
-    match of(state)? {
+    match of(app)? {
         Pane::Board => {
-            let (_, id) = board::selected(state)?;
-            let task = state.model.board.get(id)?;
-            let lines = task_page::lines(state, task, columns, theme);
+            let (_, id) = board::selected(app)?;
+            let task = app.model.board.get(id)?;
+            let lines = task_page::lines(app, task, columns, theme);
             Some(whole(format!("Task {id}"), lines))
         }
         Pane::Inbox => {
-            let (_, traced) = rows::selected_letter(state)?;
-            let thread = thread::lay_out(state, traced, columns, theme);
+            let (_, traced) = rows::selected_letter(app)?;
+            let thread = thread::lay_out(app, traced, columns, theme);
             Some(Peeked {
                 begin: thread.opened,
-                ..whole(thread::title(state, traced), thread.lines)
+                ..whole(thread::title(app, traced), thread.lines)
             })
         }
         Pane::Needs => {
-            let (at, request) = rows::selected_request(state)?;
+            let (at, request) = rows::selected_request(app)?;
             let width = u16::try_from(columns).unwrap_or(u16::MAX);
-            let heading = sentence::heading(request, &state.model.board, columns);
+            let heading = sentence::heading(request, &app.model.board, columns);
             let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
-            let words = card::text(state, request, width, usize::MAX, theme).into_iter();
+            let words = card::text(app, request, width, usize::MAX, theme).into_iter();
             let words = words.chain(card::choices(request, width, theme));
             lines.extend(words.map(|(_, line)| line));
-            let title = format!("Request {} of {}", at + 1, state.model.requests.len());
+            let title = format!("Request {} of {}", at + 1, app.model.requests.len());
             Some(whole(title, lines))
         }
         Pane::Team => {
-            let (_, name) = rows::selected_member(state)?;
+            let (_, name) = rows::selected_member(app)?;
             Some(Peeked {
                 title: name.to_string(),
-                lines: about(state, &name, columns, theme),
+                lines: about(app, &name, columns, theme),
                 begin: 0,
                 agent: Some(name),
             })
@@ -348,9 +349,9 @@ pub fn peeked(state: &UiState, columns: usize, theme: &Theme) -> Option<Peeked> 
 }
 
 /// What an agent does, on what, and what is wrong.
-fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let activity = state.activity(name);
-    let (shape, words, style) = style::activity(&activity, state.now, theme);
+fn about(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let activity = app.activity(name);
+    let (shape, words, style) = style::activity(&activity, app.now, theme);
     let more = match &activity {
         Activity::Tool { on, .. } => one_line(on),
         Activity::Stuck { why } | Activity::Failed { why } => one_line(why),
@@ -367,10 +368,10 @@ fn about(state: &UiState, name: &Name, columns: usize, theme: &Theme) -> Vec<Lin
     let mut rest = wrap(now.trim_end(), columns).into_iter();
     out.extend(rest.next().map(|line| Line::styled(line, style)));
     out.extend(rest.take(1).map(|line| Line::styled(line, style)));
-    let task = model_board::open_task(state, name)
+    let task = model_board::open_task(app, name)
         .map(|t| format!("{} {}", t.id, one_line(&t.subject)))
-        .or_else(|| state.model.team.find(name).map(|m| one_line(&m.role)))
-        .or_else(|| state.model.agents.get(name).map(|a| a.errand.clone()))
+        .or_else(|| app.model.team.find(name).map(|m| one_line(&m.role)))
+        .or_else(|| app.model.agents.get(name).map(|a| a.errand.clone()))
         .unwrap_or_default();
     if !task.is_empty() {
         let task = crate::ui::text::fit(&task, columns);

@@ -3,7 +3,6 @@
 use ratatui::layout::Position;
 
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
 use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::Scroll;
@@ -11,6 +10,7 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::rows;
 use crate::ui::shell::peek::{Go, Reading};
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
 use crate::ui::widgets::list;

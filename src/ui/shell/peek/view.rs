@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::shell::peek;
+use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 

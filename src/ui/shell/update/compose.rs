@@ -4,12 +4,13 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::popup::CommentStage;
 use crate::ui::app::popup::{Popup, Written};
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{TWICE, UiState, onboarding};
+use crate::ui::app::{TWICE, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::{QUEUED_MAX, Queued};
@@ -17,54 +18,55 @@ use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm;
 use crate::ui::popups::text_areas::{comment, composer, fields, words};
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 use crate::ui::text::bytes;
 use crate::ui::widgets::composer::Pasted;
 use crate::ui::widgets::composer::Room;
 
 /// Sends what is written; a slash word is an action instead.
-pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
-    let text = state.input.composer.text();
+pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+    let text = app.input.composer.text();
     let text = text.trim();
     if text.is_empty() {
         return None;
     }
     if let Some(focus) = text.strip_prefix("/compact ") {
         let focus = focus.trim().to_string();
-        state.input.composer.take();
-        compact(state, &focus, out);
+        app.input.composer.take();
+        compact(app, &focus, out);
         return None;
     }
     if let Some(found) = slash(text) {
         let Ok(action) = found else {
             let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
             let text = format!("There is no {text}: try {}.", known.join(" "));
-            state.say(Level::Warn, text);
+            app.say(Level::Warn, text);
             return None;
         };
-        state.input.composer.take();
+        app.input.composer.take();
         return Some(action);
     }
-    if state.first_page().map(|p| p.weight) == Some(Weight::Missing) {
-        let keys = onboarding::keys_line(state);
-        state.say_while(
+    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        let keys = onboarding::keys_line(app);
+        app.say_while(
             Level::Info,
             format!("Nobody is there to read it yet: it stays here. {keys}"),
-            |state| state.first_page().map(|p| p.weight) == Some(Weight::Missing),
+            |app| app.first_page().map(|p| p.weight) == Some(Weight::Missing),
         );
         return None;
     }
-    let (to, words, addressed) = match addressed(state, text) {
+    let (to, words, addressed) = match addressed(app, text) {
         Ok(found) => found,
         Err(why) => {
-            state.say(Level::Warn, why);
+            app.say(Level::Warn, why);
             return None;
         }
     };
-    if addressed == Addressed::Shown && answers::answer(state, words, out) {
+    if addressed == Addressed::Shown && answers::answer(app, words, out) {
         return None;
     }
     if words.is_empty() {
-        state.say(
+        app.say(
             Level::Info,
             format!("Write something for {to} after its name."),
         );
@@ -72,14 +74,14 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
     }
     if let Some(parent) = to.parent() {
         let text = format!("A subagent takes no words: write to {parent} (@{parent} …).");
-        state.say(Level::Warn, text);
+        app.say(Level::Warn, text);
         return None;
     }
-    if state.activity(&to) == Activity::Gone {
-        state.say_while(
+    if app.activity(&to) == Activity::Gone {
+        app.say_while(
             Level::Warn,
             format!("{to} has shut down: ask the lead to spawn it again."),
-            move |state| state.activity(&to) == Activity::Gone,
+            move |app| app.activity(&to) == Activity::Gone,
         );
         return None;
     }
@@ -87,39 +89,39 @@ pub fn send(state: &mut UiState, out: &mut Vec<Do>) -> Option<Action> {
         to: to.clone(),
         text: words.into(),
     };
-    if let Some(text) = answers::still_open(state, &to) {
-        state.say(Level::Info, text);
-    } else if !state.seat.is_crew() {
+    if let Some(text) = answers::still_open(app, &to) {
+        app.say(Level::Info, text);
+    } else if !app.seat.is_crew() {
         let text = format!("Sent to {to} as a message, which it reads between two steps.");
-        state.say(Level::Info, text);
-    } else if to != state.shown {
-        state.say(Level::Info, format!("Sent to {to}."));
+        app.say(Level::Info, text);
+    } else if to != app.shown {
+        app.say(Level::Info, format!("Sent to {to}."));
     }
-    state.model.queued.push(Queued {
+    app.model.queued.push(Queued {
         to,
         text: words.into(),
     });
-    if state.model.queued.len() > QUEUED_MAX {
-        state.model.queued.remove(0);
+    if app.model.queued.len() > QUEUED_MAX {
+        app.model.queued.remove(0);
     }
-    state.input.composer.take();
+    app.input.composer.take();
     out.push(Do::Command(command));
     None
 }
 
 /// Has the conversation of the shown agent summarised.
-pub fn compact(state: &mut UiState, focus: &str, out: &mut Vec<Do>) {
-    let agent = state.shown.clone();
+pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
+    let agent = app.shown.clone();
     if agent.parent().is_some() {
-        state.say(Level::Warn, "A subagent compacts by itself.");
+        app.say(Level::Warn, "A subagent compacts by itself.");
         return;
     }
-    let ended = |state: &UiState, agent: &Name| state.model.agents.get(agent).map(|a| a.ended);
-    let (before, of) = (ended(state, &agent), agent.clone());
-    state.say_while(
+    let ended = |app: &UiState, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(app, &agent), agent.clone());
+    app.say_while(
         Level::Info,
         format!("Compacting the conversation of {agent}…"),
-        move |state| ended(state, &of) == before,
+        move |app| ended(app, &of) == before,
     );
     out.push(Do::Command(Command::Compact {
         agent,
@@ -147,28 +149,28 @@ enum Addressed {
 }
 
 /// To whom a message goes, and its words: `@name words`, else the agent that is shown.
-fn addressed<'a>(state: &UiState, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
+fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
     let Some(rest) = text.strip_prefix('@') else {
-        return Ok((state.shown.clone(), text, Addressed::Shown));
+        return Ok((app.shown.clone(), text, Addressed::Shown));
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, words) = rest.split_at(end);
     let name = name.trim_end_matches([',', ':']);
     let Ok(party) = Name::party(name) else {
-        return Ok((state.shown.clone(), text, Addressed::Shown));
+        return Ok((app.shown.clone(), text, Addressed::Shown));
     };
     if party.same(&Name::lead()) {
         return Ok((Name::lead(), words.trim(), Addressed::ByName));
     }
-    match state.model.team.find(&party) {
+    match app.model.team.find(&party) {
         Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
-        None => Err(format!("{}.", state.model.team.unknown(name))),
+        None => Err(format!("{}.", app.model.team.unknown(name))),
     }
 }
 
 /// Begins a new line in what is written.
-pub fn newline(state: &mut UiState) {
-    match state.popups.last_mut().map(Popup::written) {
+pub fn newline(app: &mut App) {
+    match app.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Comment(text))) => text.newline(),
         // The other fields have one line.
         Some(Some(Written::Task(form))) if form.field == Field::Description => {
@@ -178,17 +180,17 @@ pub fn newline(state: &mut UiState) {
             Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
             | None,
         ) => {}
-        None => state.input.composer.newline(),
+        None => app.input.composer.newline(),
     }
 }
 
 /// Deletes back to the start of the line in what is written.
-pub fn delete_to_start(state: &mut UiState) {
-    match state.popups.last_mut().map(Popup::written) {
+pub fn delete_to_start(app: &mut App) {
+    match app.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Comment(text))) => text.delete_to_start(),
         Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
         Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
-        None => state.input.composer.delete_to_start(),
+        None => app.input.composer.delete_to_start(),
     }
 }
 
@@ -211,7 +213,7 @@ pub fn reveal(state: &mut UiState) {
 }
 
 /// Says so when a paste was cut.
-pub fn report(state: &mut UiState, pasted: Pasted) {
+pub fn report(app: &mut App, pasted: Pasted) {
     match pasted {
         Pasted::Whole => {}
         Pasted::Cut { kept, of } => {
@@ -220,24 +222,24 @@ pub fn report(state: &mut UiState, pasted: Pasted) {
                 bytes(kept),
                 bytes(of)
             );
-            state.say(Level::Warn, text);
+            app.say(Level::Warn, text);
         }
     }
 }
 
 /// Closes a popup, stops the shown agent, clears the draft that has the keys, or, when it is idle and after a hint,
 /// leaves. Each takes a press of its own: a double tap on a draft does not quit.
-pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
-    if let Some(Popup::Task(_)) = state.popups.last() {
-        return crate::ui::popups::task_form::update::close(state);
+pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(Popup::Task(_)) = app.popups.last() {
+        return crate::ui::popups::task_form::update::close(app);
     }
-    if state.popups.pop().is_some() {
+    if app.popups.pop().is_some() {
         return;
     }
-    let agent = state.shown.clone();
-    let is_running = state.holds_crew() && state.is_running(&agent);
-    if is_running && state.keys.interrupted.as_ref() != Some(&agent) {
-        let waiting = state
+    let agent = app.shown.clone();
+    let is_running = app.holds_crew() && app.is_running(&agent);
+    if is_running && app.keys.interrupted.as_ref() != Some(&agent) {
+        let waiting = app
             .model
             .queued
             .iter()
@@ -248,56 +250,53 @@ pub fn interrupt(state: &mut UiState, out: &mut Vec<Do>) {
             1 => " Your queued message is sent next.".into(),
             n => format!(" Your {n} queued messages are sent next."),
         };
-        state.keys.interrupted = Some(agent.clone());
+        app.keys.interrupted = Some(agent.clone());
         let stopped = agent.clone();
-        state.say_while(
+        app.say_while(
             Level::Info,
             format!("Stopping {agent}. Partial work is kept.{next}"),
-            move |state| state.keys.interrupted.as_ref() == Some(&stopped),
+            move |app| app.keys.interrupted.as_ref() == Some(&stopped),
         );
         out.push(Do::Command(Command::Interrupt { agent }));
         return;
     }
-    if !state.input.composer.is_empty() && state.focus == Focus::Composer {
-        state.input.composer.take();
-        state.keys.quit_armed = None;
-        let key = state.prefs.keymap.key(Context::Composer, Action::Older);
-        state.say(Level::Info, format!("Draft cleared. {key} brings it back."));
+    if !app.input.composer.is_empty() && app.focus == Focus::Composer {
+        app.input.composer.take();
+        app.keys.quit_armed = None;
+        let key = app.prefs.keymap.key(Context::Composer, Action::Older);
+        app.say(Level::Info, format!("Draft cleared. {key} brings it back."));
         return;
     }
-    let again = state
+    let again = app
         .keys
         .quit_armed
-        .is_some_and(|at| state.now.since(at) <= TWICE);
+        .is_some_and(|at| app.now.since(at) <= TWICE);
     if again {
         out.push(Do::Quit);
         return;
     }
-    state.keys.quit_armed = Some(state.now);
-    let key = state
-        .prefs
-        .keymap
-        .key(Context::Everywhere, Action::Interrupt);
-    let text = match (state.seat.leaves(), confirm::still(state)) {
+    app.keys.quit_armed = Some(app.now);
+    let key = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
+    let text = match (app.seat.leaves(), confirm::still(app)) {
         (Some(words), _) => format!("Press {key} again to leave.{words}"),
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
-    state.say(Level::Info, text);
+    app.say(Level::Info, text);
     // It goes when it no longer holds.
-    if let Some(flash) = &mut state.flash {
-        flash.until = state.now.after(TWICE);
+    if let Some(flash) = &mut app.flash {
+        flash.until = app.now.after(TWICE);
     }
 }
 
 /// Gives up the offer to quit: something else came between the two presses, and its words go.
-pub fn disarm(state: &mut UiState) {
-    let Some(at) = state.keys.quit_armed.take() else {
+pub fn disarm(app: &mut App) {
+    let Some(at) = app.keys.quit_armed.take() else {
         return;
     };
     let until = at.after(TWICE);
-    state.flash.take_if(|flash| flash.until == until);
-    state.dirty = true;
+    app.flash.take_if(|flash| flash.until == until);
+    app.dirty = true;
 }
 
 /// Returns the size of the multi-line text area that has the keyboard focus, if there is one.

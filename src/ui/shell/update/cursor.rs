@@ -2,13 +2,14 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::Field;
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::{task_form, text_areas};
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 use crate::ui::widgets::composer;
 use crate::ui::widgets::composer::{Composer, Room};
 
@@ -23,21 +24,21 @@ pub fn in_composer(state: &mut UiState, here: Position) {
 }
 
 /// In a comment.
-pub fn in_comment(state: &mut UiState, here: Position) {
-    let text = state.popups.last().map(|p| text_areas::comment(state, p));
-    if let (Some(text), Some(Popup::Comment(comment))) = (text, state.popups.last_mut()) {
+pub fn in_comment(app: &mut App, here: Position) {
+    let text = app.popups.last().map(|p| text_areas::comment(app, p));
+    if let (Some(text), Some(Popup::Comment(comment))) = (text, app.popups.last_mut()) {
         put(&mut comment.text, text, here);
     }
 }
 
 /// In a field of the form of a task, which gets the keys.
-pub fn in_field(state: &mut UiState, field: Field, here: Position) {
-    let Some(popup @ Popup::Task(form)) = state.popups.last() else {
+pub fn in_field(app: &mut App, field: Field, here: Position) {
+    let Some(popup @ Popup::Task(form)) = app.popups.last() else {
         return;
     };
-    let places = text_areas::fields(state, popup, form);
+    let places = text_areas::fields(app, popup, form);
     let place = places.each.iter().find(|(of, _)| *of == field);
-    if let (Some((_, area)), Some(form)) = (place, task_form::update::form(state)) {
+    if let (Some((_, area)), Some(form)) = (place, task_form::update::form(app)) {
         form.field = field;
         put(form.writing(), text_areas::words(*area), here);
     }

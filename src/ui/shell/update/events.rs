@@ -11,9 +11,10 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, Setup};
 use crate::protocol::{Event, EventKind};
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::{MODELS_MAX, Models};
@@ -23,6 +24,7 @@ use crate::ui::panes::rows;
 use crate::ui::popups::confirm::{merge, task_actions};
 use crate::ui::popups::task_form;
 use crate::ui::shell::peek;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{guard, popups, refused};
 
 /// Takes an event in.
@@ -125,20 +127,20 @@ pub fn event(state: &mut UiState, event: &Event) {
 }
 
 /// The board is another than before: what is asked about a task may be settled.
-fn board_changed(state: &mut UiState, changed: &[Arc<Task>], removed: &[TaskId]) {
-    Arc::make_mut(&mut state.model.board).apply(changed, removed);
-    task_actions::settle(state);
+fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
+    Arc::make_mut(&mut app.model.board).apply(changed, removed);
+    task_actions::settle(app);
 }
 
 /// The crew is there, or has another model.
-fn ready(state: &mut UiState, setup: &Setup) {
-    let before = state.model.setup.as_ref().map(|s| s.model.as_str());
+fn ready(app: &mut App, setup: &Setup) {
+    let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
         let text = format!("The model is {} now.", one_line(&setup.model));
-        state.say(Level::Info, text);
-        state.other_model();
+        app.say(Level::Info, text);
+        app.other_model();
     }
-    state.model.setup = Some(setup.clone());
+    app.model.setup = Some(setup.clone());
 }
 
 /// What the person may be called for, requests aside.
@@ -175,17 +177,17 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     state.attention.news(matter, words, state.now);
 }
 
-fn agent_event(state: &mut UiState, agent: &Name, event: &Event) {
+fn agent_event(model: &mut Model, agent: &Name, event: &Event) {
     // The person is no agent: nothing happens to it that a conversation would show.
     if agent.is_user() {
         return;
     }
-    let used = |state: &UiState| state.model.agents.get(agent).map(AgentView::used);
-    let before = used(state).unwrap_or_default();
-    state.model.agents.apply(agent, event.at, &event.kind);
+    let used = |model: &Model| model.agents.get(agent).map(AgentView::used);
+    let before = used(model).unwrap_or_default();
+    model.agents.apply(agent, event.at, &event.kind);
     if let EventKind::UsageChanged { .. } = event.kind {
-        let more = used(state).unwrap_or_default().since(before);
-        costs(state, agent, more);
+        let more = used(model).unwrap_or_default().since(before);
+        costs(model, agent, more);
     }
 }
 
@@ -226,22 +228,22 @@ fn request_changed(state: &mut UiState, request: &Request) {
 }
 
 /// What is written or chosen about a request that waits no more has nowhere to go.
-fn close_comment(state: &mut UiState, request: &Request) {
-    let count = state.popups.len();
-    let written = state.popups.iter().find_map(|popup| match popup {
+fn close_comment(app: &mut App, request: &Request) {
+    let count = app.popups.len();
+    let written = app.popups.iter().find_map(|popup| match popup {
         Popup::Comment(comment) if comment.request == request.id => Some(comment.text.text()),
         _ => None,
     });
-    state.popups.retain(|p| p.request() != Some(&request.id));
+    app.popups.retain(|p| p.request() != Some(&request.id));
     if let Some(text) = written.filter(|text| !text.trim().is_empty()) {
         let why = answers::why_closed(request);
-        answers::return_comment(state, &request.from, &text, &why);
-    } else if state.popups.len() < count
+        answers::return_comment(app, &request.from, &text, &why);
+    } else if app.popups.len() < count
         && !request.decided_by.is_empty()
         && request.decided_by != "user"
     {
         let by = one_line(&request.decided_by);
         let text = format!("The request was already {} by {by}.", request.status);
-        state.say(Level::Info, text);
+        app.say(Level::Info, text);
     }
 }

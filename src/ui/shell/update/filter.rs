@@ -1,20 +1,20 @@
 //! The words of a pane's filter: written, they select the first row that they let through.
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::line_input::LineInput;
 
 /// Changes what a pane is filtered by, while that is being written.
-pub fn write(state: &mut UiState, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
-    let Some(filter) = state.filters.written(pane) else {
+pub fn write(app: &mut App, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
+    let Some(filter) = app.filters.written(pane) else {
         return;
     };
     edit(&mut filter.words);
     match pane {
-        Pane::Board => state.selected.task = None,
-        Pane::Team => state.selected.member = None,
+        Pane::Board => app.selected.task = None,
+        Pane::Team => app.selected.member = None,
         // The newest one.
-        Pane::Inbox => state.selected.letter = None,
+        Pane::Inbox => app.selected.letter = None,
         Pane::Lead | Pane::Todo | Pane::Needs => {}
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of the conversation: the search in it, from prompt to prompt, what of it is copied.
 
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::navigation;
@@ -9,6 +9,7 @@ use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::reader::update::tell;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::transcript::{Portion, Transcript};
 use crate::ui::widgets::line_input::LineInput;
@@ -16,14 +17,14 @@ use crate::ui::widgets::line_input::LineInput;
 /// Where the keys of the conversation count.
 const LEAD: Context = Context::In(Pane::Lead);
 
-fn shown(state: &mut UiState) -> &mut Transcript {
-    &mut state.model.agents.entry(&state.shown).transcript
+fn shown(app: &mut App) -> &mut Transcript {
+    &mut app.model.agents.entry(&app.shown).transcript
 }
 
 /// Begins to write what is searched for.
-pub fn begin(state: &mut UiState) {
-    navigation::focus(state, Pane::Lead);
-    shown(state).begin_search();
+pub fn begin(app: &mut App) {
+    navigation::focus(app, Pane::Lead);
+    shown(app).begin_search();
 }
 
 /// Changes what is searched for.
@@ -33,18 +34,18 @@ pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
 }
 
 /// What is written stays searched for.
-pub fn keep(state: &mut UiState) {
-    shown(state).keep_search();
-    if shown(state).search().is_some() && shown(state).found().1 == 0 {
-        state.say(Level::Info, "Nothing in this conversation has these words.");
+pub fn keep(app: &mut App) {
+    shown(app).keep_search();
+    if shown(app).search().is_some() && shown(app).found().1 == 0 {
+        app.say(Level::Info, "Nothing in this conversation has these words.");
     }
 }
 
 /// Ends the search: whether there was one.
-pub fn end(state: &mut UiState) -> bool {
-    let is_there = shown(state).search().is_some();
+pub fn end(app: &mut App) -> bool {
+    let is_there = shown(app).search().is_some();
     if is_there {
-        shown(state).end_search();
+        shown(app).end_search();
     }
     is_there
 }
@@ -86,23 +87,23 @@ pub fn prompt(state: &mut UiState, way: Way) {
 }
 
 /// Offers what of the conversation can be copied.
-pub fn copy_menu(state: &mut UiState) {
-    if shown(state).portions().is_empty() {
-        let is_empty = |state: &UiState| {
-            let shown = state.model.agents.get(&state.shown);
+pub fn copy_menu(app: &mut App) {
+    if shown(app).portions().is_empty() {
+        let is_empty = |app: &App| {
+            let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| agent.transcript.portions().is_empty())
         };
-        state.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
+        app.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
         return;
     }
-    crate::ui::app::popup::push(state, Popup::choose(Choice::Copy));
+    crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
 }
 
 /// Copies a part of the conversation.
-pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
-    state.popups.pop();
-    let Some(text) = shown(state).text_of(portion) else {
-        state.say(Level::Info, "That is not there any more.");
+pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
+    app.popups.pop();
+    let Some(text) = shown(app).text_of(portion) else {
+        app.say(Level::Info, "That is not there any more.");
         return;
     };
     let what = match portion {
@@ -110,18 +111,18 @@ pub fn copy(state: &mut UiState, portion: &Portion, out: &mut Vec<Do>) {
         Portion::Code(..) => "the code",
         Portion::Whole => "the conversation",
     };
-    state.say(Level::Info, format!("Copied {what}."));
+    app.say(Level::Info, format!("Copied {what}."));
     out.push(Do::Copy(text));
 }
 
 /// All of the conversation that is shown, as the menu of what can be copied has it; says so where there is nothing yet.
-pub fn whole(state: &mut UiState) -> Option<String> {
-    let text = shown(state).text_of(&Portion::Whole);
+pub fn whole(app: &mut App) -> Option<String> {
+    let text = shown(app).text_of(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
         let text = "There is nothing in this conversation yet.";
-        state.say_while(Level::Info, text, |state| {
-            let shown = state.model.agents.get(&state.shown);
+        app.say_while(Level::Info, text, |app| {
+            let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| !agent.has_spoken)
         });
     }

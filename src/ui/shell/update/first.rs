@@ -2,7 +2,7 @@
 
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::{Weight, keys_line, offers};
 use crate::ui::app::popup::{Popup, Question};
@@ -12,6 +12,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::lead::onboarding;
 use crate::ui::panes::lead::onboarding::lines;
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
 /// Why settings that are not all in view are not approved.
@@ -43,27 +44,27 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
 }
 
 /// Approves the settings that the page shows.
-pub fn approve_now(state: &mut UiState, out: &mut Vec<Do>) {
-    if offers(state, Action::ApproveSettings) {
-        state.say(Level::Info, "Approved: starting with these settings…");
+pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
+    if offers(app, Action::ApproveSettings) {
+        app.say(Level::Info, "Approved: starting with these settings…");
         out.push(Do::ApproveSettings);
     }
 }
 
 /// What the lead is asked, and what comes of it, as far as the beginning needs to know.
-pub fn heard(state: &mut UiState, event: &EventKind) {
+pub fn heard(app: &mut App, event: &EventKind) {
     if let EventKind::Prompted { agent, text } = event {
-        state.asked(agent, text);
+        app.asked(agent, text);
     } else if let EventKind::TurnEnded { agent, end } = event {
-        state.unanswered(agent, end);
+        app.unanswered(agent, end);
     }
 }
 
 /// Why `action` does nothing while there is no crew. `None`: it does.
-pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
-    let page = state.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(state)))
+    let page = app.first_page().filter(|_| is_the_crews)?;
+    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(app)))
 }
 
 /// Whether every step of the page is in view, where it is drawn.

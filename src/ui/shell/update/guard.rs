@@ -7,12 +7,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Found};
 use crate::ui::panes::rows;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::unknown;
 
 /// What a key would act on.
@@ -24,16 +25,16 @@ struct Target {
     request: Option<RequestId>,
 }
 
-fn target(state: &UiState) -> Target {
-    let popup = state.popups.last();
+fn target(app: &App) -> Target {
+    let popup = app.popups.last();
     let decides = match popup {
-        None => state.focus == Focus::Pane(Pane::Needs),
+        None => app.focus == Focus::Pane(Pane::Needs),
         Some(popup) => matches!(popup, Popup::Peek(Pane::Needs)),
     };
-    let selected = || rows::selected_request(state).map(|(_, r)| r.id.clone());
+    let selected = || rows::selected_request(app).map(|(_, r)| r.id.clone());
     Target {
-        focus: state.focus,
-        popups: state.popups.len(),
+        focus: app.focus,
+        popups: app.popups.len(),
         popup: popup.map(|p| (discriminant(p), p.request().cloned())),
         request: decides.then(selected).flatten(),
     }
@@ -52,43 +53,42 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
 }
 
 /// Whether `key` comes too soon after such a change. Says so then.
-pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
-    let Some(moved_at) = state.keys.guard.moved_at else {
+pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
+    let Some(moved_at) = app.keys.guard.moved_at else {
         return false;
     };
     // In a recording nothing is decided, and its time is not that of the keys.
-    if state.replay.is_some() || state.now.since(moved_at) >= SETTLE || leads_away(state, key, name)
-    {
-        state.keys.guard.moved_at = None;
+    if app.replay.is_some() || app.now.since(moved_at) >= SETTLE || leads_away(app, key, name) {
+        app.keys.guard.moved_at = None;
         return false;
     }
-    state.keys.prefix = None;
+    app.keys.prefix = None;
     let is_text = matches!(key.code, KeyCode::Char(_))
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
-    let writes = state.contexts().into_iter().any(unknown::takes_text);
+    let writes = app.contexts().into_iter().any(unknown::takes_text);
     if is_text && !writes {
         // Whoever is typing goes on typing: none of it may become an action before a pause.
-        state.keys.guard.moved_at = Some(state.now);
+        app.keys.guard.moved_at = Some(app.now);
     }
-    let selected = rows::selected_request(state).map(|(_, r)| r.from.clone());
-    let why = match (state.focus, selected) {
-        (Focus::Pane(Pane::Needs), Some(from)) if state.is_in_panes() => {
+    let selected = rows::selected_request(app).map(|(_, r)| r.from.clone());
+    let why = match (app.focus, selected) {
+        (Focus::Pane(Pane::Needs), Some(from)) if app.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")
         }
         _ if writes => "Key ignored: the focus came here a moment ago.".into(),
         _ => "Key ignored: the focus changed a moment ago.".into(),
     };
-    state.note(Level::Info, &why);
+    app.note(Level::Info, &why);
     true
 }
 
 /// Whether it is a key that is not typed by chance and decides nothing: it chooses what has the focus, or stops.
-fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
+fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
     let is_chord = matches!(key.code, KeyCode::F(_))
         || key
             .modifiers
             .intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
-    let found = state.prefs.keymap.lookup(&state.contexts(), name);
+    let found = app.prefs.keymap.lookup(&app.contexts(), name);
     is_chord
         && matches!(
             found,
@@ -105,37 +105,37 @@ fn leads_away(state: &UiState, key: KeyEvent, name: &str) -> bool {
 
 /// Nothing waits any more in Needs you, which has the focus. Where the user decided `last`, it stays there while the
 /// agent goes on, [`HOLD`] at most.
-pub fn all_decided(state: &mut UiState, last: &Request) {
+pub fn all_decided(app: &mut App, last: &Request) {
     let is_users = last.decided_by == Name::user().as_str();
-    if is_users && state.is_running(&last.from) && state.replay.is_none() {
-        state.keys.guard.hold = Some(Hold {
+    if is_users && app.is_running(&last.from) && app.replay.is_none() {
+        app.keys.guard.hold = Some(Hold {
             asker: last.from.clone(),
-            until: state.now.after(HOLD),
+            until: app.now.after(HOLD),
         });
     } else {
-        give_back(state);
+        give_back(app);
     }
 }
 
-fn end_hold(state: &mut UiState) {
-    let Some(hold) = &state.keys.guard.hold else {
+fn end_hold(app: &mut App) {
+    let Some(hold) = &app.keys.guard.hold else {
         return;
     };
-    if state.focus != Focus::Pane(Pane::Needs) || !state.model.requests.is_empty() {
-        state.keys.guard.hold = None;
+    if app.focus != Focus::Pane(Pane::Needs) || !app.model.requests.is_empty() {
+        app.keys.guard.hold = None;
         return;
     }
-    let goes_on = hold.until > state.now && state.is_running(&hold.asker);
-    if !goes_on && state.popups.is_empty() {
-        give_back(state);
+    let goes_on = hold.until > app.now && app.is_running(&hold.asker);
+    if !goes_on && app.popups.is_empty() {
+        give_back(app);
     }
 }
 
-fn give_back(state: &mut UiState) {
-    state.keys.guard.hold = None;
-    if let Some(focus) = state.keys.before_needs.take() {
-        state.focus = focus;
-        state.arrangement.zoom = None;
-        state.dirty = true;
+fn give_back(app: &mut App) {
+    app.keys.guard.hold = None;
+    if let Some(focus) = app.keys.before_needs.take() {
+        app.focus = focus;
+        app.arrangement.zoom = None;
+        app.dirty = true;
     }
 }

@@ -1,6 +1,6 @@
 //! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::hit::Scrolls;
 use crate::ui::keymap::pane::Pane;
@@ -8,6 +8,7 @@ use crate::ui::panes::{board, rows};
 use crate::ui::popups::reader;
 use crate::ui::shell::peek;
 use crate::ui::shell::peek::Go;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
@@ -40,20 +41,20 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
 }
 
 /// Selects a row of a pane's list; of letters the newest is followed.
-pub fn select(state: &mut UiState, pane: Pane, at: usize) {
+pub fn select(app: &mut App, pane: Pane, at: usize) {
     match pane {
-        Pane::Todo => state.selected.todo = Some(at),
+        Pane::Todo => app.selected.todo = Some(at),
         Pane::Team => {
-            let name = rows::team(state).get(at).map(|row| row.name().clone());
-            state.selected.member = name.or(state.selected.member.take());
+            let name = rows::team(app).get(at).map(|row| row.name().clone());
+            app.selected.member = name.or(app.selected.member.take());
         }
-        Pane::Inbox => rows::select_letter(state, at),
+        Pane::Inbox => rows::select_letter(app, at),
         Pane::Needs => {
-            if let Some(request) = state.model.requests.at(at) {
-                let is_other = state.selected.request.as_ref() != Some(&request.id);
-                state.selected.request = Some(request.id.clone());
+            if let Some(request) = app.model.requests.at(at) {
+                let is_other = app.selected.request.as_ref() != Some(&request.id);
+                app.selected.request = Some(request.id.clone());
                 if is_other {
-                    state.selected.request_scroll = 0;
+                    app.selected.request_scroll = 0;
                 }
             }
         }

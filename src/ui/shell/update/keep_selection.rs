@@ -2,10 +2,11 @@
 
 use crate::domain::ids::JobId;
 use crate::protocol::EventKind;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::model::Models;
 use crate::ui::model::board::index;
 use crate::ui::panes::{board, rows};
@@ -25,41 +26,36 @@ pub struct Selection {
 }
 
 /// What is selected now. `None` for the parts of answers and outputs, which change no list.
-pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
+pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
     if event.is_delta() {
         return None;
     }
     // The cursor stands on the first row until it is moved: from now on it is on what is there.
-    match state.focus {
-        Focus::Pane(Pane::Team) if state.selected.member.is_none() => {
-            state.selected.member = rows::selected_member(state).map(|(_, name)| name);
+    match app.focus {
+        Focus::Pane(Pane::Team) if app.selected.member.is_none() => {
+            app.selected.member = rows::selected_member(app).map(|(_, name)| name);
         }
-        Focus::Pane(Pane::Board) if state.selected.task.is_none() => {
-            state.selected.task = board::selected(state).map(|(_, id)| id);
+        Focus::Pane(Pane::Board) if app.selected.task.is_none() => {
+            app.selected.task = board::selected(app).map(|(_, id)| id);
         }
         Focus::Pane(_) | Focus::Composer => {}
     }
-    costs::update::pin(state);
-    let todo = |at: usize| Some(rows::todo(state).get(at)?.text.clone());
+    costs::update::pin(app);
+    let todo = |at: usize| Some(rows::todo(app).get(at)?.text.clone());
     let mut out = Selection {
-        todo: [state.selected.todo.and_then(todo), None],
+        todo: [app.selected.todo.and_then(todo), None],
         ..Selection::default()
     };
-    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, state.selected.task) {
-        out.task_row = board::selected(state).map(|(row, _)| row);
+    if let (EventKind::BoardChanged { .. }, Some(_)) = (event, app.selected.task) {
+        out.task_row = board::selected(app).map(|(row, _)| row);
     }
-    match state.popups.last() {
+    match app.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = picker_rows::picks(state, picker);
+            let picks = picker_rows::picks(app, picker);
             out.pick = picks.into_iter().nth(picker.row).map(|pick| pick.does);
         }
         Some(Popup::Jobs { row }) => {
-            out.job = state
-                .model
-                .jobs
-                .listed()
-                .get(*row)
-                .map(|job| job.id.clone());
+            out.job = app.model.jobs.listed().get(*row).map(|job| job.id.clone());
         }
         Some(Popup::Reader(reader)) => {
             if let Text::Todo(at) = reader.text {
@@ -72,32 +68,32 @@ pub fn before(state: &mut UiState, event: &EventKind) -> Option<Selection> {
 }
 
 /// Selects it again. What is gone gives way to what is in its row now.
-pub fn after(state: &mut UiState, before: Option<Selection>) {
+pub fn after(app: &mut App, before: Option<Selection>) {
     let Some(before) = before else { return };
     let [selected, read] = before.todo.map(|text| {
         let text = text?;
-        rows::todo(state).iter().position(|item| item.text == text)
+        rows::todo(app).iter().position(|item| item.text == text)
     });
-    state.selected.todo = selected.or(state.selected.todo);
+    app.selected.todo = selected.or(app.selected.todo);
     if let Some(row) = before.task_row {
-        keep_task_row(state, row);
+        keep_task_row(app, row);
     }
-    let at = match state.popups.last() {
+    let at = match app.popups.last() {
         Some(Popup::Picker(picker)) => {
-            let picks = picker_rows::picks(state, picker);
+            let picks = picker_rows::picks(app, picker);
             let wanted = before.pick.as_ref();
             let at = picks.iter().position(|pick| Some(&pick.does) == wanted);
             let last = picks.len().saturating_sub(1);
             match (&picker.choice, wanted) {
                 // The list has come: it opens on the model in use.
                 (Choice::Models, None) if picker.search.text().is_empty() => {
-                    Some(model_in_use(state))
+                    Some(model_in_use(app))
                 }
                 (_, _) => Some(at.unwrap_or(picker.row.min(last))),
             }
         }
         Some(Popup::Jobs { row }) => {
-            let jobs = state.model.jobs.listed();
+            let jobs = app.model.jobs.listed();
             let at = jobs.iter().position(|j| Some(&j.id) == before.job.as_ref());
             Some(at.unwrap_or_else(|| (*row).min(jobs.len().saturating_sub(1))))
         }
@@ -105,7 +101,7 @@ pub fn after(state: &mut UiState, before: Option<Selection>) {
         Some(_) | None => None,
     };
     let Some(at) = at else { return };
-    match state.popups.last_mut() {
+    match app.popups.last_mut() {
         Some(Popup::Picker(picker)) => picker.row = at,
         Some(Popup::Jobs { row }) => *row = at,
         Some(Popup::Reader(reader)) => {
@@ -118,24 +114,24 @@ pub fn after(state: &mut UiState, before: Option<Selection>) {
 }
 
 /// A task that left the list (the filter hides it, or it was removed) gives way to the one in its row.
-fn keep_task_row(state: &mut UiState, row: usize) {
-    let all = board::rows(state);
-    let index = index(state);
-    let place = state.selected.task.and_then(|id| index.place(id));
+fn keep_task_row(app: &mut App, row: usize) {
+    let all = board::rows(app);
+    let index = index(app);
+    let place = app.selected.task.and_then(|id| index.place(id));
     if place.is_some_and(|place| all.row_of(place).is_some()) {
         return;
     }
     let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
     let next = next.and_then(|row| index.id(row.task));
-    state.selected.task = next.or(state.selected.task);
+    app.selected.task = next.or(app.selected.task);
 }
 
 /// The row of the model in use in the list of models.
-pub fn model_in_use(state: &UiState) -> usize {
-    let Models::Listed(names) = &state.model.models else {
+pub fn model_in_use(model: &Model) -> usize {
+    let Models::Listed(names) = &model.models else {
         return 0;
     };
-    let current = state.model.setup.as_ref().map_or("", |s| s.model.as_str());
+    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
     let latest = format!("{current}:latest");
     let at = names.iter().position(|name| name == current);
     at.or_else(|| names.iter().position(|name| *name == latest))

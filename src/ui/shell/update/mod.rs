@@ -18,7 +18,7 @@ mod screen;
 mod todo;
 mod unknown;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, Text, Written};
@@ -34,6 +34,7 @@ use crate::ui::panes::{board, needs};
 use crate::ui::popups::confirm::{merge, task_actions};
 use crate::ui::popups::{costs, event_log, reader, task_form, themes};
 use crate::ui::replay::Player;
+use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 use crate::ui::shell::{ages, peek};
 use crate::ui::theme::motion::{Motion, SPIN};
@@ -138,18 +139,18 @@ fn clock(state: &mut UiState, now: Stamp) {
     }
 }
 
-fn tick(state: &mut UiState, now: Stamp) {
-    let before = std::mem::replace(&mut state.now, now);
-    if state.flash.as_ref().is_some_and(|f| f.until <= now) {
-        state.flash = None;
-        state.dirty = true;
+fn tick(app: &mut App, now: Stamp) {
+    let before = std::mem::replace(&mut app.now, now);
+    if app.flash.as_ref().is_some_and(|f| f.until <= now) {
+        app.flash = None;
+        app.dirty = true;
     }
-    let step = match state.prefs.motion {
+    let step = match app.prefs.motion {
         Motion::Full => SPIN.as_secs_f64(),
         Motion::Reduced => 1.0,
     };
-    let turns = state.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor();
-    state.dirty |= turns || ages::read_otherwise(state, before);
+    let turns = app.busy() > 0 && (before.0 / step).floor() < (now.0 / step).floor();
+    app.dirty |= turns || ages::read_otherwise(app, before);
 }
 
 fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {

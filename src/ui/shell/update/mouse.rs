@@ -3,7 +3,6 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use crate::ui::app::UiState;
 use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::Popup;
@@ -16,6 +15,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::reader;
 use crate::ui::shell::peek::Go;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{act, compose, cursor, jump, movement, popups, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 

@@ -1,7 +1,7 @@
 //! Where the keys go, what is selected, what is scrolled, and the way back.
 
 use crate::domain::ids::Name;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{CommentStage, Popup, Question};
 use crate::ui::frame::layout as frame_layout;
@@ -15,6 +15,7 @@ use crate::ui::panes::{board, rows};
 use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::reader::text_search;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Viewport;
@@ -25,37 +26,37 @@ use crate::ui::widgets::list::step;
 const PAGE: usize = 10;
 
 /// Gives the keys to a pane; if it has them, the whole screen, or back.
-pub fn focus_or_zoom(state: &mut UiState, pane: Pane) {
-    if state.focus != Focus::Pane(pane) || state.keys.left_composer {
-        focus(state, pane);
-    } else if state.arrangement.zoom.is_some() {
-        state.arrangement.zoom = None;
+pub fn focus_or_zoom(app: &mut App, pane: Pane) {
+    if app.focus != Focus::Pane(pane) || app.keys.left_composer {
+        focus(app, pane);
+    } else if app.arrangement.zoom.is_some() {
+        app.arrangement.zoom = None;
     } else {
-        enlarge(state);
+        enlarge(app);
     }
 }
 
 /// Gives the pane that has the keys the whole screen.
-pub fn enlarge(state: &mut UiState) {
-    if !frame_layout::shows_one(state) {
-        state.arrangement.zoom = Some(state.focus.pane());
+pub fn enlarge(app: &mut App) {
+    if !frame_layout::shows_one(app) {
+        app.arrangement.zoom = Some(app.focus.pane());
     }
 }
 
 /// Gives the keys to the next pane, round and round.
-pub fn cycle(state: &mut UiState, way: Way) {
-    let has_todo = state
+pub fn cycle(app: &mut App, way: Way) {
+    let has_todo = app
         .model
         .agents
-        .get(&state.shown)
+        .get(&app.shown)
         .is_some_and(|a| !a.todo.items().is_empty());
-    let here = state.focus.pane();
+    let here = app.focus.pane();
     let round: Vec<Pane> = Pane::ALL
         .into_iter()
         .filter(|pane| match pane {
             Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => true,
             Pane::Todo => has_todo || here == Pane::Todo,
-            Pane::Needs => !state.model.requests.is_empty() || here == Pane::Needs,
+            Pane::Needs => !app.model.requests.is_empty() || here == Pane::Needs,
         })
         .collect();
     let at = round.iter().position(|p| *p == here).unwrap_or(0);
@@ -64,75 +65,74 @@ pub fn cycle(state: &mut UiState, way: Way) {
         Way::Back => (at + round.len() - 1) % round.len(),
     };
     if let Some(pane) = round.get(next) {
-        focus(state, *pane);
+        focus(app, *pane);
     }
 }
 
 /// One step back: popup, composer, filter, whole screen, teammate.
-pub fn back(state: &mut UiState) {
-    if let Some(Popup::Reader(reader)) = state.popups.last_mut()
+pub fn back(app: &mut App) {
+    if let Some(Popup::Reader(reader)) = app.popups.last_mut()
         && (reader.searching == Searching::Typing || text_search::is_on(reader))
     {
         return crate::ui::popups::reader::update::end(reader);
     }
-    if let Some(Popup::EventLog(view)) = state.popups.last_mut()
+    if let Some(Popup::EventLog(view)) = app.popups.last_mut()
         && view.has_filter()
     {
         return view.end_filter();
     }
-    if let Some(Popup::Comment(comment)) = state.popups.last_mut()
+    if let Some(Popup::Comment(comment)) = app.popups.last_mut()
         && comment.stage == CommentStage::Verdict
     {
         comment.stage = CommentStage::Writing;
         return;
     }
-    if let Some(Popup::Task(_)) = state.popups.last() {
-        return crate::ui::popups::task_form::update::close(state);
+    if let Some(Popup::Task(_)) = app.popups.last() {
+        return crate::ui::popups::task_form::update::close(app);
     }
-    if state.popups.pop().is_some() {
+    if app.popups.pop().is_some() {
         return;
     }
-    if complete_update::put_away(state) {
+    if complete_update::put_away(app) {
         return;
     }
-    if state.focus == Focus::Composer {
-        let narrow = frame_layout::shows_one(state);
-        let zoomed = state.arrangement.zoom == Some(Pane::Lead);
-        let has_page = crate::ui::app::onboarding::drawn(state).is_some();
-        let pane = if narrow || zoomed || has_page || !state.shown.is_lead() {
+    if app.focus == Focus::Composer {
+        let narrow = frame_layout::shows_one(app);
+        let zoomed = app.arrangement.zoom == Some(Pane::Lead);
+        let has_page = crate::ui::app::onboarding::drawn(app).is_some();
+        let pane = if narrow || zoomed || has_page || !app.shown.is_lead() {
             Pane::Lead
         } else {
-            state.arrangement.tab
+            app.arrangement.tab
         };
-        focus(state, pane);
-        state.keys.left_composer = true;
-    } else if state.filters.end(state.focus.pane())
-        || state.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(state)
+        focus(app, pane);
+        app.keys.left_composer = true;
+    } else if app.filters.end(app.focus.pane())
+        || app.focus == Focus::Pane(Pane::Lead) && crate::ui::shell::update::find::end(app)
     {
-    } else if state.arrangement.zoom.is_some() {
-        state.arrangement.zoom = None;
-    } else if let Some(parent) = state.shown.parent() {
-        show(state, &parent);
-    } else if !state.shown.is_lead() {
-        state.open_conversation(&Name::lead());
-        if state.focus == Focus::Pane(Pane::Lead) {
-            focus(state, Pane::Team);
+    } else if app.arrangement.zoom.is_some() {
+        app.arrangement.zoom = None;
+    } else if let Some(parent) = app.shown.parent() {
+        show(app, &parent);
+    } else if !app.shown.is_lead() {
+        app.open_conversation(&Name::lead());
+        if app.focus == Focus::Pane(Pane::Lead) {
+            focus(app, Pane::Team);
         }
-    } else if state.focus == Focus::Pane(Pane::Needs)
-        && let Some(before) = state.keys.before_needs.take()
+    } else if app.focus == Focus::Pane(Pane::Needs)
+        && let Some(before) = app.keys.before_needs.take()
     {
-        state.focus = before;
+        app.focus = before;
     }
 }
 
 /// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
-pub fn close(state: &mut UiState, out: &mut Vec<Do>) {
-    let is_view =
-        !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
-    if is_view && state.focus != Focus::Composer {
-        back(state);
-    } else if state.at_stake() + state.jobs_at_stake() > 0 {
-        state.popups.push(Popup::Confirm(Question::Quit));
+pub fn close(app: &mut App, out: &mut Vec<Do>) {
+    let is_view = !app.popups.is_empty() || app.arrangement.zoom.is_some() || !app.shown.is_lead();
+    if is_view && app.focus != Focus::Composer {
+        back(app);
+    } else if app.at_stake() + app.jobs_at_stake() > 0 {
+        app.popups.push(Popup::Confirm(Question::Quit));
     } else {
         out.push(Do::Quit);
     }

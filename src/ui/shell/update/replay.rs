@@ -5,14 +5,15 @@ use ratatui::layout::Rect;
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
+use crate::ui::app::App;
 use crate::ui::app::UNCHANGED;
-use crate::ui::app::UiState;
 use crate::ui::app::effect::Do;
 use crate::ui::keymap::Action;
 use crate::ui::model::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
 use crate::ui::shell::hints;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour::Tour;
 use crate::ui::shell::update::{hear, tick};
 
@@ -41,10 +42,10 @@ pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
 }
 
 /// Makes it faster or slower.
-pub fn speed(state: &mut UiState, by: fn(&mut Player)) {
-    if let Some(player) = &mut state.replay {
+pub fn speed(app: &mut App, by: fn(&mut Player)) {
+    if let Some(player) = &mut app.replay {
         by(player);
-        state.dirty = true;
+        app.dirty = true;
     }
 }
 
@@ -73,11 +74,11 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
 }
 
 /// The same person before an empty screen: the log and the time belong to what is played.
-fn forget_the_past(state: &mut UiState) {
-    state.forget_crew();
-    state.model.event_log = EventLog::default();
-    state.flash = None;
-    state.now = Stamp::default();
+fn forget_the_past(app: &mut App) {
+    app.forget_crew();
+    app.model.event_log = EventLog::default();
+    app.flash = None;
+    app.now = Stamp::default();
 }
 
 /// Tells the newest `more` events of the past, and what time it was.
@@ -109,7 +110,7 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
 }
 
 /// Why `action` is not begun in a recording: nobody should fill in a form, or answer a question, that leads to nothing.
-pub fn refuses(state: &UiState, action: Action) -> Option<String> {
+pub fn refuses(app: &App, action: Action) -> Option<String> {
     // These also show something, or leave.
     let looks = [
         Action::Compose,
@@ -118,20 +119,20 @@ pub fn refuses(state: &UiState, action: Action) -> Option<String> {
         Action::Models,
     ];
     let is_change = hints::acts_on_the_crew(action) && !looks.contains(&action);
-    (state.replay.is_some() && is_change).then(|| UNCHANGED.into())
+    (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
 /// Nothing that a person does to a recording reaches a crew.
-pub fn hold_back(state: &mut UiState, out: &mut Vec<Do>) {
-    if state.replay.is_none() {
+pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
+    if app.replay.is_none() {
         return;
     }
     let before = out.len();
     out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
     if out.len() < before {
-        state.model.requests.forget_answers();
-        state.model.queued.clear();
-        state.input.task_forms.come_back();
-        state.say(Level::Info, UNCHANGED);
+        app.model.requests.forget_answers();
+        app.model.queued.clear();
+        app.input.task_forms.come_back();
+        app.say(Level::Info, UNCHANGED);
     }
 }

@@ -2,60 +2,60 @@
 
 use crate::domain::screen::Arrangement;
 use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::MouseOwner;
 use crate::ui::app::effect::Do;
-use crate::ui::app::{MouseOwner, UiState};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::{Class, TALL};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::shell::layout;
 
 /// Lets the panes lie in the next way and has it remembered.
-pub fn next(state: &mut UiState, out: &mut Vec<Do>) {
-    let is_low = frame_layout::class(state.size) == Class::Narrow && state.size.height < TALL;
-    state.arrangement.screen.layout = match state.arrangement.screen.layout.next() {
+pub fn next(app: &mut App, out: &mut Vec<Do>) {
+    let is_low = frame_layout::class(app.size) == Class::Narrow && app.size.height < TALL;
+    app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
         // With room for one pane it would be the wall.
         Arrangement::Board if is_low => Arrangement::Focus,
         next => next,
     };
-    state.arrangement.zoom = None;
+    app.arrangement.zoom = None;
     // The pane that has the keys stays in view.
-    if frame_layout::TABS.contains(&state.focus.pane()) {
-        state.arrangement.tab = state.focus.pane();
+    if frame_layout::TABS.contains(&app.focus.pane()) {
+        app.arrangement.tab = app.focus.pane();
     }
-    let about = match state.arrangement.screen.layout {
+    let about = match app.arrangement.screen.layout {
         Arrangement::Wall if is_low => "wall: one pane and the tabs",
         Arrangement::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };
     let text = format!("Layout {about}.");
-    state.say(Level::Info, text);
-    out.push(Do::SaveScreen(state.arrangement.screen));
+    app.say(Level::Info, text);
+    out.push(Do::SaveScreen(app.arrangement.screen));
 }
 
 /// Gives the mouse to crewdeck, or back to the terminal.
-pub fn give_mouse(state: &mut UiState, out: &mut Vec<Do>) {
-    state.prefs.mouse = match state.prefs.mouse {
+pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
+    app.prefs.mouse = match app.prefs.mouse {
         MouseOwner::Terminal => MouseOwner::Crewdeck,
         MouseOwner::Crewdeck => MouseOwner::Terminal,
     };
-    let words = match state.prefs.mouse {
+    let words = match app.prefs.mouse {
         MouseOwner::Crewdeck => {
-            let key = state.prefs.keymap.key(Context::Panes, Action::Mouse);
+            let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
             format!("The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back.")
         }
         MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.".into(),
     };
-    state.say(Level::Info, words);
-    out.push(Do::Mouse(state.prefs.mouse));
+    app.say(Level::Info, words);
+    out.push(Do::Mouse(app.prefs.mouse));
 }
 
 /// Moves the border between the columns to a column of the screen, within its bounds.
-pub fn drag(state: &mut UiState, column: u16) {
-    let width = state.size.width.max(1);
+pub fn drag(app: &mut App, column: u16) {
+    let width = app.size.width.max(1);
     let share = u32::from(column) * 100 / u32::from(width);
-    state
-        .arrangement
+    app.arrangement
         .screen
         .set_left(u16::try_from(share).unwrap_or(0));
-    state.dirty = true;
+    app.dirty = true;
 }

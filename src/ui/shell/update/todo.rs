@@ -2,7 +2,7 @@
 
 use crate::domain::screen::{Arrangement, TodoPane};
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::frame::layout::Class;
 use crate::ui::frame::{layout as frame_layout, navigation};
@@ -10,6 +10,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::rows;
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 
 /// Shows the todo list, or hides it. Where it lies beside the conversation the person's choice is remembered; where it
 /// has a place of its own, the screen goes there and back.
@@ -47,10 +48,10 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
 }
 
 /// Whether the todo list has a place of its own, and none beside the conversation.
-fn is_elsewhere(state: &UiState) -> bool {
-    let is_tab = frame_layout::class(state.size) == Class::Middle
-        && state.arrangement.screen.layout == Arrangement::Wall;
-    frame_layout::shows_one(state) || state.arrangement.zoom.is_some() || is_tab
+fn is_elsewhere(app: &App) -> bool {
+    let is_tab = frame_layout::class(app.size) == Class::Middle
+        && app.arrangement.screen.layout == Arrangement::Wall;
+    frame_layout::shows_one(app) || app.arrangement.zoom.is_some() || is_tab
 }
 
 /// To the pane of the todo list, or back to where the keys were.

@@ -2,7 +2,7 @@
 
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
@@ -11,29 +11,29 @@ use crate::ui::keys;
 
 /// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
 /// stays.
-pub fn tell(state: &mut UiState, name: &str) {
-    let contexts = state.contexts();
-    let is_unread = state.flash.as_ref().is_some_and(|f| f.level != Level::Info);
+pub fn tell(app: &mut App, name: &str) {
+    let contexts = app.contexts();
+    let is_unread = app.flash.as_ref().is_some_and(|f| f.level != Level::Info);
     if is_unread || contexts.iter().any(|context| takes_text(*context)) {
         return;
     }
     let key = harmless(&keys::shown(name));
-    let words = elsewhere(state, name).map_or_else(
-        || format!("{key} does nothing here{}", help(state, &contexts)),
+    let words = elsewhere(app, name).map_or_else(
+        || format!("{key} does nothing here{}", help(app, &contexts)),
         |place| format!("{key} works in {place}"),
     );
-    state.say(Level::Info, words);
+    app.say(Level::Info, words);
 }
 
 /// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
-pub fn helps(state: &UiState, name: &str) -> Option<Action> {
+pub fn helps(app: &App, name: &str) -> Option<Action> {
     let reads = |p: &Popup| {
         matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
     };
-    if !state.popups.last().is_some_and(reads) {
+    if !app.popups.last().is_some_and(reads) {
         return None;
     }
-    match state.prefs.keymap.lookup(&[Context::Panes], name) {
+    match app.prefs.keymap.lookup(&[Context::Panes], name) {
         Found::Action(
             action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
         ) => Some(action),
@@ -42,31 +42,30 @@ pub fn helps(state: &UiState, name: &str) -> Option<Action> {
 }
 
 /// The panes in which the key `name` means something; none while something lies over them.
-fn elsewhere(state: &UiState, name: &str) -> Option<String> {
-    if !state.popups.is_empty() {
+fn elsewhere(app: &App, name: &str) -> Option<String> {
+    if !app.popups.is_empty() {
         return None;
     }
     let means = |pane: &Pane| {
-        let mut bound = state.prefs.keymap.in_context(Context::In(*pane));
+        let mut bound = app.prefs.keymap.in_context(Context::In(*pane));
         bound.find(|b| b.keys.iter().any(|key| key == name))
     };
     let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
     match all.as_slice() {
         [] => None,
-        [one] => instead(state, one.context, one.words),
+        [one] => instead(app, one.context, one.words),
         _ => {
             let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
-            let places: Vec<String> = panes.map(|pane| place(state, pane)).collect();
+            let places: Vec<String> = panes.map(|pane| place(app, pane)).collect();
             Some(format!("{}.", places.join(", ")))
         }
     }
 }
 
 /// The key of the help.
-fn help(state: &UiState, contexts: &[Context]) -> String {
+fn help(app: &App, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
-        state
-            .prefs
+        app.prefs
             .keymap
             .in_context(*c)
             .find(|b| b.action == Action::Help)

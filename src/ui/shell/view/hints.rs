@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::protocol::event::Level;
-use crate::ui::app::UiState;
 use crate::ui::model::style;
 use crate::ui::shell::hints::Urgency;
 use crate::ui::shell::hints::bars::{hint_line, message};
+use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
 /// Between the parts: not styled, as a ground behind the words would show.

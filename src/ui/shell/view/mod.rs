@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::popup;
 use crate::ui::frame::layout::{Class, Layout};
 use crate::ui::frame::view_cache::ViewCache;
@@ -20,6 +20,7 @@ use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
 use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
 use crate::ui::shell::hints::bars;
+use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
 pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
@@ -105,17 +106,17 @@ fn draw_on(
 
 /// The line of the panes that share one place.
 fn tabs(
-    state: &UiState,
+    app: &App,
     theme: &Theme,
     row: Rect,
     offered: &[Pane],
     layout: &Layout,
     buffer: &mut Buffer,
 ) {
-    for placed in bars::tab_line(state, layout, row, offered) {
+    for placed in bars::tab_line(app, layout, row, offered) {
         let (pane, label) = placed.what;
         let is_shown = layout.pane(pane).is_some();
-        let style = match (is_shown, state.focus.pane() == pane) {
+        let style = match (is_shown, app.focus.pane() == pane) {
             (true, true) => theme.title_focused,
             (true, false) => theme.title,
             (false, _) if pane == Pane::Needs => theme.waiting,
@@ -129,20 +130,20 @@ fn tabs(
 const ABOUT_LEAST: usize = 12;
 
 /// The line that says that something waits and, where there is room, what; while its pane is not in view.
-fn banner(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some((_, request)) = rows::selected_request(state) else {
+fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some((_, request)) = rows::selected_request(app) else {
         return;
     };
-    let more = match state.model.requests.for_person() {
+    let more = match app.model.requests.for_person() {
         0 | 1 => String::new(),
         n => format!(" and {} more", n - 1),
     };
-    let key = state.waiting_key();
+    let key = app.waiting_key();
     let hint = format!("{key} shows it ");
     let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
     let heading = sentence::heading(
         request,
-        &state.model.board,
+        &app.model.board,
         room.saturating_sub(width(&more) + 2),
     );
     let text = format!("◆ {heading}{more}");

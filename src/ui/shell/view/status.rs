@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::Seat;
 use crate::ui::frame::hit::Hit;
@@ -54,16 +54,16 @@ const BRANCH: usize = 27;
 const BRANCH_MAX: usize = 72;
 
 /// Draws it.
-pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    for placed in pieces(state, theme, row) {
+pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    for placed in pieces(app, theme, row) {
         let piece = placed.what;
         Line::styled(format!(" {} ", piece.text), piece.style).render(placed.at, buffer);
     }
 }
 
 /// What can be pressed in it, and where.
-pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
-    let pieces = pieces(state, &Theme::default(), row).into_iter();
+pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
+    let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
     pressed
         .map(|placed| placed.map(|piece| piece.hit))
@@ -71,10 +71,10 @@ pub fn places(state: &UiState, row: Rect) -> Vec<Placed<Hit>> {
 }
 
 /// The pieces that fit, each at its place.
-fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
+fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let columns = usize::from(row.width);
-    let mut left = left(state, theme, Words::Whole, BRANCH);
-    let mut right = right(state, theme);
+    let mut left = left(app, theme, Words::Whole, BRANCH);
+    let mut right = right(app, theme);
     // What matters more than names is said in fewer words before any of it goes.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
     if left
@@ -85,9 +85,9 @@ fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
         + 1
         > columns
     {
-        left = self::left(state, theme, Words::Short, BRANCH);
+        left = self::left(app, theme, Words::Short, BRANCH);
     } else {
-        let whole = self::left(state, theme, Words::Whole, BRANCH_MAX);
+        let whole = self::left(app, theme, Words::Whole, BRANCH_MAX);
         if total(&whole) + total(&right) < columns {
             left = whole;
         }
@@ -143,24 +143,24 @@ enum Words {
     Short,
 }
 
-fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
+fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
     let piece = Piece::plain;
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
-    if let Some((whole, short)) = state.seat.mark() {
+    if let Some((whole, short)) = app.seat.mark() {
         let text = match words {
             Words::Whole => whole,
             Words::Short => short,
         };
         out.push(piece(0, text, theme.accent));
     }
-    if let Some(address) = state.key_address() {
+    if let Some(address) = app.key_address() {
         // It has its place before the first request is sent.
         out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
     }
-    let Some(setup) = &state.model.setup else {
+    let Some(setup) = &app.model.setup else {
         // Where no crew can start, the page says why.
-        let is_missing = state.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        let is_missing = app.first_page().map(|p| p.weight) == Some(Weight::Missing);
         out.push(if is_missing {
             piece(1, "no crew".into(), theme.warn)
         } else {
@@ -174,12 +174,7 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         out.push(piece(7, fit(&project, 24), theme.text));
     }
     // Nobody looks any more where no crew runs.
-    if let Some(head) = state
-        .model
-        .head
-        .as_ref()
-        .filter(|_| state.seat != Seat::Left)
-    {
+    if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != Seat::Left) {
         out.push(piece(
             10,
             fit(&one_line(&head.to_string()), branch),
@@ -189,11 +184,11 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
     if setup.scripted {
         out.push(piece(1, "scripted".into(), theme.warn));
     }
-    let team = one_line(&state.model.team.team_name);
+    let team = one_line(&app.model.team.team_name);
     if team != "default" && !team.is_empty() {
         out.push(piece(9, fit(&team, 20), theme.dim));
     }
-    let waiting = state.model.requests.for_person();
+    let waiting = app.model.requests.for_person();
     if waiting > 0 {
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(
@@ -201,18 +196,18 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
                 .leads(Hit::Button(Action::Waiting)),
         );
     }
-    if let Some((until, cause)) = style::backoff(state) {
-        let left = style::seconds(until, state.now);
+    if let Some((until, cause)) = style::backoff(app) {
+        let left = style::seconds(until, app.now);
         let text = match words {
             Words::Whole => format!("◔ {cause}, retry in {left} s"),
             Words::Short => format!("◔ retry {left} s"),
         };
         out.push(piece(3, text, theme.warn).leads(problems.clone()));
     }
-    let activities: Vec<Activity> = state
+    let activities: Vec<Activity> = app
         .present()
         .iter()
-        .map(|name| state.activity(name))
+        .map(|name| app.activity(name))
         .collect();
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
@@ -220,13 +215,13 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
         // What only waits for a call does not turn.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
-            _ => style::spinner(state.now, state.prefs.motion),
+            _ => style::spinner(app.now, app.prefs.motion),
         };
         out.push(
             piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
         );
     }
-    let jobs = state.model.jobs.running();
+    let jobs = app.model.jobs.running();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
         out.push(
@@ -248,27 +243,27 @@ fn left(state: &UiState, theme: &Theme, words: Words, branch: usize) -> Vec<Piec
     out
 }
 
-fn right(state: &UiState, theme: &Theme) -> Vec<Piece> {
+fn right(app: &App, theme: &Theme) -> Vec<Piece> {
     let mut out = Vec::new();
-    let Some(setup) = &state.model.setup else {
+    let Some(setup) = &app.model.setup else {
         return out;
     };
     let piece = Piece::plain;
     out.push(
         piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
     );
-    let agent = state.model.agents.get(&state.shown);
+    let agent = app.model.agents.get(&app.shown);
     if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
         let style = if share >= 80 { theme.warn } else { theme.dim };
         let about = if agent.window_is_assumed { "~" } else { "" };
         out.push(piece(8, format!("ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Costs);
-    let tokens = state.model.agents.tokens();
+    let tokens = app.model.agents.tokens();
     if tokens > 0 {
         out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
     }
-    if let Some(cost) = state.model.agents.cost() {
+    if let Some(cost) = app.model.agents.cost() {
         out.push(piece(6, dollars(cost), theme.dim).leads(costs));
     }
     out

@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
 use crate::ui::shell::hints::bars;
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour::{MARK, line};
 use crate::ui::text::width;
 use crate::ui::theme::Theme;

@@ -8,7 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -31,9 +31,9 @@ struct Window {
 }
 
 impl Window {
-    fn new(state: &UiState, index: &Index, drawing: &Drawing, area: Rect) -> Window {
-        let selected = selected(state, index).unwrap_or_default();
-        let (left, top) = state.board_view.camera.window(drawing, selected, area);
+    fn new(app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
+        let selected = selected(app, index).unwrap_or_default();
+        let (left, top) = app.board_view.camera.window(drawing, selected, area);
         Window { left, top, area }
     }
 
@@ -74,25 +74,25 @@ impl Window {
     }
 }
 
-fn selected(state: &UiState, index: &Index) -> Option<usize> {
-    board::selected(state).and_then(|(_, id)| index.place(id))
+fn selected(app: &App, index: &Index) -> Option<usize> {
+    board::selected(app).and_then(|(_, id)| index.place(id))
 }
 
 /// The selected task, while the board has the keys.
-fn pointed_at(state: &UiState, index: &Index) -> Option<usize> {
-    let has_keys = state.focus == Focus::Pane(Pane::Board);
-    selected(state, index).filter(|_| has_keys)
+fn pointed_at(app: &App, index: &Index) -> Option<usize> {
+    let has_keys = app.focus == Focus::Pane(Pane::Board);
+    selected(app, index).filter(|_| has_keys)
 }
 
 /// How many tasks lie beyond each edge: to the sides those too that are only in part in view.
 pub fn beyond(
-    state: &UiState,
+    app: &App,
     index: &Index,
     drawing: &Drawing,
     area: Rect,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let window = Window::new(state, index, drawing, area);
+    let window = Window::new(app, index, drawing, area);
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
@@ -122,19 +122,19 @@ pub fn beyond(
 
 /// Draws what is in view.
 pub fn draw(
-    state: &UiState,
+    app: &App,
     index: &Index,
     drawing: &Drawing,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let window = Window::new(state, index, drawing, area);
-    let selected = pointed_at(state, index);
+    let window = Window::new(app, index, drawing, area);
+    let selected = pointed_at(app, index);
     lines(index, drawing, selected, &window, theme, buffer);
     for (at, node) in drawing.nodes.iter().enumerate() {
         if node.y < window.bottom() && node.y + node.height > window.top {
-            draw_node(state, index, at, *node, &window, theme, buffer);
+            draw_node(app, index, at, *node, &window, theme, buffer);
         }
     }
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
@@ -145,7 +145,7 @@ pub fn draw(
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
     // What lies over the panes has the keys then.
-    if !state.is_in_panes() {
+    if !app.is_in_panes() {
         return;
     }
     let rows = node.y..node.y + node.height;
@@ -228,7 +228,7 @@ fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), 
 }
 
 fn draw_node(
-    state: &UiState,
+    app: &App,
     index: &Index,
     at: usize,
     node: Node,
@@ -236,11 +236,11 @@ fn draw_node(
     theme: &Theme,
     buffer: &mut Buffer,
 ) {
-    let Some(task) = index.id(at).and_then(|id| state.model.board.get(id)) else {
+    let Some(task) = index.id(at).and_then(|id| app.model.board.get(id)) else {
         return;
     };
     let standing = index.standing(at);
-    let (shape, style) = if branches::is_unmerged(state, task) {
+    let (shape, style) = if branches::is_unmerged(app, task) {
         (branches::UNMERGED, theme.accent)
     } else {
         style::standing(standing, theme)
@@ -251,7 +251,7 @@ fn draw_node(
         Some(_) => theme.heading,
         None => style,
     };
-    if state.board_view.camera.zoom == Zoom::Numbers {
+    if app.board_view.camera.zoom == Zoom::Numbers {
         let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
         window.write((x, node.y), &label.number, number, buffer);
         return;
@@ -275,7 +275,7 @@ fn draw_node(
     };
     // How long it takes is told where nothing else has to be cut for it.
     let took = match standing {
-        Standing::InProgress => format!(" {}", board::standing_for(state, task)),
+        Standing::InProgress => format!(" {}", board::standing_for(app, task)),
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
     };
     let owner = if width(&owner) + width(&took) <= left {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use crate::domain::text::one_line;
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board as model_board;
@@ -20,45 +20,45 @@ use crate::ui::widgets::list;
 /// Below this width a row is short of columns.
 const NARROW: usize = 48;
 
-fn window(state: &UiState, area: Rect) -> (usize, usize) {
-    let selected = board::selected(state).map_or(0, |(at, _)| at);
-    let first = list::first_row(board::rows(state).len(), selected, area.height);
+fn window(app: &App, area: Rect) -> (usize, usize) {
+    let selected = board::selected(app).map_or(0, |(at, _)| at);
+    let first = list::first_row(board::rows(app).len(), selected, area.height);
     (selected, first)
 }
 
 /// Which row is selected, where not all are in view.
-pub fn position(state: &UiState, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
-    let (selected, _) = window(state, area);
-    frame::position(Some(selected), board::rows(state).len(), area.height, theme)
+pub fn position(app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
+    let (selected, _) = window(app, area);
+    frame::position(Some(selected), board::rows(app).len(), area.height, theme)
 }
 
 /// Draws the rows that are in view.
-pub fn draw(state: &UiState, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let (selected, first) = window(state, area);
+pub fn draw(app: &App, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let (selected, first) = window(app, area);
     // Numbers only grow, so the last is the longest.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
-    let rows = board::rows(state);
+    let rows = board::rows(app);
     for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
-        let mark = frame::Row::of(state, Pane::Board, at, Some(selected));
+        let mark = frame::Row::of(app, Pane::Board, at, Some(selected));
         let columns = usize::from(area.width).saturating_sub(1);
-        let spans = spans(state, index, *row, digits, columns, theme);
+        let spans = spans(app, index, *row, digits, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
 }
 
 fn spans(
-    state: &UiState,
+    app: &App,
     index: &Index,
     row: Row,
     digits: usize,
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let Some(task) = index.id(row.task).and_then(|id| state.model.board.get(id)) else {
+    let Some(task) = index.id(row.task).and_then(|id| app.model.board.get(id)) else {
         return Vec::new();
     };
-    let (shape, words, style) = branches::look(state, task, theme);
+    let (shape, words, style) = branches::look(app, task, theme);
     // On a narrow row the mark alone says what is done, and what of it is not merged.
     let is_done = index.standing(row.task) == Standing::Done;
     let words = match words {
@@ -66,7 +66,7 @@ fn spans(
         words => words,
     };
     let words = match index.standing(row.task) {
-        Standing::InProgress => format!("{words} {}", board::standing_for(state, task)),
+        Standing::InProgress => format!("{words} {}", board::standing_for(app, task)),
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,
     };
     let guide = row.guide();

@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::UiState;
+use crate::ui::app::App;
 use crate::ui::app::filters::Filter;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::role::Seat;
@@ -18,6 +18,7 @@ use crate::ui::frame;
 use crate::ui::frame::Titles;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::model::board as model_board;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index::{Index, Standing};
@@ -32,19 +33,19 @@ use crate::ui::theme::Theme;
 const NEXT_MAX: usize = 4;
 
 /// Draws them.
-pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let index = index(state);
-    let places = places(state, frame_layout::inside(area));
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let index = index(app);
+    let places = places(app, frame_layout::inside(area));
     let below = match &places.shown {
-        Shown::Graph(drawing) => graph::beyond(state, &index, drawing, places.body, theme),
-        Shown::List(_) => list::position(state, places.body, theme),
+        Shown::Graph(drawing) => graph::beyond(app, &index, drawing, places.body, theme),
+        Shown::List(_) => list::position(app, places.body, theme),
     };
-    let name = title(state, &places.shown);
+    let name = title(app, &places.shown);
     // The corners, the pane's number and the blanks take nine columns.
     let room = usize::from(area.width).saturating_sub(width(&name) + 9);
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
-        aside: counts(&index, branches::unmerged(state).len(), room, theme),
+        aside: counts(&index, branches::unmerged(app).len(), room, theme),
         name,
         foot: progress::spans(
             &index,
@@ -52,48 +53,48 @@ pub fn draw(state: &UiState, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             theme,
         ),
         below,
-        bar: board::scrollbar(state, &places, area),
+        bar: board::scrollbar(app, &places, area),
     };
-    frame::pane(state, Pane::Board, titles, theme, area, buffer);
-    if let (Some(filter), Some(row)) = (state.filters.of(Pane::Board), places.filter) {
+    frame::pane(app, Pane::Board, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Board), places.filter) {
         draw_filter(filter, theme, row, buffer);
     }
     match &places.shown {
         Shown::Graph(drawing) => {
-            graph::draw(state, &index, drawing, theme, places.body, buffer);
-            let has_keys = state.focus == Focus::Pane(Pane::Board);
+            graph::draw(app, &index, drawing, theme, places.body, buffer);
+            let has_keys = app.focus == Focus::Pane(Pane::Board);
             if let Some(row) = places.about.filter(|_| has_keys) {
-                about(state, &index, theme, row, buffer);
+                about(app, &index, theme, row, buffer);
             }
         }
-        Shown::List(_) if board::rows(state).len() == 0 => {
-            let is_held_up = state
+        Shown::List(_) if board::rows(app).len() == 0 => {
+            let is_held_up = app
                 .first_page()
                 .is_some_and(|page| page.weight == Weight::Missing);
-            let words = if state.model.board.is_empty() && is_held_up {
+            let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
-            } else if state.model.board.is_empty() && state.seat == Seat::Starting {
+            } else if app.model.board.is_empty() && app.seat == Seat::Starting {
                 "The board is being read…".into()
-            } else if state.model.board.is_empty() {
+            } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
-                frame::none_fits(state, "task")
+                frame::none_fits(app, "task")
             };
             frame::empty(&words, theme, places.body, buffer);
         }
-        Shown::List(_) => list::draw(state, &index, theme, places.body, buffer),
+        Shown::List(_) => list::draw(app, &index, theme, places.body, buffer),
     }
 }
 
-fn title(state: &UiState, shown: &Shown) -> String {
+fn title(app: &App, shown: &Shown) -> String {
     let name = Pane::Board.title();
     match shown {
-        Shown::List(_) if state.model.board.is_empty() => name.into(),
+        Shown::List(_) if app.model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
         Shown::List(Why::Asked) => format!("{name} · list"),
         Shown::List(Why::Filtered) => {
-            let hits = board::rows(state).len();
-            format!("{name} · {hits} of {}", state.model.board.len())
+            let hits = board::rows(app).len();
+            format!("{name} · {hits} of {}", app.model.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
         Shown::List(Why::Deep(_)) => format!("{name} · list: too long to draw"),
@@ -163,20 +164,20 @@ fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 }
 
 /// One line about the selected task: nodes are short of room.
-fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some(task) = board::selected(state).and_then(|(_, id)| state.model.board.get(id)) else {
+fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
         return;
     };
-    let (shape, words, style) = branches::look(state, task, theme);
+    let (shape, words, style) = branches::look(app, task, theme);
     let place = index.place(task.id).unwrap_or_default();
     let label = label(task);
-    let took = board::standing_for(state, task);
+    let took = board::standing_for(app, task);
     let is_done = index.standing(place) == Standing::Done;
     // Nothing waits for what is done.
     let next = if is_done {
         String::new()
     } else {
-        next(state, index, place)
+        next(app, index, place)
     };
     let forms = match words.strip_prefix("done") {
         Some(rest) if is_done && !took.is_empty() => {
@@ -210,8 +211,8 @@ fn about(state: &UiState, index: &Index, theme: &Theme, row: Rect, buffer: &mut 
 }
 
 /// What becomes ready when the task at a place is done, and how many more wait for it.
-fn next(state: &UiState, index: &Index, place: usize) -> String {
-    let unlocks = index.id(place).map(|id| unlocks(state, id));
+fn next(model: &Model, index: &Index, place: usize) -> String {
+    let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
     let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;
     let waiting = index.frees(place).iter().filter(blocked).count();

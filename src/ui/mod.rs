@@ -30,12 +30,14 @@ pub mod theme;
 pub mod transcript;
 mod widgets;
 
+pub use app::MouseOwner;
 pub use app::effect::Do;
 pub use app::key_guard::SETTLE;
+pub use app::onboarding::{FirstPage, Offer, Weight};
 pub use app::role::Seat;
-pub use app::{MouseOwner, UiState};
 pub use frame::view_cache::ViewCache;
 pub use keymap::pane::{Focus, Pane};
+pub use shell::state::UiState;
 pub use shell::tick::next_tick;
 pub use shell::update::{Msg, begin_replay, recall, update};
 pub use shell::view::draw;

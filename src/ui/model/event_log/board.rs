@@ -90,7 +90,7 @@ fn ids(ids: &[TaskId]) -> String {
 
 /// One task before and after a change.
 struct News<'a> {
-    state: &'a UiState,
+    model: &'a Model,
     before: Option<&'a Task>,
     after: &'a Task,
     at: Stamp,
@@ -100,7 +100,7 @@ impl News<'_> {
     fn tell(&self, frees: &[TaskId], out: &mut Vec<Told>) {
         let (after, task) = (self.after, titled(self.after.id, &self.after.subject));
         let Some(before) = self.before else {
-            if !self.state.event_log.actors.is_before(after.created_at) {
+            if !self.model.event_log.actors.is_before(after.created_at) {
                 out.push(self.created(&task));
             }
             return;
@@ -140,7 +140,7 @@ impl News<'_> {
 
     /// Who changed the task, as far as a call of the crew tells.
     fn by(&self) -> Option<&Name> {
-        let actors = &self.state.event_log.actors;
+        let actors = &self.model.event_log.actors;
         actors.who(&Deed::Change(Some(self.after.id)), self.at)
     }
 
@@ -160,7 +160,7 @@ impl News<'_> {
             blockers => format!("; it waits for {}", ids(blockers)),
         };
         let told = |words| told(after, words);
-        let actors = &self.state.event_log.actors;
+        let actors = &self.model.event_log.actors;
         let by = actors.who(&Deed::Write(after.id), self.at);
         match by.or_else(|| actors.who(&deed, self.at)) {
             Some(by) => {
@@ -197,7 +197,7 @@ impl News<'_> {
             return "gave it back";
         }
         let here = Name::party(&before.owner)
-            .is_ok_and(|name| self.state.present().iter().any(|n| n.same(&name)));
+            .is_ok_and(|name| self.model.present().iter().any(|n| n.same(&name)));
         if here {
             "does not go on with it"
         } else {

@@ -9,6 +9,7 @@ use crate::ui::app::App;
 use crate::ui::app::UNCHANGED;
 use crate::ui::app::effect::Do;
 use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::EventLog;
 use crate::ui::replay::{Player, Seek};
 use crate::ui::shell;
@@ -22,7 +23,7 @@ pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.tour = Tour::Dismissed;
     state.attention.want(&[]);
-    state.focus = crate::ui::Focus::Pane(crate::ui::Pane::Lead);
+    state.focus = Focus::Pane(Pane::Lead);
     state.dirty = true;
 }
 

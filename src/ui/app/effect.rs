@@ -1,4 +1,5 @@
 //! What is to be done outside the screen.
+
 use crate::domain::own_theme::ThemeChoice;
 use crate::domain::screen::ScreenChoice;
 use crate::protocol::Command;

@@ -3,8 +3,7 @@
 
 use crate::ui::keymap::pane::Pane;
 use crate::ui::text::terms::Words;
-use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::line_input::{LineInput, Searching};
 
 /// Filter of one list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,13 +6,11 @@ use crate::ui::app::App;
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::Model;
-use crate::ui::model::Models;
 use crate::ui::model::event_log::LogLine;
 use crate::ui::model::event_log::query::Query;
+use crate::ui::model::{Model, Models};
 use crate::ui::widgets::composer::Composer;
-use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::line_input::{LineInput, Searching};
 
 /// Most popups that lie over one another.
 pub const POPUPS_MAX: usize = 4;

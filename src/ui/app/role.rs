@@ -1,8 +1,7 @@
 //! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
 
-use crate::ui::app::App;
-use crate::ui::app::KeyState;
 use crate::ui::app::onboarding::First;
+use crate::ui::app::{App, KeyState};
 use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
 use crate::ui::model::Model;

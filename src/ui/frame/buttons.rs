@@ -1,4 +1,5 @@
 //! Keys on a card or a popup that the mouse can press.
+
 use crate::ui::keymap::Action;
 
 /// A key on a card.

@@ -1,4 +1,5 @@
 //! Where a key of another pane works.
+
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};

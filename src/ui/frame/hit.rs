@@ -1,10 +1,10 @@
 //! What the mouse can press.
+
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::TaskId;
-use crate::ui::app::App;
-use crate::ui::app::MouseOwner;
 use crate::ui::app::task_form::Field;
+use crate::ui::app::{App, MouseOwner};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::scrollbar::Scrollbar;

@@ -1,4 +1,5 @@
 //! Areas of the screen: the classes of its size, and where panes lie.
+
 use ratatui::layout::{Margin, Position, Rect};
 
 use crate::domain::screen::Arrangement;

@@ -15,9 +15,8 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
-use crate::ui::app::App;
-use crate::ui::app::filters;
 use crate::ui::app::filters::Filter;
+use crate::ui::app::{App, filters};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::text::{fit, width, wrap};

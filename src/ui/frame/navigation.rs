@@ -1,4 +1,5 @@
 //! Moves the keyboard focus between panes and conversations.
+
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;

@@ -1,4 +1,5 @@
 //! A row of a picker and what it does.
+
 use crate::domain::ids::Name;
 use crate::domain::own_theme::ThemeChoice;
 use crate::domain::rule::Scope;

@@ -1,4 +1,5 @@
 //! The frame of popups, and their search line.
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

@@ -1,4 +1,5 @@
 //! What drawing keeps between two frames.
+
 use std::collections::BTreeMap;
 
 use crate::domain::ids::Name;

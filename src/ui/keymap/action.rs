@@ -1,7 +1,6 @@
 //! What keys can do: one word each, in the table, in the help and in `update`.
 
-use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::direction::Toward;
+use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::Pane;
 
 /// What a key does. One word for it in the table, in the help and in `update`.

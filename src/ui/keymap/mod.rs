@@ -9,8 +9,7 @@ pub(in crate::ui) mod pane;
 
 pub use crate::ui::keymap::action::Action;
 pub use crate::ui::keymap::change::{ChangeError, Changes};
-use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::direction::Toward;
+use crate::ui::keymap::direction::{Scroll, Toward};
 pub use crate::ui::keymap::map::{Bound, Found, KeyMap};
 use crate::ui::keymap::pane::Pane;
 

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
-use crate::ui::model::Model;
-use crate::ui::model::board as model_board;
+use crate::ui::model::{Model, board as model_board};
 
 /// Most tasks of which it is known; beyond, the one with the lowest number joins what belongs to no task.
 const TASKS_MAX: usize = 1000;

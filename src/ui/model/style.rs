@@ -14,8 +14,7 @@ use crate::ui::model::Model;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::messages::Progress;
-use crate::ui::text::called;
-use crate::ui::text::fit;
+use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
 use crate::ui::theme::motion::{Motion, SPIN};
 

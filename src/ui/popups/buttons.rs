@@ -1,4 +1,5 @@
 //! The buttons of the popups that ask.
+
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;

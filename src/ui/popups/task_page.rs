@@ -8,13 +8,11 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::model::Model;
-use crate::ui::model::board as model_board;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index, unlocks};
+use crate::ui::model::{Model, board as model_board};
 use crate::ui::panes::{board, board as board_pane};
-use crate::ui::text::called;
-use crate::ui::text::{age, clock, count, dollars, pad, width as columns, wrap};
+use crate::ui::text::{age, called, clock, count, dollars, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
 /// Most tasks that are listed at either end of the edges.

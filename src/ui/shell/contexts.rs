@@ -1,9 +1,8 @@
 //! Pure: in which contexts keys count now, as what is open and being written says.
 
-use crate::ui::app::App;
 use crate::ui::app::filters::Filter;
-use crate::ui::app::onboarding;
 use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;

@@ -1,5 +1,7 @@
 //! Test: what the line says as the work goes on, and when it is there.
 
+use pretty_assertions::assert_eq;
+
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
@@ -13,7 +15,6 @@ use crate::ui::Do;
 use crate::ui::fixture::{board_told, letter, name, picture, plan, press, ready, team, tell, told};
 use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
 use crate::ui::shell::tour::*;
-use pretty_assertions::assert_eq;
 
 fn demo() -> EventKind {
     match ready() {

@@ -12,8 +12,7 @@ use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
 use crate::ui::Do;
 use crate::ui::app::UiState;
-use crate::ui::app::popup::LogView;
-use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };

@@ -1,4 +1,5 @@
 //! Ages on the screen and when they next read differently.
+
 use std::time::Duration;
 
 use crate::domain::stamp::Stamp;

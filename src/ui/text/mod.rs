@@ -6,8 +6,6 @@ pub(super) mod fuzzy;
 pub(super) mod terms;
 pub(super) mod wrap;
 
-use crate::domain::text::one_line;
-pub use crate::domain::usage::{count, dollars};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,7 +14,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::stamp::Stamp;
-use crate::domain::text::harmless;
+use crate::domain::text::{harmless, one_line};
+pub use crate::domain::usage::{count, dollars};
 pub use crate::ui::text::wrap::{fit, width};
 
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none

@@ -1,4 +1,5 @@
 //! Whether the spinner turns, and how fast.
+
 use std::time::Duration;
 
 /// Whether the spinner turns.

@@ -1,8 +1,7 @@
 //! Applies events to a transcript.
 
 use crate::domain::ids::{CallId, Name};
-use crate::domain::text::head_and_tail;
-use crate::domain::text::one_line;
+use crate::domain::text::{head_and_tail, one_line};
 use crate::protocol::EventKind;
 use crate::protocol::event::{Compaction, Shortened};
 use crate::ui::text::count;

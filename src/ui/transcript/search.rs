@@ -11,8 +11,7 @@ use crate::ui::transcript::find::{Hit, Needle};
 use crate::ui::transcript::follow::{Place, RowPosition, Viewport};
 use crate::ui::transcript::layout_cache::LayoutCache;
 use crate::ui::transcript::{Transcript, find};
-use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::line_input::{LineInput, Searching};
 
 /// A search.
 #[derive(Debug, Default)]

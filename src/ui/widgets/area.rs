@@ -1,7 +1,7 @@
 //! Areas of popups on the screen.
-use ratatui::layout::Rect;
 
 use ratatui::layout::Margin;
+use ratatui::layout::Rect;
 
 /// A rectangle in the middle of another, cut to it.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {

@@ -12,7 +12,6 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::{CursorMove, TextArea};
 
 use crate::domain::text::{harmless, is_hidden};
-
 use crate::ui::widgets::composer::rows::WrappedLine;
 pub use crate::ui::widgets::composer::view::{Beyond, Room};
 

@@ -1,4 +1,5 @@
 //! Parts of a line and the cells they stand in.
+
 use ratatui::layout::Rect;
 
 use crate::ui::text::width;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::domain::worktree::{self, Branch, BranchState};
-use crate::ui::model::Model;
+use crate::domain::worktree;
+use crate::domain::worktree::{Branch, BranchState};
 use crate::ui::model::board::index::{Standing, standing};
-use crate::ui::model::style;
 use crate::ui::model::style::Look;
+use crate::ui::model::{Model, style};
 use crate::ui::theme::Theme;
 
 /// Most branches that are kept, those whose worktrees are gone as long as there is room; those beyond have no mark.

@@ -1,11 +1,11 @@
 //! The filter's language: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` before what is not wanted.
 
-use crate::ui::model::board::index::Standing;
-use crate::ui::text::called;
-use crate::ui::text::terms::{Sign, Term as Word, terms};
 use std::fmt;
 
 use crate::domain::task::Task;
+use crate::ui::model::board::index::Standing;
+use crate::ui::text::called;
+use crate::ui::text::terms::{Sign, Term as Word, terms};
 
 /// The keys.
 const KEYS: &str = "owner: status: tag:";

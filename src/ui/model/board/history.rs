@@ -2,7 +2,6 @@
 //!
 //! All of it comes from events, so a session that goes on and one that is replayed show the same.
 
-use crate::ui::text::called;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
+use crate::ui::text::called;
 
 /// Most steps that are kept of all tasks together; the oldest go first.
 pub const STEPS_MAX: usize = 20_000;

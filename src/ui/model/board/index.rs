@@ -1,14 +1,13 @@
 //! The tasks of a board by their places, each with where it stands and its edges: made once a change.
 
-use crate::ui::graph;
-use crate::ui::model::board::critical::critical;
-use crate::ui::text::called;
-use crate::ui::text::width;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
+use crate::ui::graph;
+use crate::ui::model::board::critical::critical;
+use crate::ui::text::{called, width};
 
 /// Where a task stands, as the board shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

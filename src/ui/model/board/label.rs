@@ -4,8 +4,7 @@ use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::task::Task;
 use crate::domain::text::{clip, one_line};
 use crate::ui::graph::{NODE_MIN, rows_for};
-use crate::ui::text::called;
-use crate::ui::text::width;
+use crate::ui::text::{called, width};
 
 /// The columns before the further rows of a node.
 pub const INDENT: usize = 2;

@@ -16,8 +16,7 @@ use std::sync::Arc;
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
-use crate::domain::task::Task;
-use crate::domain::task::TaskStatus;
+use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::Model;
 use crate::ui::model::board::branches::{to_merge, unmerged};

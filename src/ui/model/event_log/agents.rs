@@ -5,10 +5,9 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::event::TurnEnd;
-use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};
-use crate::ui::model::style;
+use crate::ui::model::{Model, style};
 
 /// What is told of the end of a turn.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {

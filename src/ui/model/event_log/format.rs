@@ -12,10 +12,9 @@ use crate::domain::skill::SkillBook;
 use crate::domain::text::one_line;
 use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
-use crate::ui::model::Model;
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
-use crate::ui::model::sentence;
+use crate::ui::model::{Model, sentence};
 use crate::ui::text::called;
 use crate::ui::transcript::apply;
 

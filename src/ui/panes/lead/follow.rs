@@ -1,4 +1,5 @@
 //! The mark that leads to the newest row of a conversation.
+
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;

@@ -6,9 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::App;
-use crate::ui::app::onboarding;
 use crate::ui::app::onboarding::{FirstPage, Weight};
+use crate::ui::app::{App, onboarding};
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;

@@ -1,4 +1,5 @@
 //! The buttons of a request card.
+
 use ratatui::layout::Rect;
 
 use crate::domain::request::{Request, RequestKind};

@@ -3,10 +3,9 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::app::App;
 use crate::ui::app::effect::Do;
-use crate::ui::app::popup;
 use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::{App, popup};
 use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;

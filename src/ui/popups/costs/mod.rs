@@ -17,8 +17,7 @@ pub use crate::ui::model::costs::Used;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
-use crate::ui::widgets::area::Place;
-use crate::ui::widgets::area::{centered, framed};
+use crate::ui::widgets::area::{Place, centered, framed};
 use crate::ui::widgets::list::first_row;
 
 /// Widest panel, in columns.

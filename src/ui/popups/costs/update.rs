@@ -1,10 +1,8 @@
 //! The keys of the cost panel: a line is selected, and leads to its agent or its task.
 
 use crate::protocol::event::Level;
-use crate::ui::app::App;
-use crate::ui::app::popup;
-use crate::ui::app::popup::{CostView, Target};
-use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::popup::{CostView, Popup, Target, Text};
+use crate::ui::app::{App, popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::popups::costs::{lines, place, selected};

@@ -8,8 +8,7 @@ pub(in crate::ui) mod view;
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;
-use crate::ui::app::popup::LogView;
-use crate::ui::app::popup::Popup;
+use crate::ui::app::popup::{LogView, Popup};
 use crate::ui::model::event_log::LogLine;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::centered;

@@ -2,10 +2,8 @@
 
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
-use crate::ui::app::App;
-use crate::ui::app::popup;
-use crate::ui::app::popup::LogView;
-use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::popup::{LogView, Popup, Text};
+use crate::ui::app::{App, popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;

@@ -8,8 +8,7 @@ use crate::ui::panes::rows;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
 use crate::ui::text::wrap;
-use crate::ui::widgets::area::{Place, inside};
-use crate::ui::widgets::area::{centered, framed, low, whole_or};
+use crate::ui::widgets::area::{Place, centered, framed, inside, low, whole_or};
 use crate::ui::widgets::list::first_row;
 
 /// Widest list to choose from, in columns.

@@ -1,4 +1,5 @@
 //! The rows of the pickers.
+
 use crate::domain::ids::RequestId;
 use crate::domain::rule::Scope;
 use crate::domain::text::one_line;
@@ -7,8 +8,7 @@ use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Bound, Context};
-use crate::ui::model::Model;
-use crate::ui::model::Models;
+use crate::ui::model::{Model, Models};
 use crate::ui::popups::themes;
 use crate::ui::text::fuzzy;
 

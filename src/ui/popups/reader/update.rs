@@ -6,8 +6,7 @@ use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::diff;
 use crate::ui::diff::Spot;
 use crate::ui::frame::elsewhere;
-use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::help::Means;
 use crate::ui::popups::reader::text_search::Found;
@@ -15,8 +14,7 @@ use crate::ui::popups::reader::{Row, text_search};
 use crate::ui::popups::{help, reader};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::Round;
-use crate::ui::widgets::line_input::LineInput;
-use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::line_input::{LineInput, Searching};
 use crate::ui::widgets::list;
 
 /// What is said when nothing is found.

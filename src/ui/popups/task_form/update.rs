@@ -3,11 +3,10 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
-use crate::ui::app::App;
 use crate::ui::app::effect::Do;
-use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::TaskForm;
+use crate::ui::app::{App, popup};
 use crate::ui::keymap::direction::Way;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};

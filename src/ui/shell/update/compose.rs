@@ -4,13 +4,11 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
 use crate::protocol::event::Level;
-use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::Weight;
-use crate::ui::app::popup::CommentStage;
-use crate::ui::app::popup::{Popup, Written};
+use crate::ui::app::popup::{CommentStage, Popup, Written};
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{TWICE, onboarding};
+use crate::ui::app::{App, TWICE, onboarding};
 use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::{QUEUED_MAX, Queued};
@@ -20,8 +18,7 @@ use crate::ui::popups::text_areas::{comment, composer, fields, words};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::bytes;
-use crate::ui::widgets::composer::Pasted;
-use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::composer::{Pasted, Room};
 
 /// Sends what is written; a slash word is an action instead.
 pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {

@@ -10,7 +10,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::reader::update::tell;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::movement;
+use crate::ui::shell::update::areas;
 use crate::ui::transcript::{Portion, Transcript};
 use crate::ui::widgets::line_input::LineInput;
 
@@ -29,7 +29,7 @@ pub fn begin(app: &mut App) {
 
 /// Changes what is searched for.
 pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
-    let viewport = movement::viewport(state);
+    let viewport = areas::viewport(state);
     shown(state).write_search(edit, viewport);
 }
 
@@ -60,7 +60,7 @@ pub fn next(state: &mut UiState, way: Way) {
         state.say(Level::Info, format!("{key} searches this conversation."));
         return;
     }
-    let viewport = movement::viewport(state);
+    let viewport = areas::viewport(state);
     let round = shown(state).next_match(way, viewport);
     tell(
         state,
@@ -73,7 +73,7 @@ pub fn next(state: &mut UiState, way: Way) {
 /// Goes to what the person said next, or before.
 pub fn prompt(state: &mut UiState, way: Way) {
     navigation::focus(state, Pane::Lead);
-    let viewport = movement::viewport(state);
+    let viewport = areas::viewport(state);
     if !shown(state).go_to_prompt(way, viewport) {
         let words = match way {
             Way::Forward => {

@@ -9,7 +9,7 @@ use crate::ui::popups::reader;
 use crate::ui::shell::peek;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::movement;
+use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Goes to where the thumb of `bar` is at a row of the screen. A pane does not get the keys by it.
@@ -24,7 +24,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
     let (first, at) = (bar.first_at(row), bar.row_at(row));
     match pane {
         Pane::Lead => {
-            let viewport = movement::viewport(state);
+            let viewport = areas::viewport(state);
             // How much is in view is another share at the end: its cells are longer or shorter.
             let is_end = row + 1 >= bar.at.bottom();
             let first = if is_end { bar.scrolled.len } else { first };
@@ -32,7 +32,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
             agent.transcript.jump(first, viewport);
         }
         Pane::Board => {
-            let area = movement::board_area(state);
+            let area = areas::board_area(state);
             board::update::jump(state, area, first, at);
         }
         Pane::Todo | Pane::Team | Pane::Inbox => select(state, pane, at),

@@ -9,14 +9,14 @@ use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::{Held, Hit, Scrolls};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
-use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::direction::Toward;
+use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::reader;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{act, compose, cursor, jump, movement, popups, replay, screen};
+use crate::ui::shell::update::act::act;
+use crate::ui::shell::update::{areas, compose, cursor, jump, movement, popups, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 
 /// Lines that one notch of the wheel scrolls.
@@ -78,7 +78,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             let by = |from: u16, to: u16| {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
-            let area = movement::board_area(state);
+            let area = areas::board_area(state);
             // The drawing comes along with the mouse: the view goes the other way.
             board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
             state.pointer.held = Held::Ground(here);
@@ -133,7 +133,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
     };
     if pane == Pane::Board {
         let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
-        let (area, zoom) = (movement::board_area(state), state.board_view.camera.zoom);
+        let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
         return match (toward, zooms) {
             (Toward::Up, true) => board::update::zoom(state, area, zoom.nearer()),
             (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
@@ -192,7 +192,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         }
         Hit::Talk(at) => {
             navigation::focus(state, Pane::Lead);
-            let viewport = movement::viewport(state);
+            let viewport = areas::viewport(state);
             let transcript = &mut state.model.agents.entry(&state.shown).transcript;
             transcript.open_at(at, viewport);
         }

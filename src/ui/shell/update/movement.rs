@@ -6,8 +6,7 @@ use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{CommentStage, Popup, Question};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::navigation::{focus, show};
-use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs::card;
@@ -16,9 +15,9 @@ use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::areas::{board_area, page_of, viewport};
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
-use crate::ui::transcript::Viewport;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::list::step;
 
@@ -247,16 +246,6 @@ fn scroll_transcript(state: &mut UiState, by: Scroll) {
         .scroll(by, viewport);
 }
 
-/// The room of the conversation that is shown.
-pub fn viewport(state: &UiState) -> Viewport {
-    let layout = layout::layout(state, state.size);
-    let area = layout
-        .pane(Pane::Lead)
-        .map(|area| frame_layout::talk(state, area))
-        .unwrap_or_default();
-    frame_layout::viewport(area)
-}
-
 fn scroll_popup(state: &mut UiState, by: Scroll) {
     match state.popups.last() {
         Some(Popup::Reader(_)) => crate::ui::popups::reader::update::scroll(state, by),
@@ -277,25 +266,6 @@ fn scroll_popup(state: &mut UiState, by: Scroll) {
         Some(Popup::Peek(_)) => peek::update::scroll(state, by),
         Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
     }
-}
-
-/// The inside of the board; empty where it is not in view.
-pub(super) fn board_area(state: &UiState) -> Rect {
-    let area = layout::layout(state, state.size).pane(Pane::Board);
-    area.map(frame_layout::inside).unwrap_or_default()
-}
-
-/// The frame of Needs you, where it is in view.
-pub(super) fn needs_area(state: &UiState) -> Option<Rect> {
-    layout::layout(state, state.size).pane(Pane::Needs)
-}
-
-/// The rows of a pane that are in view.
-pub(in crate::ui) fn page_of(state: &UiState, pane: Pane) -> usize {
-    let layout = layout::layout(state, state.size);
-    let inside = layout.pane(pane).map(frame_layout::inside);
-    let list = inside.map(|inside| rows::places(state, pane, inside).1);
-    usize::from(list.map_or(1, |area| area.height)).max(1)
 }
 
 #[cfg(test)]

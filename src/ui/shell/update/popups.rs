@@ -7,22 +7,20 @@ use crate::protocol::Command;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
-use crate::ui::app::popup::push;
-use crate::ui::app::popup::{Choice, CommentStage, Popup, Question, Text};
+use crate::ui::app::popup::{Choice, CommentStage, Popup, Question, Text, push};
 use crate::ui::diff::Changes;
 use crate::ui::frame::navigation;
 use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::Models;
-use crate::ui::model::sentence;
+use crate::ui::model::{Models, sentence};
 use crate::ui::panes::{board, needs, rows};
 use crate::ui::popups::confirm::with_worktree;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::reader::letter_and_thread;
 use crate::ui::popups::{costs, event_log, reader, themes};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{keep_selection, movement};
+use crate::ui::shell::update::{areas, keep_selection};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::Searching;
 
@@ -162,7 +160,7 @@ pub fn open(state: &mut UiState) {
     }
     match state.focus.pane() {
         Pane::Lead => {
-            let viewport = movement::viewport(state);
+            let viewport = areas::viewport(state);
             let transcript = &mut state.model.agents.entry(&state.shown).transcript;
             transcript.toggle_selected();
             transcript.reveal_selected(viewport);

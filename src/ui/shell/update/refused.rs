@@ -5,8 +5,7 @@ use crate::domain::redact;
 use crate::protocol::Asked;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::model::Model;
-use crate::ui::model::{Models, Queued};
+use crate::ui::model::{Model, Models, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 

@@ -5,9 +5,8 @@ use ratatui::layout::Rect;
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 use crate::protocol::event::Level;
-use crate::ui::app::App;
-use crate::ui::app::UNCHANGED;
 use crate::ui::app::effect::Do;
+use crate::ui::app::{App, UNCHANGED};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::EventLog;
@@ -16,7 +15,8 @@ use crate::ui::shell;
 use crate::ui::shell::hints;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour::Tour;
-use crate::ui::shell::update::{hear, tick};
+use crate::ui::shell::update::hear::{hear, tick};
+use crate::ui::shell::update::replay;
 
 /// Begins to play.
 pub fn begin(state: &mut UiState, player: Player) {
@@ -135,5 +135,14 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
         app.model.queued.clear();
         app.input.task_forms.come_back();
         app.say(Level::Info, UNCHANGED);
+    }
+}
+
+/// Time has passed: on the wall, and in the recording where one is played.
+pub fn clock(state: &mut UiState, now: Stamp) {
+    if state.replay.is_some() {
+        replay::go(state, now);
+    } else {
+        tick(state, now);
     }
 }

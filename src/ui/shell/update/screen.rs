@@ -2,9 +2,8 @@
 
 use crate::domain::screen::Arrangement;
 use crate::protocol::event::Level;
-use crate::ui::app::App;
-use crate::ui::app::MouseOwner;
 use crate::ui::app::effect::Do;
+use crate::ui::app::{App, MouseOwner};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::{Class, TALL};
 use crate::ui::keymap::{Action, Context};

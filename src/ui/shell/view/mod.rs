@@ -11,8 +11,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::ui::app::App;
-use crate::ui::app::popup;
+use crate::ui::app::{App, popup};
 use crate::ui::frame::layout::{Class, Layout};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;

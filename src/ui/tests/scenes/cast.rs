@@ -1,8 +1,5 @@
 //! What fills the scenes beside the crew of the fixtures: more of everything than fits.
 
-use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
-use crate::ui::tests::lasting::sent;
-
 use std::sync::Arc;
 
 use serde_json::{Map, json};
@@ -18,6 +15,8 @@ use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
+use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
+use crate::ui::tests::lasting::sent;
 
 /// A todo list as long as it may be.
 pub fn long_todo() -> EventKind {

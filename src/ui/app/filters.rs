@@ -2,7 +2,6 @@
 //! the terms mean for tasks. No I/O.
 
 use crate::ui::keymap::pane::Pane;
-use crate::ui::text::terms::Words;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 
 /// Filter of one list.
@@ -93,6 +92,7 @@ pub fn how(pane: Pane) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::text::terms::Words;
 
     #[test]
     fn every_term_must_match_with_or_without_key() {

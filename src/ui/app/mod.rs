@@ -40,6 +40,7 @@ use crate::ui::diff::Changes;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::Model;
+use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
 use crate::ui::theme::motion::Motion;
 
@@ -168,6 +169,11 @@ impl DerefMut for App {
 }
 
 impl App {
+    /// Returns the agent whose conversation is shown.
+    pub(in crate::ui) fn shown_agent(&mut self) -> &mut AgentView {
+        self.model.agents.entry(&self.shown)
+    }
+
     /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {

@@ -6,9 +6,9 @@ use crate::ui::app::App;
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
 use crate::ui::model::event_log::LogLine;
 use crate::ui::model::event_log::query::Query;
-use crate::ui::model::{Model, Models};
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 

@@ -5,7 +5,6 @@ use crate::domain::own_theme::ThemeChoice;
 use crate::domain::rule::Scope;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::Model;
 use crate::ui::transcript::Portion;
 
 /// A row of a picker.

@@ -10,7 +10,7 @@ use crate::ui::transcript::TranscriptCache;
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
     /// The same of the conversation that is peeked at.
-    peeked: BTreeMap<Name, TranscriptCache>,
+    pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
 }
 
 impl ViewCache {
@@ -23,13 +23,13 @@ impl ViewCache {
     }
 
     /// The cache of the conversation that is peeked at.
-    fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
+    pub(in crate::ui) fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.peeked.retain(|name, _| name == agent);
         self.peeked.entry(agent.clone()).or_default()
     }
 
     /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
-    fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
+    pub(in crate::ui) fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.transcripts.retain(|name, _| name == agent);
         self.transcripts.entry(agent.clone()).or_default()
     }

@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use crate::ui::graph;
 use crate::ui::graph::{Drawing, NODE_MIN};
 use crate::ui::keymap::direction::Toward;
-use crate::ui::text::width;
 
 /// How much of each task is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +131,7 @@ pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) 
 
 #[cfg(test)]
 mod tests {
+    use crate::ui::text::width;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -11,7 +11,7 @@ use crate::ui::app::App;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{Model, board as model_board};
-use crate::ui::panes::{board, board as board_pane};
+use crate::ui::panes::board as board_pane;
 use crate::ui::text::{age, called, clock, count, dollars, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
@@ -217,6 +217,7 @@ mod tests {
     use super::*;
     use crate::domain::graph::TaskGraph;
     use crate::ui::fixture::{NOON, board, ready, told};
+    use crate::ui::panes::board;
 
     #[test]
     fn everything_that_is_known_is_told() {

@@ -4,15 +4,12 @@ use std::time::Duration;
 
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
-use crate::domain::task::TaskStatus;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board as model_board;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::{problems, thread};
-use crate::ui::shell::state::UiState;
-use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
 /// The ages that may be on the screen.
@@ -65,7 +62,9 @@ pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::task::TaskStatus;
     use crate::ui::UiState;
+    use crate::ui::shell::state::UiState;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -24,13 +24,13 @@ impl Aging {
     }
 
     /// What it says.
-    fn reads(&self, now: Stamp) -> Option<String> {
+    pub fn reads(&self, now: Stamp) -> Option<String> {
         let passed = now.since(self.since);
         (passed >= self.from).then(|| age(passed))
     }
 
     /// How long it says so.
-    fn lasts(&self, now: Stamp) -> Duration {
+    pub fn lasts(&self, now: Stamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {
             self.from.saturating_sub(passed)

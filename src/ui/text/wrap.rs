@@ -2,6 +2,7 @@
 //!
 //! Time and memory are linear in the text: a pending word never grows beyond one row.
 
+use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;

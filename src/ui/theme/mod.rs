@@ -7,20 +7,6 @@
 //! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
 //! `own.rs`; for what their colours are given is [`Meaning`].
 
-mod contrast;
-mod dark;
-mod depth;
-mod light;
-mod mono;
-#[cfg(test)]
-pub(in crate::ui) mod motion;
-mod own;
-#[cfg(test)]
-pub mod roles;
-mod sight;
-mod terminal;
-mod tones;
-
 /// Hands the names of all styles of a theme to a macro.
 #[cfg(test)]
 macro_rules! each_style {
@@ -63,12 +49,26 @@ macro_rules! each_style {
     };
 }
 
+#[cfg(test)]
+mod contrast;
+mod dark;
+mod depth;
+mod light;
+mod mono;
+pub(in crate::ui) mod motion;
+mod own;
+#[cfg(test)]
+pub mod roles;
+mod sight;
+mod terminal;
+mod tones;
+
 use ratatui::style::Style;
 
 use crate::domain::own_theme::Meaning;
 pub use crate::domain::own_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
-pub use crate::ui::theme::depth::ColorDepth;
+pub use depth::ColorDepth;
 
 /// Every style of the screen, named by what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

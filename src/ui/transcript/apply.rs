@@ -88,7 +88,7 @@ impl Transcript {
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
-                let entry = Entry::new(&compaction(compaction), "");
+                let entry = Entry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {

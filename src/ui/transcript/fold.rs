@@ -5,7 +5,6 @@ use ratatui::text::Span;
 
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
-use crate::ui::diff::{read, rows};
 use crate::ui::text::pad;
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
 use crate::ui::transcript::calls::CallGroup;
@@ -46,7 +45,7 @@ pub fn rows(
             if run.diff.is_empty() {
                 out.extend(field_rows(&run.input, names, page.theme.code, page, ink));
             }
-            let diff = read(run.diff.trim_end());
+            let diff = diff::read(run.diff.trim_end());
             let look = diff::Look {
                 columns: page.columns,
                 theme: page.theme,
@@ -54,7 +53,7 @@ pub fn rows(
                 digits: diff::digits(&diff),
             };
             out.extend(elide_lines(&diff, page, ink, |line, ink| {
-                rows(line, look, ink)
+                diff::rows(line, look, ink)
             }));
             out.extend(field_rows(
                 &run.output_fields,

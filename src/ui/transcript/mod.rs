@@ -7,7 +7,7 @@
 //! their texts and the rows of an open cell are bounded.
 
 mod answer;
-mod apply;
+pub(in crate::ui) mod apply;
 mod calls;
 mod cell;
 mod copy;

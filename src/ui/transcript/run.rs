@@ -8,9 +8,9 @@ use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
 use crate::ui::text::wrap::width;
 use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::forms::{OutputKind, tool_display};
-use crate::ui::transcript::{fields, fields as transcript_fields};
 
 /// Starts of the note in a tool result that a program was left running, current and older forms.
 const LEFT_RUNNING: &[&str] = &[

@@ -19,7 +19,6 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::Model;
-use crate::ui::model::board::branches::{to_merge, unmerged};
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Slot;
 

@@ -18,7 +18,6 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Actors;
-use crate::ui::model::event_log::format;
 use crate::ui::text::called;
 
 /// Most lines that are kept; the oldest go first. The journal has all events.

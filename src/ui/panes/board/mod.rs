@@ -24,12 +24,11 @@ use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Short, Wanted};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::Model;
-use crate::ui::model::board::branches::words;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::label::label;
 use crate::ui::model::board::list::Rows;
 use crate::ui::model::board::{index, label as board_label, list};
-pub use crate::ui::panes::board::places::{Places, in_view, places, scrollbar};
+pub use crate::ui::panes::board::places::{in_view, places, scrollbar};
 pub use crate::ui::panes::board::task_actions::{
     Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
 };

@@ -15,7 +15,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index;
 use crate::ui::panes::board;
-use crate::ui::panes::board::{GRAPH_MAX, Shown, Why, places};
+use crate::ui::panes::board::{GRAPH_MAX, Shown, Why};
 use crate::ui::widgets::list;
 
 fn shown(app: &App, area: Rect) -> Shown {

@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::text::width;
 use crate::ui::widgets::placed::{Placed, at_the_end};
 
 /// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.

@@ -8,6 +8,7 @@ use ratatui::widgets::Widget;
 
 use crate::ui::app::onboarding::{FirstPage, Weight};
 use crate::ui::app::{App, onboarding};
+use crate::ui::frame::layout::{HEIGHT_MIN, WIDTH_MIN};
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
@@ -34,10 +35,10 @@ pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut
 struct Lines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are among them.
-    is_whole: bool,
+    pub(in crate::ui) is_whole: bool,
 }
 
-fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+pub(in crate::ui) fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
     let columns = usize::from(area.width.min(COLUMNS_MAX));
     let tone = match page.weight {
         Weight::Missing | Weight::Trouble => theme.warn,

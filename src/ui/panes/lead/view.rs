@@ -18,7 +18,7 @@ use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::lead::{answering, composer_title, follow};
 use crate::ui::text::{age, fit, longest};
 use crate::ui::theme::Theme;
-use crate::ui::widgets::composer;
+use crate::ui::widgets::area;
 use crate::ui::widgets::composer::Room;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -227,7 +227,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         .title_top(to)
         .title_top(aside.right_aligned());
     block.render(area, buffer);
-    let inner = composer(area);
+    let inner = area::inside(area);
     if inner.is_empty() {
         return None;
     }

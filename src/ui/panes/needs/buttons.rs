@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
-use crate::ui::app::popup::Question;
 use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};

@@ -13,8 +13,8 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{Model, board as model_board, style};
+use crate::ui::panes::rows as rows_pane;
 use crate::ui::panes::rows::TeamRow;
-use crate::ui::panes::{rows, rows as rows_pane};
 use crate::ui::text::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -335,6 +335,7 @@ fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::panes::rows;
 
     #[test]
     fn names_have_the_columns_with_which_the_least_is_cut() {

@@ -13,7 +13,6 @@ use ratatui::text::{Line, Span};
 
 use crate::ui::app::App;
 use crate::ui::app::popup::{CostView, Target};
-pub use crate::ui::model::costs::Used;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
-use crate::ui::panes::rows;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
 use crate::ui::text::wrap;

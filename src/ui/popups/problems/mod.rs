@@ -55,7 +55,7 @@ pub enum Weight {
 
 /// All of them, the worst first; at most [`PROBLEMS_MAX`].
 pub fn problems(app: &App) -> Vec<Problem> {
-    let requests = (0..state.requests.len()).filter_map(|at| app.model.requests.at(at));
+    let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
         weight: Weight::Person,
         cause: asked_for(request),

@@ -5,13 +5,13 @@ mod panes;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::ui::app::UiState;
 use crate::ui::frame::hit::Hit;
 use crate::ui::frame::layout::Class;
 use crate::ui::keymap::Action;
 use crate::ui::shell;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::Placed;
 
 /// What lies at a cell.

@@ -1,17 +1,16 @@
 //! What can be pressed in a popup and beside it. Nothing below it can.
 
-use crate::ui::app::UiState;
 use crate::ui::app::popup::{CommentStage, Popup};
 use crate::ui::diff::Spot;
 use crate::ui::frame::hit::{Hit, Scrolls, has_mouse, listed};
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::Action;
 use crate::ui::panes::lead::complete;
-use crate::ui::panes::rows;
 use crate::ui::popups::help::Means;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::{buttons, confirm, costs, event_log, picker, reader, text_areas};
 use crate::ui::shell::hit_test::{Placed, panes};
+use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;

@@ -2,7 +2,6 @@
 
 use ratatui::layout::Rect;
 
-use crate::ui::app::UiState;
 use crate::ui::frame;
 use crate::ui::frame::hit::{Hit, Scrolls, listed};
 use crate::ui::frame::layout as frame_layout;
@@ -13,6 +12,7 @@ use crate::ui::panes::lead::follow;
 use crate::ui::panes::needs::{buttons, card};
 use crate::ui::panes::{board, rows};
 use crate::ui::shell::hit_test::Placed;
+use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;

@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::Arrangement;
 use crate::ui::frame::layout::{Class, Layout, class, is_one};
-use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
@@ -69,6 +68,7 @@ mod tests {
     use super::*;
     use crate::ui::UiState;
     use crate::ui::fixture;
+    use crate::ui::keymap::pane::{Focus, Pane};
 
     #[test]
     fn the_class_follows_the_size() {

@@ -19,7 +19,6 @@ use crate::ui::model::{board as model_board, sentence, style};
 use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::{task_page, thread};
-use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;

@@ -1,11 +1,12 @@
 //! Carries out the actions of the key map.
 
-use crate::protocol::Command;
 use crate::protocol::event::Level;
+use crate::ui::app::drafts;
 use crate::ui::app::effect::Do;
-use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::popup::{Popup, Text, push};
+use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
-use crate::ui::keymap::pane::Focus;
+use crate::ui::keymap::direction::Way;
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Taken;
 use crate::ui::panes::{board, needs};
@@ -32,7 +33,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Palette => popups::palette(state),
         Action::EventLog => event_log::update::open(state),
         Action::Trouble => event_log::update::trouble(state),
-        Action::Problems => popups::push(state, Popup::read(Text::Problems)),
+        Action::Problems => push(state, Popup::read(Text::Problems)),
         Action::Costs => costs::update::open(state),
         Action::Peek => peek::update::open(state),
         Action::Todo => todo::turn(state, out),
@@ -46,7 +47,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Layout => screen::next(state, out),
         Action::Jobs => popups::jobs(state),
         Action::Kill => popups::kill(state, out),
-        Action::Subagent => movement::subagent(state),
+        Action::Subagent => navigation::subagent(state),
         Action::Compact => compose::compact(state, "", out),
         Action::Open => popups::open(state),
         Action::Filter => popups::filter(state),
@@ -79,20 +80,20 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Copy => popups::copy(state, out),
         Action::CopyMenu => find::copy_menu(state),
         Action::Search => find::begin(state),
-        Action::NextMatch => find::next(state, movement::Way::Forward),
-        Action::PrevMatch => find::next(state, movement::Way::Back),
-        Action::NextPrompt => find::prompt(state, movement::Way::Forward),
-        Action::PrevPrompt => find::prompt(state, movement::Way::Back),
-        Action::NextFile => reader::update::file(state, movement::Way::Forward),
-        Action::PrevFile => reader::update::file(state, movement::Way::Back),
-        Action::Waiting => movement::waiting(state),
+        Action::NextMatch => find::next(state, Way::Forward),
+        Action::PrevMatch => find::next(state, Way::Back),
+        Action::NextPrompt => find::prompt(state, Way::Forward),
+        Action::PrevPrompt => find::prompt(state, Way::Back),
+        Action::NextFile => reader::update::file(state, Way::Forward),
+        Action::PrevFile => reader::update::file(state, Way::Back),
+        Action::Waiting => navigation::waiting(state),
         Action::Focus(pane) => movement::focus_or_zoom(state, pane),
-        Action::NextPane => movement::cycle(state, movement::Way::Forward),
-        Action::PrevPane => movement::cycle(state, movement::Way::Back),
-        Action::Compose => movement::compose(state),
+        Action::NextPane => movement::cycle(state, Way::Forward),
+        Action::PrevPane => movement::cycle(state, Way::Back),
+        Action::Compose => navigation::compose(state),
         Action::Move(by) => movement::scroll(state, by),
-        Action::Next => movement::neighbour(state, movement::Way::Forward),
-        Action::Prev => movement::neighbour(state, movement::Way::Back),
+        Action::Next => movement::neighbour(state, Way::Forward),
+        Action::Prev => movement::neighbour(state, Way::Back),
         Action::Follow => movement::follow(state),
         Action::Back => movement::back(state),
         Action::Close => movement::close(state, out),
@@ -105,10 +106,16 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         }
         Action::Complete => complete_update::put_in(state),
         Action::Newline => compose::newline(state),
-        Action::Older => state.input.composer.older(compose::width(state)),
-        Action::Newer => state.input.composer.newer(compose::width(state)),
+        Action::Older => {
+            let width = compose::width(state);
+            state.input.composer.older(width);
+        }
+        Action::Newer => {
+            let width = compose::width(state);
+            state.input.composer.newer(width);
+        }
         Action::DeleteToStart => compose::delete_to_start(state),
-        Action::EditOutside => compose::edit_outside(state, out),
+        Action::EditOutside => drafts::edit_outside(state, out),
         Action::Approve => {
             let area = areas::needs_area(state);
             needs::update::approve(state, area, out);
@@ -130,8 +137,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::CopyPlace => task_actions::copy_place(state, out),
         Action::AddTask => task_form::update::add(state),
         Action::EditTask => task_form::update::edit(state),
-        Action::NextField => task_form::update::turn(state, movement::Way::Forward),
-        Action::PrevField => task_form::update::turn(state, movement::Way::Back),
+        Action::NextField => task_form::update::turn(state, Way::Forward),
+        Action::PrevField => task_form::update::turn(state, Way::Back),
         Action::TurnWait => task_form::update::turn_wait(state),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),

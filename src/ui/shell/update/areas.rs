@@ -1,5 +1,7 @@
 //! Areas of panes that keys count by.
 
+use ratatui::layout::Rect;
+
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::rows;

@@ -113,7 +113,7 @@ pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
         app.say(Level::Warn, "A subagent compacts by itself.");
         return;
     }
-    let ended = |app: &UiState, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
+    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
     let (before, of) = (ended(app, &agent), agent.clone());
     app.say_while(
         Level::Info,

@@ -10,7 +10,6 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::popups::{task_form, text_areas};
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
-use crate::ui::widgets::composer;
 use crate::ui::widgets::composer::{Composer, Room};
 
 /// In the composer, which gets the keys.
@@ -19,7 +18,7 @@ pub fn in_composer(state: &mut UiState, here: Position) {
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {
-        put(&mut state.input.composer, composer(area), here);
+        put(&mut state.input.composer, text_areas::composer(area), here);
     }
 }
 

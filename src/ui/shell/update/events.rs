@@ -185,7 +185,7 @@ fn agent_event(model: &mut Model, agent: &Name, event: &Event) {
     model.agents.apply(agent, event.at, &event.kind);
     if let EventKind::UsageChanged { .. } = event.kind {
         let more = used(model).unwrap_or_default().since(before);
-        costs(model, agent, more);
+        costs::spent(model, agent, more);
     }
 }
 

@@ -4,12 +4,11 @@ use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
-use crate::ui::app::onboarding::{Weight, keys_line, offers};
+use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::lead::onboarding;
 use crate::ui::panes::lead::onboarding::lines;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
@@ -70,7 +69,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
 /// Whether every step of the page is in view, where it is drawn.
 pub fn fits(state: &UiState) -> bool {
     let layout = layout::layout(state, state.size);
-    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), onboarding::drawn(state)) else {
+    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), drawn(state)) else {
         return false;
     };
     let area = frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT);

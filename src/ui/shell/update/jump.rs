@@ -28,7 +28,7 @@ fn pane_to(state: &mut UiState, pane: Pane, bar: Scrollbar, row: u16) {
             // How much is in view is another share at the end: its cells are longer or shorter.
             let is_end = row + 1 >= bar.at.bottom();
             let first = if is_end { bar.scrolled.len } else { first };
-            let agent = state.model.agents.entry(&state.shown);
+            let agent = state.shown_agent();
             agent.transcript.jump(first, viewport);
         }
         Pane::Board => {

@@ -16,7 +16,7 @@ use crate::ui::popups::reader;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
-use crate::ui::shell::update::{areas, compose, cursor, jump, movement, popups, replay, screen};
+use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
 use crate::ui::shell::{hit_test, layout, peek};
 
 /// Lines that one notch of the wheel scrolls.
@@ -193,7 +193,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         Hit::Talk(at) => {
             navigation::focus(state, Pane::Lead);
             let viewport = areas::viewport(state);
-            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.shown_agent().transcript;
             transcript.open_at(at, viewport);
         }
         Hit::Composer => cursor::in_composer(state, here),

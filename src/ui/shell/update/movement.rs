@@ -154,7 +154,7 @@ pub fn neighbour(state: &mut UiState, way: Way) {
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = viewport(state);
-            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.shown_agent().transcript;
             match way {
                 Way::Forward => transcript.select_next(),
                 Way::Back => transcript.select_prev(),
@@ -238,12 +238,9 @@ pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
 
 fn scroll_transcript(state: &mut UiState, by: Scroll) {
     let viewport = viewport(state);
-    state
-        .model
-        .agents
-        .entry(&state.shown)
-        .transcript
-        .scroll(by, viewport);
+    let app = &mut state.app;
+    let agent = app.model.agents.entry(&app.shown);
+    agent.transcript.scroll(by, viewport);
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {

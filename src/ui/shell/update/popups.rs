@@ -161,7 +161,7 @@ pub fn open(state: &mut UiState) {
     match state.focus.pane() {
         Pane::Lead => {
             let viewport = areas::viewport(state);
-            let transcript = &mut state.model.agents.entry(&state.shown).transcript;
+            let transcript = &mut state.shown_agent().transcript;
             transcript.toggle_selected();
             transcript.reveal_selected(viewport);
         }

@@ -62,12 +62,11 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     let Some(player) = &mut state.replay else {
         return;
     };
-    let seek = by(player);
+    let (seek, all) = (by(player), player.happened());
     state.dirty = true;
     match seek {
         Seek::On(more) => on(state, more),
         Seek::Back => {
-            let all = player.happened();
             forget_the_past(state);
             on(state, all);
         }

@@ -7,7 +7,6 @@ use crate::ui::app::{App, MouseOwner};
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::{Class, TALL};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::shell::layout;
 
 /// Lets the panes lie in the next way and has it remembered.
 pub fn next(app: &mut App, out: &mut Vec<Do>) {

@@ -245,7 +245,7 @@ fn draw_node(
     } else {
         style::standing(standing, theme)
     };
-    let label = label(task);
+    let label = label::label(task);
     // The number tells whether the task is on the critical path, as its lines do.
     let number = match index.critical_step(at) {
         Some(_) => theme.heading,

@@ -12,7 +12,7 @@ use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{Index, Standing};
 use crate::ui::model::board::list::Row;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::board;
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;

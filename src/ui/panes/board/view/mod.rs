@@ -167,7 +167,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     };
     let (shape, words, style) = branches::look(app, task, theme);
     let place = index.place(task.id).unwrap_or_default();
-    let label = label(task);
+    let label = label::label(task);
     let took = board::standing_for(app, task);
     let is_done = index.standing(place) == Standing::Done;
     // Nothing waits for what is done.

@@ -131,7 +131,6 @@ pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) 
 
 #[cfg(test)]
 mod tests {
-    use crate::ui::text::width;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -217,7 +217,6 @@ mod tests {
     use super::*;
     use crate::domain::graph::TaskGraph;
     use crate::ui::fixture::{NOON, board, ready, told};
-    use crate::ui::panes::board;
 
     #[test]
     fn everything_that_is_known_is_told() {

@@ -64,7 +64,6 @@ pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
 mod tests {
     use crate::domain::task::TaskStatus;
     use crate::ui::UiState;
-    use crate::ui::shell::state::UiState;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -72,7 +71,7 @@ mod tests {
     use crate::protocol::event::LetterStep;
     use crate::protocol::{Event, EventKind};
     use crate::ui::fixture::letter;
-    use crate::ui::shell::update;
+    use crate::ui::update;
     use crate::ui::{Motion, Msg, next_tick};
     use jiff::tz::TimeZone;
     use serde_json::json;

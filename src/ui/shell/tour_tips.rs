@@ -1,8 +1,6 @@
 //! Test: the tips of the tour, each with the keys that it names and what they do.
 
-use crate::ui::app::App;
-use crate::ui::model::Model;
-use crate::ui::shell::state::UiState;
+use crate::ui::app::board_view;
 use crate::ui::shell::tour::tests::*;
 
 /// Whether the keys of a tip did what it says.
@@ -33,24 +31,24 @@ impl Tip {
     }
 }
 
-pub fn on_board(app: &App, _: &[Do]) -> bool {
-    app.focus == Focus::Pane(Pane::Board)
+pub fn on_board(state: &UiState, _: &[Do]) -> bool {
+    state.focus == Focus::Pane(Pane::Board)
 }
 
-fn at_lead(app: &App, _: &[Do]) -> bool {
-    app.shown.is_lead()
+fn at_lead(state: &UiState, _: &[Do]) -> bool {
+    state.shown.is_lead()
 }
 
-pub fn at_teammate(app: &App, _: &[Do]) -> bool {
-    !app.shown.is_lead()
+pub fn at_teammate(state: &UiState, _: &[Do]) -> bool {
+    !state.shown.is_lead()
 }
 
-fn decided(_: &Model, done: &[Do]) -> bool {
+fn decided(_: &UiState, done: &[Do]) -> bool {
     matches!(done, [Do::Command(Command::Decide { .. })])
 }
 
-fn comments(app: &App, _: &[Do]) -> bool {
-    matches!(app.popups.last(), Some(Popup::Comment(_)))
+fn comments(state: &UiState, _: &[Do]) -> bool {
+    matches!(state.popups.last(), Some(Popup::Comment(_)))
 }
 
 fn with(mut events: Vec<EventKind>, more: Vec<EventKind>) -> Vec<EventKind> {
@@ -107,7 +105,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_view.shape != board::Shape::default()
+            state.board_view.shape != board_view::Shape::default()
         }),
         tip(
             vec![demo(), six(5), has_team()],
@@ -202,7 +200,7 @@ pub fn tips() -> Vec<Tip> {
             "v: graph or list, Enter: the task",
         )
         .does("v", |state, _| {
-            state.board_view.shape != board::Shape::default()
+            state.board_view.shape != board_view::Shape::default()
         })
         .does("enter", |state, _| !state.popups.is_empty()),
         tip(
@@ -211,7 +209,7 @@ pub fn tips() -> Vec<Tip> {
             "v: graph or list, Enter: the task, D: its changes",
         )
         .does("v", |state, _| {
-            state.board_view.shape != board::Shape::default()
+            state.board_view.shape != board_view::Shape::default()
         })
         .does("enter", |state, _| !state.popups.is_empty())
         .does("D", |_, done| {
@@ -262,7 +260,7 @@ pub fn tips() -> Vec<Tip> {
             "Alt+3, then v: the board as graph or list",
         )
         .does("alt+3 v", |state, _| {
-            state.board_view.shape != board::Shape::default()
+            state.board_view.shape != board_view::Shape::default()
         }),
         tip(
             with(without_conflict(0), vec![all_gone()]),

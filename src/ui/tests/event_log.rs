@@ -11,7 +11,7 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
 use crate::ui::Do;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
@@ -190,9 +190,9 @@ fn the_mouse_selects_and_opens() {
         row: u16::try_from(row).unwrap(),
         modifiers: KeyModifiers::NONE,
     };
-    crate::ui::shell::update(&mut state, crate::ui::Msg::Mouse(click));
+    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(selected(&state).contains("offered again"));
-    crate::ui::shell::update(&mut state, crate::ui::Msg::Mouse(click));
+    crate::ui::update(&mut state, crate::ui::Msg::Mouse(click));
     assert!(matches!(state.popups.last(), Some(Popup::Reader(_))));
 }
 
@@ -215,7 +215,7 @@ fn a_long_log_says_where_the_rest_is() {
         kind,
     };
     let first = event(500, EventKind::notice(Level::Info, "late"));
-    crate::ui::shell::update(&mut late, crate::ui::Msg::Event(first));
+    crate::ui::update(&mut late, crate::ui::Msg::Event(first));
     assert!(late.event_log.is_cut());
 }
 
@@ -232,7 +232,7 @@ fn a_recording_shows_the_same_log() {
         .collect();
     let mut live = blank(100, 30);
     for event in &events {
-        crate::ui::shell::update(&mut live, crate::ui::Msg::Event(event.clone()));
+        crate::ui::update(&mut live, crate::ui::Msg::Event(event.clone()));
     }
     let mut back = blank(100, 30);
     let player = crate::ui::replay::Player::new(events.clone(), 1.0);

@@ -10,7 +10,7 @@ use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{picture, press, started, tell};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::shell::update;
+use crate::ui::update;
 use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys};
 
 #[test]
@@ -57,7 +57,8 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
     };
     let soon = SETTLE / 4;
     // What was typed ahead, and a key that repeats, keep the page from being approved until there is a pause.
-    state.show_approval(approval(), state.now);
+    let now = state.now;
+    state.show_approval(approval(), now);
     for _ in 0..9 {
         assert_eq!(key(&mut state, soon, "a"), []);
         assert_eq!(key(&mut state, soon, "w"), []);
@@ -68,7 +69,8 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
     assert_eq!(key(&mut state, SETTLE, "d"), []);
     assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
     // It comes back, since the file has changed.
-    state.show_approval(approval(), state.now);
+    let now = state.now;
+    state.show_approval(approval(), now);
     assert_eq!(key(&mut state, soon, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "w"), [Do::WithoutSettings]);
 }

@@ -11,8 +11,9 @@ use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
-use crate::ui::shell::{layout, update};
+use crate::ui::shell::layout;
 use crate::ui::tests::scenes::work;
+use crate::ui::update;
 use crate::ui::{Do, Msg, Theme, UiState};
 
 fn spending() -> Vec<EventKind> {

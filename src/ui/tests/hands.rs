@@ -111,7 +111,7 @@ fn what_can_not_be_done_is_said_and_not_offered() {
         let done = press(&mut state, key);
         if let Some(words) = words {
             assert_eq!((done, state.popups.len()), (vec![], 0), "{id} {key}");
-            let said = state.flash.map(|f| f.text).unwrap_or_default();
+            let said = state.app.flash.map(|f| f.text).unwrap_or_default();
             assert!(said.contains(words), "{id} {key}: {said}");
         }
     }
@@ -305,9 +305,9 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a field with one line has one line.
-    crate::ui::shell::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
+    crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
-    crate::ui::shell::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
+    crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
     assert!(picture(&state).contains("c d"));
 }
 

@@ -5,12 +5,12 @@ use ratatui::layout::Rect;
 
 use crate::domain::stamp::Stamp;
 use crate::ui::Msg;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popups::reader;
-use crate::ui::shell::update;
 use crate::ui::theme::Theme;
+use crate::ui::update;
 
 fn after(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);

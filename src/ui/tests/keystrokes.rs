@@ -10,7 +10,7 @@ use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
-use crate::ui::shell::update;
+use crate::ui::update;
 use crate::ui::{Do, Msg, UiState};
 
 fn prompt(to: &str, text: &str) -> Do {

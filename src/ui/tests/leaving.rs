@@ -12,7 +12,7 @@ use crate::ui::app::TWICE;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
-use crate::ui::shell::update;
+use crate::ui::update;
 use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys};
 
 #[test]

@@ -11,7 +11,8 @@ use crate::ui::fixture::{busy, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::rows;
-use crate::ui::shell::{hit_test, update};
+use crate::ui::shell::hit_test;
+use crate::ui::update;
 use crate::ui::{Do, Msg, UiState};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);

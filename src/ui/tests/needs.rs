@@ -9,8 +9,8 @@ use crate::protocol::event::Level;
 use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
-use crate::ui::shell::update;
 use crate::ui::tests::scenes::cast::{asked, rules};
+use crate::ui::update;
 use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {

@@ -158,7 +158,7 @@ fn a_removed_worktree_is_neither_offered_nor_asked_about() {
         let mut state = on(&removed, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");
         assert!(state.popups.is_empty(), "{key}");
-        let said = state.flash.map(|f| f.text).unwrap_or_default();
+        let said = state.app.flash.map(|f| f.text).unwrap_or_default();
         assert_eq!(said, "The worktree of #1 is removed.", "{key}");
     }
     // One of the same name that was made anew is there again.

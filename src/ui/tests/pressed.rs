@@ -19,7 +19,8 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
 use crate::ui::panes::{board, rows};
 use crate::ui::replay::Player;
-use crate::ui::shell::{hit_test, update};
+use crate::ui::shell::hit_test;
+use crate::ui::update;
 use crate::ui::widgets::placed::Placed;
 use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
 

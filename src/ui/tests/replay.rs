@@ -11,7 +11,7 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
 use crate::ui::shell::tour::Tour;
-use crate::ui::shell::update;
+use crate::ui::update;
 use crate::ui::{Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall};
 
 /// An answer that comes in pieces, with a call that writes while it runs.

@@ -11,8 +11,9 @@ use crate::ui::fixture::{blank, busy, busy_events, name, odd_events, picture, pr
 use crate::ui::model::QUEUED_MAX;
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::model::messages::LETTERS_MAX;
-use crate::ui::shell::{hit_test, update};
+use crate::ui::shell::hit_test;
 use crate::ui::tests::pressed::{LOOKS, crew};
+use crate::ui::update;
 use crate::ui::widgets::composer::COMPOSER_MAX;
 use crate::ui::{Msg, UiState, fixture, keymap, keys, next_tick};
 

@@ -7,10 +7,11 @@ use ratatui::layout::Rect;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, press, tell};
 use crate::ui::frame::hit::Hit;
+use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
-use crate::ui::shell::{hit_test, update};
 use crate::ui::tests::scenes::{Scene, cast, scenes, work};
 use crate::ui::theme::roles;
+use crate::ui::update;
 use crate::ui::widgets::scrollbar::Scrollbar;
 use crate::ui::{Msg, Pane, UiState};
 

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use crate::domain::own_theme::OwnTheme;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::fixture::{busy, cells, press};
 use crate::ui::keymap::{Action, SLASH};
 use crate::ui::{ColorDepth, Do, Theme, ThemeChoice, ThemeName};

@@ -8,7 +8,7 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
 use crate::ui::Theme;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, busy, letter, picture, press, tell};
 

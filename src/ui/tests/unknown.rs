@@ -10,14 +10,14 @@ use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
-use crate::ui::shell::update;
+use crate::ui::update;
 use crate::ui::{Msg, UiState};
 
 /// What is said after `keys` on a screen of a crew at work.
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
-    state.flash.map(|flash| flash.text)
+    state.app.flash.map(|flash| flash.text)
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! Multi-line text input with a history of sent messages and a size limit for pasted text.
 
 mod rows;
-#[cfg(test)]
-#[path = "composer/tests.rs"]
-mod tests;
 mod view;
 
 use std::collections::VecDeque;

@@ -130,7 +130,7 @@ pub(in crate::ui) struct Told {
 }
 
 impl Told {
-    fn new(topic: Topic, words: impl Into<String>) -> Told {
+    pub(in crate::ui) fn new(topic: Topic, words: impl Into<String>) -> Told {
         Told {
             topic,
             tone: Tone::Plain,
@@ -233,7 +233,7 @@ impl EventLog {
         };
     }
 
-    fn push(&mut self, at: Stamp, told: Told) {
+    pub(in crate::ui) fn push(&mut self, at: Stamp, told: Told) {
         let line = LogLine {
             number: self.next,
             at,

@@ -32,7 +32,7 @@ pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut
 }
 
 /// The lines of a page that are in view.
-struct Lines {
+pub(in crate::ui) struct Lines {
     shown: Vec<Line<'static>>,
     /// Whether all steps are among them.
     pub(in crate::ui) is_whole: bool,

@@ -335,7 +335,6 @@ fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::panes::rows;
 
     #[test]
     fn names_have_the_columns_with_which_the_least_is_cut() {

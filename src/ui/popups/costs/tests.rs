@@ -2,6 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
+use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::ui::fixture::{busy, name, tell};

@@ -8,12 +8,12 @@ use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::Msg;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
-use crate::ui::shell::update;
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::tests::threads::writing;
+use crate::ui::update;
 
 fn none() -> Vec<EventKind> {
     vec![]

@@ -13,8 +13,8 @@ use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
-use crate::ui::shell::update;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
+use crate::ui::update;
 use crate::ui::{Msg, Seat, UiState, begin_replay};
 
 /// The smallest screen, one of each class, and a large one.

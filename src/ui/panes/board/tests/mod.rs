@@ -15,8 +15,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::rows;
 use crate::ui::shell::layout::layout;
-use crate::ui::shell::update;
 use crate::ui::text::width;
+use crate::ui::update;
 use crate::ui::{Msg, Theme, UiState};
 
 const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];

@@ -7,7 +7,7 @@ mod story;
 use pretty_assertions::assert_eq;
 
 use crate::domain::stamp::Stamp;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::fixture::{NOON, started};
 use crate::ui::model::event_log::query::Query;
 use crate::ui::model::event_log::{About, EventLog, LINES_MAX, LogLine, Told, Tone, Topic};

@@ -9,6 +9,7 @@ use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestStatus;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
+use crate::domain::team::MemberStatus;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};

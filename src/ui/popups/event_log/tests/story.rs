@@ -8,7 +8,7 @@ use crate::domain::ids::{CallId, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::EventKind;
-use crate::ui::app::UiState;
+use crate::ui::UiState;
 use crate::ui::fixture::{blank, name, ready, tell};
 use crate::ui::model::event_log::{LogLine, Tone};
 

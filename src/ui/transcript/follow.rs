@@ -105,7 +105,7 @@ impl Place {
         Some(RowPosition { at, line }.min(end))
     }
 
-    /// Returns whether the newest row is followed.
+    /// Moves the view by `by`, of which `rows` rows are visible.
     pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);

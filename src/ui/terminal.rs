@@ -22,8 +22,8 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::state::MouseOwner;
 use crate::domain::text::{clip, one_line};
+use crate::ui::app::MouseOwner;
 
 /// Size of the output buffer in bytes: one frame fits, so it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;

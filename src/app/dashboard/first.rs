@@ -24,7 +24,7 @@ use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::store::GitError;
-use crate::ui::guide::first::{FirstPage, Weight};
+use crate::ui::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 use crate::ui::{Do, MouseOwner};
 

@@ -3,7 +3,7 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
-use super::Theme;
+use crate::ui::theme::Theme;
 
 /// The letter of each text style. Letters are lower-case, because upper-case marks the selected row. Frames have signs: a
 /// frame is never on a selected row.

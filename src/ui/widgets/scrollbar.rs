@@ -1,0 +1,181 @@
+//! Scroll bars in the right edge of a frame: size, position and dragging. Pure.
+
+use ratatui::layout::Rect;
+
+/// The scroll position, in rows, or in another unit if the rows are too many to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scrolled {
+    /// Total length.
+    pub len: usize,
+    /// Length above the view.
+    pub first: usize,
+    /// Length in view.
+    pub seen: usize,
+}
+
+impl Scrolled {
+    /// Returns the maximum of `first`.
+    fn most(self) -> usize {
+        self.len.saturating_sub(self.seen)
+    }
+}
+
+/// A scroll bar. It exists only if part of the content is out of view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scrollbar {
+    /// Its cells: one column of the frame and at least two rows.
+    pub at: Rect,
+    pub scrolled: Scrolled,
+}
+
+impl Scrollbar {
+    /// Creates the scroll bar in the right edge of `frame`, beside the scrolled rows `list`.
+    pub fn new(frame: Rect, list: Rect, scrolled: Scrolled) -> Option<Scrollbar> {
+        let at = Rect {
+            x: frame.right().saturating_sub(1),
+            width: 1,
+            ..list
+        };
+        let at = at.intersection(frame);
+        (scrolled.most() > 0 && at.height >= 2).then_some(Scrollbar { at, scrolled })
+    }
+
+    /// Creates the scroll bar of a list with `len` rows, of which `first` are above the view.
+    pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
+        let seen = usize::from(list.height);
+        Scrollbar::new(frame, list, Scrolled { len, first, seen })
+    }
+
+    /// Returns the cells of the thumb. Its length is the visible share; it touches an end only if that end is in view.
+    pub fn thumb(self) -> Rect {
+        let Scrolled { len, first, seen } = self.scrolled;
+        let (rows, most) = (usize::from(self.at.height), self.scrolled.most());
+        let long = (rows * seen / len.max(1)).clamp(1, rows - 1);
+        let free = rows - long;
+        let above = match first {
+            0 => 0,
+            first if first >= most => free,
+            // With one free row there is no position between the ends.
+            _ if free < 2 => 0,
+            first => scaled(first, free, most).clamp(1, free - 1),
+        };
+        let to_u16 = |n: usize| u16::try_from(n).unwrap_or(0);
+        Rect {
+            y: self.at.y + small(above),
+            height: small(long),
+            ..self.at
+        }
+    }
+
+    /// Returns the new `first` when the thumb is dragged to a screen row.
+    pub fn first_at(self, row: u16) -> usize {
+        self.scale(row, self.scrolled.most())
+    }
+
+    /// Maps a screen row to a list row: the top to the first row, the bottom to the last one.
+    pub fn row_at(self, row: u16) -> usize {
+        self.scale(row, self.scrolled.len.saturating_sub(1))
+    }
+
+    fn scale(self, row: u16, most: usize) -> usize {
+        let last = usize::from(self.at.height.saturating_sub(1));
+        let down = usize::from(row.saturating_sub(self.at.y)).min(last);
+        scaled(down, most, last.max(1))
+    }
+}
+
+/// Scales `part` from the range `whole` to the range `of`.
+fn scaled(part: usize, of: usize, whole: usize) -> usize {
+    let product = part as u128 * of as u128 / whole.max(1) as u128;
+    usize::try_from(product).unwrap_or(of)
+}
+
+/// Returns the position of the selected row as `7 of 20`; empty if all rows are in view.
+pub fn position(selected: Option<usize>, len: usize, height: u16) -> String {
+    match selected {
+        Some(at) if len > usize::from(height) => format!("{} of {len}", at + 1),
+        Some(_) | None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FRAME: Rect = Rect::new(10, 5, 30, 12);
+    const LIST: Rect = Rect::new(11, 6, 28, 10);
+
+    fn bar(first: usize, len: usize) -> Option<Scrollbar> {
+        Scrollbar::of_list(FRAME, LIST, first, len)
+    }
+
+    #[test]
+    fn thumb_shows_visible_share_and_position() {
+        // Ten rows are in view. Total rows, rows above the view, and the thumb's first row and length.
+        let cases = [
+            (20, 0, (0, 5)),
+            (20, 1, (1, 5)),
+            (20, 5, (2, 5)),
+            (20, 9, (4, 5)),
+            (20, 10, (5, 5)),
+            (11, 0, (0, 9)),
+            (11, 1, (1, 9)),
+            (10_000, 0, (0, 1)),
+            (10_000, 1, (1, 1)),
+            (10_000, 5_000, (4, 1)),
+            (10_000, 9_989, (8, 1)),
+            (10_000, 9_990, (9, 1)),
+        ];
+        for (len, first, expected) in cases {
+            let bar = bar(first, len).unwrap();
+            let thumb = bar.thumb();
+            let found = (thumb.y - LIST.y, thumb.height);
+            assert_eq!(found, expected, "{first} above of {len}");
+            assert_eq!((thumb.x, thumb.width), (39, 1));
+        }
+    }
+
+    #[test]
+    fn no_scrollbar_if_all_is_in_view_or_room_is_missing() {
+        for len in [0, 1, 10] {
+            assert_eq!(bar(0, len), None, "{len}");
+        }
+        let row = Rect { height: 1, ..LIST };
+        assert_eq!(Scrollbar::of_list(FRAME, row, 0, 20), None);
+    }
+
+    #[test]
+    fn position_is_shown_if_rows_are_out_of_view() {
+        let cases = [
+            (Some(6), 20, "7 of 20"),
+            (Some(6), 10, ""),
+            (None, 20, ""),
+            (Some(0), 11, "1 of 11"),
+        ];
+        for (selected, len, expected) in cases {
+            assert_eq!(position(selected, len, 10), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn dragged_thumb_stays_under_the_mouse(height in 2_u16..60, more in 1_usize..50_000, row in 0_u16..60) {
+            let list = Rect { height, ..LIST };
+            let frame = Rect { height: height + 2, ..FRAME };
+            let len = usize::from(height) + more;
+            let row = list.y + row % height;
+            let bar = Scrollbar::of_list(frame, list, 0, len).unwrap();
+            let first = bar.first_at(row);
+            prop_assert!(first <= more);
+            let thumb = Scrollbar::of_list(frame, list, first, len).unwrap().thumb();
+            prop_assert!(bar.at.contains(thumb.as_position()) && thumb.bottom() <= bar.at.bottom());
+            // One row of tolerance, because the thumb touches an end only if that end is in view.
+            prop_assert!((thumb.y.saturating_sub(1)..=thumb.bottom()).contains(&row), "{thumb} {row}");
+            prop_assert_eq!(bar.row_at(list.y), 0);
+            prop_assert_eq!(bar.row_at(list.bottom() - 1), len - 1);
+        }
+    }
+}

@@ -100,7 +100,9 @@ impl App {
 
     /// Says that the board is empty, for as long as that is true.
     pub(in crate::ui) fn say_no_task(&mut self) {
-        self.say_while(Level::Info, "No tasks yet.", |state| state.model.board.is_empty());
+        self.say_while(Level::Info, "No tasks yet.", |state| {
+            state.model.board.is_empty()
+        });
     }
 
     /// Removes a message whose condition no longer holds.

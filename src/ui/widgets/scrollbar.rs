@@ -59,7 +59,7 @@ impl Scrollbar {
             _ if free < 2 => 0,
             first => scaled(first, free, most).clamp(1, free - 1),
         };
-        let to_u16 = |n: usize| u16::try_from(n).unwrap_or(0);
+        let small = |n: usize| u16::try_from(n).unwrap_or(0);
         Rect {
             y: self.at.y + small(above),
             height: small(long),

@@ -123,10 +123,7 @@ fn agent(app: &mut App, name: &Name) {
         app.popups.clear();
         navigation::show(app, name);
     } else {
-        app.say(
-            Level::Info,
-            format!("No conversation of {name} is kept."),
-        );
+        app.say(Level::Info, format!("No conversation of {name} is kept."));
     }
 }
 

@@ -22,10 +22,7 @@ pub fn open(app: &mut App) {
 /// Applies a theme and saves it.
 pub fn keep(app: &mut App, theme: ThemeChoice, out: &mut Vec<Do>) {
     app.popups.pop();
-    app.say(
-        Level::Info,
-        format!("Theme: {}.", theme.word()),
-    );
+    app.say(Level::Info, format!("Theme: {}.", theme.word()));
     app.prefs.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

@@ -63,10 +63,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     if words.is_empty() {
-        app.say(
-            Level::Info,
-            format!("Write a message after @{to}."),
-        );
+        app.say(Level::Info, format!("Write a message after @{to}."));
         return None;
     }
     if let Some(parent) = to.parent() {

@@ -64,8 +64,7 @@ pub fn heard(app: &mut App, event: &EventKind) {
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = app.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing)
-        .then(|| format!("No crew is running yet. {}", keys_line(app)))
+    (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
 /// Returns whether all steps of the page fit on the screen.

@@ -83,10 +83,7 @@ pub fn jobs(app: &mut App) {
 pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        app.say(
-            Level::Info,
-            format!("The branch of {task} has no changes."),
-        );
+        app.say(Level::Info, format!("The branch of {task} has no changes."));
         return;
     }
     app.diff = changes;
@@ -328,7 +325,10 @@ fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
 
 fn use_model(app: &mut App, name: String, out: &mut Vec<Do>) {
     app.popups.pop();
-    app.say(Level::Info, format!("{name} is used from the next model call on."));
+    app.say(
+        Level::Info,
+        format!("{name} is used from the next model call on."),
+    );
     out.push(Do::Command(Command::UseModel { name }));
 }
 

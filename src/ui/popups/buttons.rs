@@ -63,13 +63,13 @@ pub fn asked(model: &Model, popup: &Popup) -> &'static [(Action, &'static str)] 
         Popup::Confirm(Question::Merge(_)) if branches::to_merge(model).len() > 1 => &[
             (Action::Accept, "merge"),
             (Action::MergeAll, "all"),
-            (Action::Diff, "look"),
-            (Action::Back, "not"),
+            (Action::Diff, "diff"),
+            (Action::Back, "cancel"),
         ],
         Popup::Confirm(Question::Merge(_)) => &[
             (Action::Accept, "merge"),
-            (Action::Diff, "look"),
-            (Action::Back, "not"),
+            (Action::Diff, "diff"),
+            (Action::Back, "cancel"),
         ],
         Popup::Reader(_)
         | Popup::Picker(_)

@@ -180,7 +180,7 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
 /// Approves a permission request and everything in `scope` until crewdeck exits.
 pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     if app.model.requests.get(id).is_none() {
-        app.say(Level::Info, "That request waits no more.");
+        app.say(Level::Info, "This request is already closed.");
     } else if !app.model.requests.is_answered(id) {
         app.selected.request = Some(id.clone());
         app.model.requests.answer(id);
@@ -212,7 +212,7 @@ pub(in crate::ui) fn answer(
     out: &mut Vec<Do>,
 ) {
     let Some(request) = app.model.requests.get(id) else {
-        app.say(Level::Info, "That request waits no more.");
+        app.say(Level::Info, "This request is already closed.");
         return;
     };
     if app.model.requests.is_answered(id) {

@@ -51,21 +51,21 @@
 //! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
 //! - a new provider: one folder in `model/` and its arm in [`model::provider`]
 //! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
-//! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
+//! - who decides a request: `crew/request_broker.rs`, and what becomes of it when nobody does: `crew/request_reminders.rs`; what the person allowed for the session: `crew/session_permissions.rs`, and what that
 //!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`, a plan on it: `ui/known/plan_pages.rs`
-//! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
+//! - which commands wait for one another and which go on beside: `crew/command_loop.rs`, for the crew and a viewer alike; what a refusal
 //!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
-//! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/rules.rs`;
+//! - what the person does to the board by key, here or in a viewer: `crew/user_actions.rs`, by the rules of `domain/graph/rules.rs`;
 //!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/writing/task_form.rs`, those that wait:
 //!   `ui/writing/task_forms.rs`
-//! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
+//! - what would be lost with a worktree, and its removal by the person: `crew/worktree_removal.rs`, over `store/worktrees/remove.rs`
 //!   (where it lies meanwhile: `trash.rs` beside it)
-//! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`
-//! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
+//! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/message_delivery.rs`
+//! - where a claimed task is worked on and how it is merged: `crew/worktrees.rs`, over [`store::Worktrees`]
 //! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `merge_status.rs` beside it for the content where
-//!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::unmerged`] finds; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
-//! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
-//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/it/crash.rs`, `tests/resume.rs`
+//!   the history says no; `crew/branch_status.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::unmerged`] finds; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
+//! - who comes back after a restart: `crew/recovery.rs` and `crew/teammate/mod.rs`; what was decided and not followed:
+//!   `crew/decision_followup.rs`; that all of it holds wherever crewdeck is killed: `tests/it/crash.rs`, `tests/resume.rs`
 //! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
 //!   as left behind: [`domain::aftermath`]
 //! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:

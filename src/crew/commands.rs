@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::obey::Obeys;
+use super::command_loop::Obeys;
 use super::{Shared, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::ids::{LetterId, Name, PromptId};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
-use super::{Shared, mate, subagent};
+use super::{Shared, subagent, teammate};
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, Verdict};
@@ -32,7 +32,7 @@ impl Host for CrewHost {
         member: Member,
         prompt: String,
     ) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(mate::start(Arc::clone(&self.shared), member, prompt))
+        Box::pin(teammate::start(Arc::clone(&self.shared), member, prompt))
     }
 
     fn ask<'a>(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::outfit::{Order, Outfit};
-use super::rest::is_news;
+use super::agent_builder::{Order, Outfit};
+use super::idle_detector::is_news;
 use super::{Shared, Standing, Start, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;

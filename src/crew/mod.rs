@@ -1,33 +1,33 @@
 //! The crew: receives commands, runs the lead and its teammates, and publishes events.
 
-mod branches;
-mod ceilings;
-mod chore;
-mod clerk;
+mod agent_builder;
+mod branch_status;
+mod budget;
+mod command_loop;
 mod commands;
+mod decision_followup;
+mod file_errors;
 mod host;
+mod idle_detector;
 mod jobs;
-mod late;
 mod lead;
-mod mailbox;
-mod mate;
-mod obey;
-mod outfit;
-mod parting;
+mod message_delivery;
 mod parts;
-mod person;
-mod removal;
-mod rest;
-mod roll;
-mod rules;
+mod recovery;
+mod request_broker;
+mod request_reminders;
+mod session_permissions;
+mod shutdown;
+mod signals;
 mod skills;
 mod start;
 mod subagent;
-mod trees;
-mod troubles;
-mod undecided;
+mod teammate;
+mod user_actions;
 mod viewer;
 mod watcher;
+mod worktree_removal;
+mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -56,9 +56,9 @@ use crate::protocol::event::{EventKind, Level, Setup};
 use crate::protocol::{Command, Publisher};
 use crate::store::{Board, Post, PromptQueue, Requests, Roster, Skills, StoreError};
 pub use parts::{Deciders, Parts, Start};
-pub use trees::MergeRule;
-pub use undecided::REMINDERS_MAX;
+pub use request_reminders::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};
+pub use worktrees::MergeRule;
 
 /// Most commands that may be queued for the crew.
 const COMMANDS_MAX: usize = 256;
@@ -98,7 +98,7 @@ struct Shared {
     prices: BTreeMap<String, Price>,
     deciders: Deciders,
     rules: RuleBook,
-    session: Mutex<rules::Session>,
+    session: Mutex<session_permissions::Session>,
     tools: Option<Vec<String>>,
     tool_timeout: Duration,
     guard: Option<Arc<Guard>>,
@@ -117,23 +117,23 @@ struct Shared {
     prompts: Arc<PromptQueue>,
     roster: Roster,
     /// The worktrees; `None` if all agents work in the root.
-    trees: Option<trees::Trees>,
+    trees: Option<worktrees::Trees>,
     /// The checked-out commit that was last published. Locked while it is read and published.
     head: tokio::sync::Mutex<Option<CheckedOut>>,
     /// The board that was last published.
     graph: RwLock<Arc<TaskGraph>>,
-    troubles: troubles::Troubles,
+    troubles: file_errors::Troubles,
     /// Locked while the board is read and published.
     board_turn: tokio::sync::Mutex<()>,
     /// The user's tasks whose worktree is being created, or could not be created since the crew started.
     placed: Mutex<BTreeSet<TaskId>>,
-    mailbox: mailbox::Mailbox,
+    mailbox: message_delivery::Mailbox,
     /// Locked during the user's merges and worktree removals, which run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
-    clerk: clerk::Clerk,
-    spending: ceilings::Spending,
+    clerk: request_broker::Clerk,
+    spending: budget::Spending,
     jobs: jobs::Jobs,
     /// The number of subagents started so far.
     subagents: AtomicU64,
@@ -212,15 +212,15 @@ impl Crew {
             skill_book: RwLock::default(),
             publisher: parts.publisher,
             graph: RwLock::new(Arc::new(graph)),
-            troubles: troubles::Troubles::default(),
+            troubles: file_errors::Troubles::default(),
             board_turn: tokio::sync::Mutex::default(),
             placed: Mutex::default(),
-            mailbox: mailbox::Mailbox::default(),
+            mailbox: message_delivery::Mailbox::default(),
             merge_turn: tokio::sync::Mutex::default(),
             team: Mutex::default(),
             agents: Mutex::default(),
-            clerk: clerk::Clerk::default(),
-            spending: ceilings::Spending::new(parts.calls_max, parts.ceilings),
+            clerk: request_broker::Clerk::default(),
+            spending: budget::Spending::new(parts.calls_max, parts.ceilings),
             jobs: jobs::Jobs::default(),
             subagents: AtomicU64::new(0),
             errands: Mutex::default(),
@@ -242,13 +242,13 @@ impl Crew {
         }
         shared.tell_limits().await;
         shared.tell_of_unknown_price().await;
-        let (back, team) = roll::call(&shared, parts.start).await?;
+        let (back, team) = recovery::call(&shared, parts.start).await?;
         shared.read_skills().await;
         let lead = lead::start(&shared, parts.start).await?;
         let mut resumed = lead.turn;
         let mut mates = Vec::new();
         for member in back {
-            let member = mate::back(&shared, member, &team).await?;
+            let member = teammate::back(&shared, member, &team).await?;
             if member.turn == TurnState::Open {
                 resumed = TurnState::Open;
             }
@@ -264,7 +264,9 @@ impl Crew {
         // All agents are registered before any of them acts, so that decisions made in the meantime reach them.
         shared.let_begin(lead, mates);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
-        shared.tracker.spawn(obey::obey(Arc::clone(&shared), inbox));
+        shared
+            .tracker
+            .spawn(command_loop::obey(Arc::clone(&shared), inbox));
         Ok(Crew {
             shared,
             commands,
@@ -297,13 +299,13 @@ impl Crew {
         self.shared.tracker.close();
         // Agents end by cancellation. One that does not end in time stops with the process.
         let _ = tokio::time::timeout(STOP_WITHIN, self.shared.tracker.wait()).await;
-        roll::close(&self.shared).await
+        recovery::close(&self.shared).await
     }
 }
 
 impl Shared {
     /// Starts the crew's background tasks and then the agents.
-    fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<mate::Back>) {
+    fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<teammate::Back>) {
         // The crew counts as busy until all agents have started and pending requests are handed over again.
         let (agents, chore) = (Arc::clone(self), self.chore());
         let begin = move || {
@@ -315,8 +317,8 @@ impl Shared {
         };
         let watch = watcher::watch(Arc::clone(self), begin);
         self.tracker.spawn(watch);
-        self.tracker.spawn(roll::beat(Arc::clone(self)));
-        self.tracker.spawn(rest::detect(Arc::clone(self)));
+        self.tracker.spawn(recovery::beat(Arc::clone(self)));
+        self.tracker.spawn(idle_detector::detect(Arc::clone(self)));
     }
 
     async fn publish(&self, kind: EventKind) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::trees::MergeRule;
+use super::worktrees::MergeRule;
 use crate::agent::driver::Engine;
 use crate::domain::ceiling::Ceilings;
 use crate::domain::request::{Decider, RequestKind};

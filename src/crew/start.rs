@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::trees::Trees;
+use super::worktrees::Trees;
 use super::{MergeRule, Parts};
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;

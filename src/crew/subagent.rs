@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::outfit::{Order, Outfit};
+use super::agent_builder::{Order, Outfit};
 use super::{Shared, lock};
 use crate::agent::driver::Control;
 use crate::agent::prompt;

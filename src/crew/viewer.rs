@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
-use super::branches::{self, Sum};
-use super::clerk::decide_with_like;
+use super::branch_status::{self, Sum};
+use super::command_loop::{Obeys, obey};
 use super::commands::{from_person, send_to_member};
-use super::obey::{Obeys, obey};
-use super::parting::NUDGE;
-use super::person::{Hands, Trees};
+use super::request_broker::decide_with_like;
+use super::shutdown::NUDGE;
+use super::user_actions::{Hands, Trees};
 use super::watcher::LETTERS_MAX;
-use super::{COMMANDS_MAX, lock, removal, trees};
+use super::{COMMANDS_MAX, lock, worktree_removal, worktrees};
 use crate::agent::driver::blocking;
 use crate::domain::graph::Delta;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -319,14 +319,14 @@ impl Files {
         while let Some(mut seen) = known.take() {
             let (door, board) = (self.trees.clone(), self.board.clone());
             let looked = blocking(move || {
-                let named = board.ask(branches::named)?;
+                let named = board.ask(branch_status::named)?;
                 let changed = door.branches(&mut seen, Look::IfChanged, &named)?;
                 Ok((seen, changed))
             });
             let Ok((seen, changed)) = looked.await else {
                 return;
             };
-            for told in branches::told(&changed) {
+            for told in branch_status::told(&changed) {
                 self.publisher.publish(told).await;
             }
             known = Some(seen).filter(Seen::is_partial);
@@ -338,7 +338,7 @@ impl Files {
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
-        let (_, name) = trees::mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
+        let (_, name) = worktrees::mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
@@ -351,7 +351,7 @@ impl Files {
             }
             Merge::Conflict { into, files } => Err(format!(
                 "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the crew's own window to get a task for it.",
-                trees::some(&files)
+                worktrees::some(&files)
             )),
         }
     }
@@ -390,7 +390,7 @@ impl Files {
 
     async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.clone(), self.trees.clone());
-        let judged = blocking(move || Ok(removal::judge(&board, &trees, id))).await;
+        let judged = blocking(move || Ok(worktree_removal::judge(&board, &trees, id))).await;
         let told = judged.map_err(|e: StoreError| e.to_string())??;
         self.publisher.publish(told).await;
         Ok(())
@@ -399,7 +399,8 @@ impl Files {
     async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let (board, trees, now) = (self.board.clone(), self.trees.clone(), self.now());
-        let removed = blocking(move || Ok(removal::remove(&board, &trees, id, &told, now))).await;
+        let removed =
+            blocking(move || Ok(worktree_removal::remove(&board, &trees, id, &told, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.notice(text).await;
         self.tell_branches().await;
@@ -410,7 +411,7 @@ impl Files {
         let board = self.board.clone();
         let reading = blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
-        let shown = trees::diff_of(self.trees.clone(), &graph, id).await?;
+        let shown = worktrees::diff_of(self.trees.clone(), &graph, id).await?;
         self.publisher.publish(shown).await;
         Ok(())
     }

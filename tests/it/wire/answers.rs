@@ -165,7 +165,9 @@ async fn the_server_says_how_long_to_wait() {
     let server = answering(hours).await;
     let error = call(&anthropic(&server)).await.unwrap_err();
     assert!(
-        error.to_string().ends_with("; the server asks to wait 91 min"),
+        error
+            .to_string()
+            .ends_with("; the server asks to wait 91 min"),
         "{error}"
     );
     let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");

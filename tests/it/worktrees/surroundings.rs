@@ -119,10 +119,7 @@ fn a_submodule_is_left_alone_until_somebody_works_in_it() {
         &["-c", local, "submodule", "--quiet", "update", "--init"],
     );
     let why = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(
-        why.contains("a nested repository (lib)"),
-        "{why}"
-    );
+    assert!(why.contains("a nested repository (lib)"), "{why}");
     trees
         .remove(&name("task-2"), Removal::WhatIsLostIsKnown, NOW)
         .unwrap();
@@ -172,10 +169,7 @@ fn no_program_of_a_repository_inside_is_started() {
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     look();
     let why = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(
-        why.contains("a nested repository (inside)"),
-        "{why}"
-    );
+    assert!(why.contains("a nested repository (inside)"), "{why}");
 
     // A merge looks where .gitmodules wants it to.
     let says = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Shared;
-use super::branches::Tried;
+use super::branch_status::Tried;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
 use crate::domain::graph::{NewTask, TaskGraph};

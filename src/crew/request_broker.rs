@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::undecided::Waiter;
+use super::request_reminders::Waiter;
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name, RequestId};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::clerk::Heard;
+use super::request_broker::Heard;
 use super::{Shared, lock};
 use crate::agent::driver::blocking;
 use crate::domain::conversation::{PlanState, Record};

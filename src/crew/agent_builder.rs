@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::ceilings::CrewMeter;
+use super::budget::CrewMeter;
 use super::host::CrewHost;
 use super::subagent::SIDE_BY_SIDE;
 use super::{CONTROL_MAX, Handle, Shared, Standing, lock};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::undecided::{Reminded, Reminder};
+use super::request_reminders::{Reminded, Reminder};
 use super::{Handle, Shared, Standing, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::domain::chat::{Block, Message, Role};

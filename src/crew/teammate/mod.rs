@@ -6,8 +6,8 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent_builder::{Order, Outfit};
 use super::lead::work;
-use super::outfit::{Order, Outfit};
 use super::{Shared, Standing, lock};
 use crate::agent::driver::{Control, blocking};
 use crate::agent::idle::{Idle, Next, Why};

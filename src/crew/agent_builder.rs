@@ -1,35 +1,64 @@
 //! Builds an agent: its tools, its system prompt and its driver.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::budget::CrewMeter;
-use super::host::CrewHost;
-use super::subagent::SIDE_BY_SIDE;
-use super::{CONTROL_MAX, Handle, Shared, Standing, lock};
-use crate::agent::calls::Workshop;
+use super::context::Context;
+use super::models::Models;
+use super::registry::AgentHandle;
+use super::skills::SkillWatch;
+use crate::agent::calls::{RuleBook, Workshop};
 use crate::agent::desk::Desk;
-use crate::agent::driver::{Control, Driver, Engine, EngineSlot, State};
+use crate::agent::driver::{Control, Driver, State};
+use crate::agent::meter::Meter;
 use crate::agent::prompt::Place;
-use crate::agent::turn::{Limits, Turn};
+use crate::agent::turn::{Input, Limits, Turn};
+use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
 use crate::model::ToolSpec;
-use crate::store::Transcript;
+use crate::process::guard::Guard;
+use crate::protocol::event::TurnEnd;
+use crate::store::{Board, Post, PromptQueue, Requests};
+use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
 
 /// An agent that is ready to run.
-pub struct Outfit {
+pub struct Agent {
     pub driver: Driver,
     pub control: mpsc::Receiver<Control>,
-    pub handle: Handle,
+    pub handle: AgentHandle,
+}
+
+impl Agent {
+    /// Runs one turn. When the crew stops, the turn is interrupted, so that the conversation on disk is complete, and the
+    /// result is `None`.
+    pub async fn run_turn(&mut self, start: Input, stop: &CancellationToken) -> Option<TurnEnd> {
+        let Agent {
+            driver,
+            control,
+            handle,
+        } = self;
+        let interrupt = async {
+            stop.cancelled().await;
+            // If the queue is full, the turn ends with the process.
+            let _ = handle.control.try_send(Control::Interrupt);
+            std::future::pending::<()>().await;
+        };
+        let end = tokio::select! {
+            biased;
+            () = interrupt => None,
+            end = driver.turn(start, control) => Some(end),
+        };
+        end.filter(|_| !stop.is_cancelled())
+    }
 }
 
 /// The specification of an agent.
-pub struct Order<'a> {
+pub struct AgentSpec<'a> {
     pub name: Name,
     pub caller: Caller,
     pub limits: Limits,
@@ -40,64 +69,89 @@ pub struct Order<'a> {
     /// The model's name; empty for the lead's model, including later changes of it.
     pub model: String,
     /// Creates the system prompt.
-    pub system: &'a dyn Fn(&Place) -> String,
+    pub system: &'a (dyn Fn(&Place) -> String + Sync),
 }
 
-impl Shared {
-    /// Returns the model configuration in use.
-    pub(super) fn engine(&self) -> Engine {
-        self.engine
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
+/// The settings that all agents share.
+pub struct AgentSettings {
+    /// The names of the allowed tools; `None` for all.
+    pub tools: Option<Vec<String>>,
+    /// The time limit of a program that an agent runs.
+    pub tool_timeout: Duration,
+    /// The supervisor of the agents' programs; `None` to run them directly.
+    pub guard: Option<Arc<Guard>>,
+    pub rules: RuleBook,
+    /// The share of the context window, in percent, at which a conversation is compacted.
+    pub compact_at: u64,
+    /// The repository's own instructions: file name and text.
+    pub memory: Option<(String, String)>,
+    /// The machine and the project, as they were at the start.
+    pub environment: Environment,
+    /// Returns a random number in 0..1.
+    pub jitter: fn() -> f64,
+}
 
-    /// Switches to another model from the next call on. Its context window and price are unknown.
-    pub(super) fn set_model(&self, name: &str) {
-        let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
-        if engine.name != name {
-            name.clone_into(&mut engine.name);
-            engine.window = None;
-            engine.price = None;
-        }
-    }
+/// The stores that agents use.
+pub struct AgentStores {
+    pub board: Board,
+    pub post: Post,
+    pub requests: Requests,
+    /// The user's prompts that wait for the lead.
+    pub prompts: Arc<PromptQueue>,
+}
 
-    /// Returns the configuration of an agent with its own model, or the shared one if `model` is empty.
-    fn engine_for(&self, model: &str) -> EngineSlot {
-        if model.is_empty() {
-            return Arc::clone(&self.engine);
+/// Builds the agents of a crew.
+pub struct AgentBuilder {
+    context: Arc<Context>,
+    models: Arc<Models>,
+    skills: Arc<SkillWatch>,
+    meter: Arc<dyn Meter>,
+    settings: AgentSettings,
+    stores: AgentStores,
+}
+
+impl AgentBuilder {
+    pub fn new(
+        context: Arc<Context>,
+        models: Arc<Models>,
+        skills: Arc<SkillWatch>,
+        meter: Arc<dyn Meter>,
+        settings: AgentSettings,
+        stores: AgentStores,
+    ) -> AgentBuilder {
+        AgentBuilder {
+            context,
+            models,
+            skills,
+            meter,
+            settings,
+            stores,
         }
-        let engine = Engine {
-            name: model.to_string(),
-            window: None,
-            price: self.prices.get(model).copied(),
-            ..self.engine()
-        };
-        Arc::new(RwLock::new(engine))
     }
 
     /// Returns the tools of an agent, in the order of the tool table.
-    pub(super) fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
+    fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {
-                self.tools
+                self.settings
+                    .tools
                     .as_ref()
                     .is_none_or(|only| only.iter().any(|n| n == t.name))
             })
             .collect()
     }
 
-    /// Builds an agent from its specification.
-    pub(super) fn outfit(self: &Arc<Self>, order: Order<'_>) -> Outfit {
-        let mut tools = self.tools_for(order.caller);
+    /// Builds an agent from its specification. Its tools reach the crew through `host`.
+    pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
+        let mut tools = self.tools_for(spec.caller);
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
-        let submit = table::find(table::SUBMIT_PLAN).filter(|_| order.gate == PlanGate::Closed);
+        let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let place = Place {
-            workdir: shown(&self.root),
-            memory: self.memory.clone(),
-            skills: self.skill_book().skills.clone(),
-            environment: self.environment.clone(),
+            workdir: self.context.root.display().to_string(),
+            memory: self.settings.memory.clone(),
+            skills: self.skills.book().skills.clone(),
+            environment: self.settings.environment.clone(),
             tools: tools.iter().map(|t| t.name.to_string()).collect(),
         };
         let side_by_side = tools
@@ -110,71 +164,61 @@ impl Shared {
             .map(|t| {
                 ToolSpec::new(
                     t.name,
-                    table::text(t, &tools, self.tool_timeout),
+                    table::text(t, &tools, self.settings.tool_timeout),
                     &(t.schema)(),
                 )
             })
             .collect();
-        let desk = Arc::new(Desk::new(order.gate));
-        let (control, inbox) = mpsc::channel(CONTROL_MAX);
-        let handle = Handle {
-            control,
-            desk: Arc::clone(&desk),
-            standing: Arc::new(Mutex::new(Standing::Resting)),
-            tags: order.tags,
-            force: CancellationToken::new(),
-        };
-        let session = lock(&self.setup).session.clone();
+        let desk = Arc::new(Desk::new(spec.gate));
+        let (handle, control) = AgentHandle::new(Arc::clone(&desk), spec.tags);
         let driver = Driver {
-            system: (order.system)(&place),
+            system: (spec.system)(&place),
             specs: Arc::new(specs),
-            engine: self.engine_for(&order.model),
+            engine: self.models.engine_for(&spec.model),
             workshop: Workshop {
                 tools: Arc::new(tools),
-                rules: Arc::clone(&self.rules),
+                rules: Arc::clone(&self.settings.rules),
                 desk,
-                skills: self.skills.clone(),
-                host: Arc::new(CrewHost {
-                    shared: Arc::clone(self),
-                    seats: Arc::new(Semaphore::new(SIDE_BY_SIDE)),
-                }),
-                root: self.root.clone(),
-                board: self.board.clone(),
-                workdir: self.root.clone(),
-                timeout: self.tool_timeout,
-                redactor: self.publisher.redactor().clone(),
-                guard: self.guard.clone(),
+                skills: self.skills.store().clone(),
+                host,
+                root: self.context.root.clone(),
+                board: self.stores.board.clone(),
+                workdir: self.context.root.clone(),
+                timeout: self.settings.tool_timeout,
+                redactor: self.context.publisher.redactor().clone(),
+                guard: self.settings.guard.clone(),
                 snapshots: Arc::default(),
-                clock: self.clock,
+                clock: self.context.clock,
             },
-            meter: Arc::new(CrewMeter(Arc::clone(self))),
-            publisher: self.publisher.clone(),
+            meter: Arc::clone(&self.meter),
+            publisher: self.context.publisher.clone(),
             // Subagents receive no messages.
-            post: order.name.parent().is_none().then(|| self.post.clone()),
-            prompts: order.name.is_lead().then(|| Arc::clone(&self.prompts)),
-            board: self.board.clone(),
-            identity: order.identity,
-            compact_at: self.compact_at,
-            requests: self.requests.clone(),
-            transcript: Transcript::open(&self.root, &session, &order.name)
-                .redacting(self.publisher.redactor()),
-            clock: self.clock,
-            jitter: self.jitter,
+            post: spec
+                .name
+                .parent()
+                .is_none()
+                .then(|| self.stores.post.clone()),
+            prompts: spec
+                .name
+                .is_lead()
+                .then(|| Arc::clone(&self.stores.prompts)),
+            board: self.stores.board.clone(),
+            identity: spec.identity,
+            compact_at: self.settings.compact_at,
+            requests: self.stores.requests.clone(),
+            transcript: self.context.transcript(&spec.name),
+            clock: self.context.clock,
+            jitter: self.settings.jitter,
             state: State::new(Turn::new(Limits {
                 side_by_side,
-                ..order.limits
+                ..spec.limits
             })),
-            name: order.name,
+            name: spec.name,
         };
-        Outfit {
+        Agent {
             driver,
-            control: inbox,
+            control,
             handle,
         }
     }
-}
-
-/// Formats a path for a prompt.
-fn shown(path: &Path) -> String {
-    PathBuf::from(path).display().to_string()
 }

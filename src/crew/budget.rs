@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 
-use super::{Shared, lock};
+use super::context::{Context, lock};
+use super::models::Models;
+use super::request_broker::RequestBroker;
 use crate::agent::meter::Meter;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
 use crate::domain::ids::Name;
@@ -17,7 +19,10 @@ use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, Level};
 
 /// What the agents have used, and the pending requests to raise a budget.
-pub struct Spending {
+pub struct Budget {
+    context: Arc<Context>,
+    broker: Arc<RequestBroker>,
+    models: Arc<Models>,
     /// Most model calls in flight; only reported here.
     calls: usize,
     ledger: Mutex<Ledger>,
@@ -36,10 +41,19 @@ struct Question {
     asking: tokio::sync::Mutex<String>,
 }
 
-impl Spending {
+impl Budget {
     /// Creates an empty account. `calls` is the limit of model calls in flight.
-    pub fn new(calls: usize, ceilings: Ceilings) -> Spending {
-        Spending {
+    pub fn new(
+        context: Arc<Context>,
+        broker: Arc<RequestBroker>,
+        models: Arc<Models>,
+        calls: usize,
+        ceilings: Ceilings,
+    ) -> Budget {
+        Budget {
+            context,
+            broker,
+            models,
             calls,
             ledger: Mutex::new(Ledger::new(ceilings)),
             questions: Mutex::default(),
@@ -76,84 +90,82 @@ impl Spending {
     }
 }
 
-/// The budget gate of the crew's agents.
-pub struct CrewMeter(pub Arc<Shared>);
-
-impl Meter for CrewMeter {
+impl Meter for Budget {
     fn begin(&self, agent: &Name) {
         // A subagent runs within its parent's turn, so the parent's denial still applies.
         if agent.parent().is_none() {
-            lock(&self.0.spending.denied).remove(agent);
+            lock(&self.denied).remove(agent);
         }
     }
 
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>) {
-        lock(&self.0.spending.ledger).count(agent, usage, cost);
+        lock(&self.ledger).count(agent, usage, cost);
     }
 
     fn admit<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(self.0.admit(agent))
+        Box::pin(self.wait_for_budget(agent))
     }
 }
 
-impl Shared {
+impl Budget {
     /// Waits until no budget keeps `agent` from its next call. All agents that wait for the same budget share one request.
     /// The error is the reason of a denial.
-    async fn admit(self: &Arc<Self>, agent: &Name) -> Result<(), String> {
-        let spending = &self.spending;
+    async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
-            let Some(reached) = spending.reached(agent) else {
+            let Some(reached) = self.reached(agent) else {
                 return Ok(());
             };
-            if let Some(why) = lock(&spending.denied).get(&payer(agent)) {
+            if let Some(why) = lock(&self.denied).get(&payer(agent)) {
                 return Err(why.clone());
             }
-            if self.deciders.of(RequestKind::Ceiling) == Decider::Ask {
+            if self.broker.approvers().of(RequestKind::Ceiling) == Decider::Ask {
                 let request = RequestKind::Ceiling;
-                self.publish(EventKind::ActivityChanged {
-                    agent: agent.clone(),
-                    activity: Activity::NeedsYou { request },
-                })
-                .await;
+                self.context
+                    .publish(EventKind::ActivityChanged {
+                        agent: agent.clone(),
+                        activity: Activity::NeedsYou { request },
+                    })
+                    .await;
             }
-            let question = spending.question(&reached.key);
+            let question = self.question(&reached.key);
             let before = question.denials.load(Ordering::SeqCst);
             let mut last = question.asking.lock().await;
             if question.denials.load(Ordering::SeqCst) != before {
-                return spending.deny(agent, last.clone());
+                return self.deny(agent, last.clone());
             }
             // Another agent may have asked in the meantime, and the budget may have been raised.
-            let Some(reached) = spending.reached(agent).filter(|r| r.key == reached.key) else {
+            let Some(reached) = self.reached(agent).filter(|r| r.key == reached.key) else {
                 continue;
             };
             let from = payer(agent);
             let body = reached.question(&from);
             let asking = Asking::new(RequestKind::Ceiling, &from, body);
-            let request = self.ask_and_wait(&from, asking).await?;
+            let request = self.broker.ask(&from, asking).await?.decision().await?;
             match request.status {
                 RequestStatus::Approved => {
-                    lock(&spending.ledger).raise(&reached);
-                    self.tell_limits().await;
+                    lock(&self.ledger).raise(&reached);
+                    self.publish_limits().await;
                 }
                 RequestStatus::Rejected | RequestStatus::Withdrawn | RequestStatus::Pending => {
                     *last = denial(&reached, &request);
                     question.denials.fetch_add(1, Ordering::SeqCst);
-                    return spending.deny(agent, last.clone());
+                    return self.deny(agent, last.clone());
                 }
             }
         }
     }
 
     /// Publishes the current limits.
-    pub(super) async fn tell_limits(&self) {
-        self.publish(EventKind::LimitsChanged(self.spending.limits()))
+    pub async fn publish_limits(&self) {
+        self.context
+            .publish(EventKind::LimitsChanged(self.limits()))
             .await;
     }
 
     /// Warns if a budget in US dollars cannot be enforced, because the price of the model is unknown.
-    pub(super) async fn tell_of_unknown_price(&self) {
-        let ceilings = lock(&self.spending.ledger).ceilings();
-        let engine = self.engine();
+    pub async fn warn_unknown_price(&self) {
+        let ceilings = lock(&self.ledger).ceilings();
+        let engine = self.models.current();
         if engine.price.is_some() {
             return;
         }
@@ -165,7 +177,7 @@ impl Shared {
                     engine.name,
                     engine.name
                 );
-                self.notice(Level::Warn, text).await;
+                self.context.notice(Level::Warn, text).await;
             }
         }
     }

@@ -7,14 +7,16 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::protocol::{Command, EventKind, TaskWish};
 
+/// Most commands that may be queued.
+pub const COMMANDS_MAX: usize = 256;
 /// Most commands that run concurrently.
-const BESIDE_MAX: usize = 16;
+const CONCURRENT_MAX: usize = 16;
 
 /// The error if the limit is reached.
 const FULL: &str = "Too many commands are running: try again when some have finished.";
 
 /// Executes commands.
-pub(super) trait Obeys: Send + Sync + 'static {
+pub trait CommandHandler: Send + Sync + 'static {
     /// Executes `command`. The error is a message for the user.
     fn carry_out(
         self: &Arc<Self>,
@@ -22,41 +24,32 @@ pub(super) trait Obeys: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Publishes an event to the sender of the command.
-    fn tell(&self, event: EventKind) -> impl Future<Output = ()> + Send;
+    fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     /// Runs `work` in the background.
-    fn beside(&self, work: impl Future<Output = ()> + Send + 'static);
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
     /// Completes when no more commands are accepted.
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// How a command is scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pace {
-    /// The next command waits for it.
-    InTurn,
-    /// The next command does not wait for it.
-    Beside,
-}
-
-/// Returns how a command is scheduled. Commands that use git or the model server run concurrently: git may be slow, runs
-/// the user's hooks and serializes merges, and a server may not answer.
-fn pace(command: &Command) -> Pace {
+/// Whether the next command does not wait for this one. True for commands that use git or the model server: git may be
+/// slow, runs the user's hooks and serializes merges, and a server may not answer.
+fn is_concurrent(command: &Command) -> bool {
     match command {
         Command::Merge { .. }
         | Command::MergeAll { .. }
         | Command::ShowDiff { .. }
         | Command::JudgeWorktree { .. }
         | Command::RemoveWorktree { .. }
-        | Command::ListModels => Pace::Beside,
+        | Command::ListModels => true,
         Command::Task(wish) => match **wish {
             // Commits the worktree's uncommitted files first.
-            TaskWish::Complete { .. } => Pace::Beside,
+            TaskWish::Complete { .. } => true,
             TaskWish::Claim { .. }
             | TaskWish::Release { .. }
             | TaskWish::Add { .. }
-            | TaskWish::Edit { .. } => Pace::InTurn,
+            | TaskWish::Edit { .. } => false,
         },
         Command::Prompt { .. }
         | Command::Interrupt { .. }
@@ -68,13 +61,13 @@ fn pace(command: &Command) -> Pace {
         | Command::AskShutdown { .. }
         | Command::Force { .. }
         | Command::Nudge { .. }
-        | Command::UseModel { .. } => Pace::InTurn,
+        | Command::UseModel { .. } => false,
     }
 }
 
 /// Executes commands until all senders are gone or `crew` has stopped. A refused command is reported with its error.
-pub(super) async fn obey<C: Obeys>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
-    let room = Arc::new(Semaphore::new(BESIDE_MAX));
+pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
+    let room = Arc::new(Semaphore::new(CONCURRENT_MAX));
     loop {
         let command = tokio::select! {
             () = crew.stopped() => return,
@@ -83,24 +76,25 @@ pub(super) async fn obey<C: Obeys>(crew: Arc<C>, mut inbox: mpsc::Receiver<Comma
                 None => return,
             },
         };
-        if pace(&command) == Pace::InTurn {
+        if !is_concurrent(&command) {
             answer(&crew, command).await;
         } else if let Ok(place) = Arc::clone(&room).try_acquire_owned() {
             let own = Arc::clone(&crew);
-            crew.beside(async move {
+            crew.spawn(async move {
                 answer(&own, command).await;
                 drop(place);
             });
         } else {
-            crew.tell(EventKind::refused(command.asked(), FULL)).await;
+            crew.publish(EventKind::refused(command.asked(), FULL))
+                .await;
         }
     }
 }
 
-async fn answer<C: Obeys>(crew: &Arc<C>, command: Command) {
+async fn answer<C: CommandHandler>(crew: &Arc<C>, command: Command) {
     let asked = command.asked();
     if let Err(why) = crew.carry_out(command).await {
-        crew.tell(EventKind::refused(asked, why)).await;
+        crew.publish(EventKind::refused(asked, why)).await;
     }
 }
 
@@ -122,19 +116,19 @@ mod tests {
         go: Notify,
     }
 
-    impl Obeys for Slow {
+    impl CommandHandler for Slow {
         async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
-            if pace(&command) == Pace::Beside {
+            if is_concurrent(&command) {
                 self.go.notified().await;
             }
             Err("no".into())
         }
 
-        async fn tell(&self, event: EventKind) {
+        async fn publish(&self, event: EventKind) {
             self.told.send(event).await.unwrap();
         }
 
-        fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
             tokio::spawn(work);
         }
 
@@ -149,7 +143,7 @@ mod tests {
         let (commands, inbox) = mpsc::channel(64);
         let go = Notify::new();
         let slow = Arc::new(Slow { told, go });
-        tokio::spawn(obey(Arc::clone(&slow), inbox));
+        tokio::spawn(run(Arc::clone(&slow), inbox));
         let next = async |hears: &mut mpsc::Receiver<EventKind>| {
             let told = tokio::time::timeout(Duration::from_secs(40), hears.recv()).await;
             told.unwrap().unwrap()
@@ -179,7 +173,7 @@ mod tests {
             commands.send(prompt()).await.unwrap();
             assert_eq!(next(&mut hears).await, refused);
         }
-        for _ in 7..BESIDE_MAX {
+        for _ in 7..CONCURRENT_MAX {
             commands.send(Command::ListModels).await.unwrap();
         }
         commands.send(Command::ShowDiff { task }).await.unwrap();

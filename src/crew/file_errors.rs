@@ -1,22 +1,28 @@
 //! Errors of the state files: each is reported when it first occurs and when it is over, not at every read.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use super::{Shared, lock};
+use super::context::{Context, lock};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
+/// Reports the errors of the state files to the user.
+pub struct FileErrors {
+    context: Arc<Context>,
+    reported: Reported,
+}
+
 /// The last reported error and notices for each kind of files.
 #[derive(Default)]
-pub struct Troubles {
+struct Reported {
     errors: Mutex<BTreeMap<&'static str, String>>,
     notices: Mutex<BTreeMap<&'static str, Vec<String>>>,
 }
 
-impl Troubles {
+impl Reported {
     /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
-    fn looked(&self, what: &'static str, error: Option<&StoreError>) -> Option<(Level, String)> {
+    fn change(&self, what: &'static str, error: Option<&StoreError>) -> Option<(Level, String)> {
         let mut errors = lock(&self.errors);
         let Some(error) = error else {
             let is_over = errors.remove(what).is_some();
@@ -25,11 +31,6 @@ impl Troubles {
         let text = format!("{what} cannot be read: {error}");
         let before = errors.insert(what, text.clone());
         (before.as_ref() != Some(&text)).then_some((Level::Error, text))
-    }
-
-    /// Whether any kind of files cannot be read.
-    pub(super) fn are_there(&self) -> bool {
-        !lock(&self.errors).is_empty()
     }
 
     /// Returns the lines that the last read of `what` did not have.
@@ -41,24 +42,32 @@ impl Troubles {
     }
 }
 
-impl Shared {
+impl FileErrors {
+    pub fn new(context: Arc<Context>) -> FileErrors {
+        FileErrors {
+            context,
+            reported: Reported::default(),
+        }
+    }
+
+    /// Whether any kind of files cannot be read.
+    pub fn any(&self) -> bool {
+        !lock(&self.reported.errors).is_empty()
+    }
+
     /// Returns the result of a read. Publishes a notice if `what` newly cannot be read or can be read again. `what` starts
     /// the sentence.
-    pub(super) async fn looked<T>(
-        &self,
-        what: &'static str,
-        looked: Result<T, StoreError>,
-    ) -> Option<T> {
-        if let Some((level, text)) = self.troubles.looked(what, looked.as_ref().err()) {
-            self.notice(level, text).await;
+    pub async fn check<T>(&self, what: &'static str, read: Result<T, StoreError>) -> Option<T> {
+        if let Some((level, text)) = self.reported.change(what, read.as_ref().err()) {
+            self.context.notice(level, text).await;
         }
-        looked.ok()
+        read.ok()
     }
 
     /// Publishes the lines that the last read of `what` did not have, as warnings.
-    pub(super) async fn warn(&self, what: &'static str, lines: Vec<String>) {
-        for line in self.troubles.news(what, lines) {
-            self.notice(Level::Warn, line).await;
+    pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
+        for line in self.reported.news(what, lines) {
+            self.context.notice(Level::Warn, line).await;
         }
     }
 }
@@ -70,9 +79,9 @@ mod tests {
 
     #[test]
     fn file_error_is_reported_on_start_change_and_end() {
-        let troubles = Troubles::default();
+        let reported = Reported::default();
         let error = |text: &str| StoreError::TooLong(text.into());
-        let told = [
+        let texts = [
             Some(error("a")),
             Some(error("a")),
             Some(error("b")),
@@ -80,20 +89,20 @@ mod tests {
             None,
         ]
         .map(|e| {
-            troubles
-                .looked("The board", e.as_ref())
+            reported
+                .change("The board", e.as_ref())
                 .map(|(_, text)| text)
         });
-        let texts = [
+        let expected = [
             Some("The board cannot be read: a".to_string()),
             None,
             Some("The board cannot be read: b".into()),
             Some("The board can be read again.".into()),
             None,
         ];
-        assert_eq!(told, texts);
+        assert_eq!(texts, expected);
         let news = [vec!["x"], vec!["x", "y"], vec![], vec!["x"]]
-            .map(|l| troubles.news("Mail", l.into_iter().map(String::from).collect()));
+            .map(|l| reported.news("Mail", l.into_iter().map(String::from).collect()));
         assert_eq!(news, [vec!["x"], vec!["y"], vec![], vec!["x"]]);
     }
 }

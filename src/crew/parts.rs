@@ -1,14 +1,14 @@
-//! The parameters of a crew, and who approves each kind of request.
+//! The parameters of a crew.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::worktrees::MergeRule;
+use super::approvers::Deciders;
+use super::merge_service::MergeRule;
 use crate::agent::driver::Engine;
 use crate::domain::ceiling::Ceilings;
-use crate::domain::request::{Decider, RequestKind};
 use crate::domain::stamp::Stamp;
 use crate::domain::usage::Price;
 use crate::process::guard::Guard;
@@ -16,33 +16,6 @@ use crate::protocol::Publisher;
 use crate::protocol::event::Setup;
 use crate::store::Skills;
 use crate::tools::policy::Rules;
-
-/// The approver of each kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deciders {
-    /// Decides plan approvals.
-    pub plan: Decider,
-    /// Decides shutdowns.
-    pub shutdown: Decider,
-    /// Decides tool calls for which the policy requires permission.
-    pub tool: Decider,
-    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
-    pub ceiling: Decider,
-    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
-    pub question: Decider,
-}
-
-impl Deciders {
-    pub(super) fn of(self, kind: RequestKind) -> Decider {
-        match kind {
-            RequestKind::Plan => self.plan,
-            RequestKind::Shutdown => self.shutdown,
-            RequestKind::Permission => self.tool,
-            RequestKind::Ceiling => self.ceiling,
-            RequestKind::Question => self.question,
-        }
-    }
-}
 
 /// The parameters of a crew.
 pub struct Parts {

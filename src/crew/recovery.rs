@@ -4,110 +4,131 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Handle, Shared, Standing, Start, lock};
+use super::board_view::BoardView;
+use super::context::Context;
+use super::file_errors::FileErrors;
+use super::parts::Start;
+use super::registry::AgentRegistry;
+use super::request_broker::RequestBroker;
+use super::signals::Signals;
+use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::aftermath::{self, Lead};
-use crate::domain::graph::ATTEMPTS_MAX;
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
-use crate::store::StoreError;
+use crate::store::{Requests, StoreError};
 
 /// How often the roster records that working teammates are alive.
-const BEAT: Duration = Duration::from_secs(30);
+const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// Most withdrawn requests that are listed.
 const LOST_MAX: usize = 8;
 /// Most characters of a listed request's text.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Prepares the start of a crew: closes what an ended crew left behind. Returns the members that the session brings back,
-/// and the team as it was. These members keep their tasks and their pending requests.
-pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
-    let session = lock(&shared.setup).session.clone();
-    let roster = shared.roster.clone();
-    let team = blocking(move || roster.read()).await?;
-    let comes_back = |m: &&Member| start == Start::Resumed && m.session == session;
-    let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
-    let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
-    close_all_but(shared, &names, start).await?;
-    Ok((back, team))
+/// Recovers what an ended crew left behind, with these components.
+pub struct Recovery {
+    pub context: Arc<Context>,
+    pub signals: Arc<Signals>,
+    pub errors: Arc<FileErrors>,
+    pub registry: Arc<AgentRegistry>,
+    pub broker: Arc<RequestBroker>,
+    pub requests: Requests,
+    pub board: Arc<BoardView>,
+    pub team: Arc<TeamRoster>,
 }
 
-/// Records the end of a crew: marks its members as gone and puts their tasks back on the board. Members that wait for a
-/// decision which the lead did not make are kept for the next run, as after a crash.
-pub async fn close(shared: &Arc<Shared>) -> Result<(), StoreError> {
-    let back = shared.who_asked_in_vain().await;
-    let start = if back.is_empty() {
-        Start::Fresh
-    } else {
-        Start::Resumed
-    };
-    close_all_but(shared, &back, start).await
-}
+impl Recovery {
+    /// Prepares the start of a crew: closes what an ended crew left behind. Returns the members that the session brings back,
+    /// and the team as it was. These members keep their tasks and their pending requests.
+    pub async fn recover(&self, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
+        let team = self.team.load().await?;
+        let session = &self.context.session;
+        let comes_back = |m: &&Member| start == Start::Resumed && m.session == *session;
+        let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
+        let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
+        self.close_all_but(&names, start).await?;
+        Ok((back, team))
+    }
 
-async fn close_all_but(
-    shared: &Arc<Shared>,
-    back: &[Name],
-    start: Start,
-) -> Result<(), StoreError> {
-    let roster = shared.roster.clone();
-    let team = blocking(move || roster.read()).await?;
-    for member in aftermath::gone(&team, back) {
-        shared.give_back(&member.name).await?;
-        let (roster, name, now) = (shared.roster.clone(), member.name.clone(), shared.now());
-        blocking(move || roster.set_status(&name, MemberStatus::Shutdown, now)).await?;
+    /// Records the end of a crew: marks its members as gone and puts their tasks back on the board. Members that wait for a
+    /// decision which the lead did not make are kept for the next run, as after a crash.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        let back = self.broker.agents_given_up().await;
+        let start = if back.is_empty() {
+            Start::Fresh
+        } else {
+            Start::Resumed
+        };
+        self.close_all_but(&back, start).await
     }
-    if start == Start::Fresh {
-        shared.give_back(&Name::lead()).await?;
-    }
-    let (requests, now) = (shared.requests.clone(), shared.now());
-    let back = back.to_vec();
-    let lead = match start {
-        Start::Fresh => Lead::Gone,
-        Start::Resumed => Lead::Back,
-    };
-    let (withdrawn, notices) = blocking(move || {
-        let reading = requests.read_all()?;
-        let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
-        for request in &orphaned {
-            requests.withdraw(&request.id, aftermath::ENDED, now)?;
+
+    async fn close_all_but(&self, back: &[Name], start: Start) -> Result<(), StoreError> {
+        let team = self.team.load().await?;
+        for member in aftermath::gone(&team, back) {
+            self.board.release_task_of(&member.name).await?;
+            let status = MemberStatus::Shutdown;
+            self.team.set_status(&member.name, status).await?;
         }
-        let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
-        Ok((withdrawn, reading.notices))
-    })
-    .await?;
-    shared.warn("The requests", notices).await;
-    for text in lost(&withdrawn) {
-        shared.notice(Level::Warn, text).await;
+        if start == Start::Fresh {
+            self.board.release_task_of(&Name::lead()).await?;
+        }
+        let (requests, now) = (self.requests.clone(), self.context.now());
+        let back = back.to_vec();
+        let lead = match start {
+            Start::Fresh => Lead::Gone,
+            Start::Resumed => Lead::Back,
+        };
+        let (withdrawn, notices) = blocking(move || {
+            let reading = requests.read_all()?;
+            let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
+            for request in &orphaned {
+                requests.withdraw(&request.id, aftermath::ENDED, now)?;
+            }
+            let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
+            Ok((withdrawn, reading.notices))
+        })
+        .await?;
+        self.errors.warn("The requests", notices).await;
+        for text in lost(&withdrawn) {
+            self.context.notice(Level::Warn, text).await;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or a request
-/// is pending.
-pub async fn beat(shared: Arc<Shared>) {
-    let mut pulse = shared.pulse.subscribe();
-    loop {
-        while shared.working().is_empty() {
+    /// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or a request
+    /// is pending.
+    pub async fn record_alive(self: Arc<Self>) {
+        let mut activity = self.signals.subscribe_activity();
+        loop {
+            while self.working().is_empty() {
+                tokio::select! {
+                    () = self.context.stop.cancelled() => return,
+                    changed = activity.changed() => if changed.is_err() { return },
+                }
+            }
             tokio::select! {
-                () = shared.stop.cancelled() => return,
-                changed = pulse.changed() => if changed.is_err() { return },
+                () = self.context.stop.cancelled() => return,
+                () = tokio::time::sleep(ALIVE_INTERVAL) => {}
+            }
+            let names = self.working();
+            if names.is_empty() {
+                continue;
+            }
+            if let Err(error) = self.team.mark_alive(names).await {
+                tracing::warn!("the roster cannot be written: {error}");
             }
         }
-        tokio::select! {
-            () = shared.stop.cancelled() => return,
-            () = tokio::time::sleep(BEAT) => {}
+    }
+
+    /// Returns the teammates that are in a turn. Empty while a request is pending, which may take hours.
+    fn working(&self) -> Vec<Name> {
+        if self.broker.has_pending() {
+            return Vec::new();
         }
-        let names = shared.working();
-        if names.is_empty() {
-            continue;
-        }
-        let (roster, now) = (shared.roster.clone(), shared.now());
-        if let Err(error) = blocking(move || roster.seen(&names, now)).await {
-            tracing::warn!("the roster cannot be written: {error}");
-        }
+        self.registry.working_teammates()
     }
 }
 
@@ -139,50 +160,6 @@ fn lost(requests: &[Request]) -> Vec<String> {
         out.push(format!("{beyond} more requests were withdrawn."));
     }
     out
-}
-
-impl Shared {
-    /// Returns the teammates that are in a turn. Empty while a request is pending, which may take hours.
-    fn working(&self) -> Vec<Name> {
-        if self.has_open_request() {
-            return Vec::new();
-        }
-        let agents = lock(&self.agents);
-        let works = |(name, handle): &(&Name, &Handle)| {
-            !name.is_lead() && *lock(&handle.standing) == Standing::Working
-        };
-        agents
-            .iter()
-            .filter(works)
-            .map(|(n, _)| n.clone())
-            .collect()
-    }
-
-    /// Puts the open task of `owner` back on the board.
-    pub(super) async fn give_back(&self, owner: &Name) -> Result<(), StoreError> {
-        let (board, name, now) = (self.board.clone(), owner.clone(), self.now());
-        let released = blocking(move || {
-            let reading = board.read()?;
-            match reading.graph.open_task_of(&name) {
-                Some(task) => board.release(task.id, &name, now).map(Some),
-                None => Ok(None),
-            }
-        })
-        .await?;
-        if let Some(task) = released {
-            let (id, subject) = (task.id, &task.subject);
-            let text = if task.attempts < ATTEMPTS_MAX {
-                format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
-            } else {
-                format!(
-                    "Task {id} ({subject}) was given up {} times, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
-                    task.attempts, id.0
-                )
-            };
-            self.notice(Level::Warn, text).await;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::request_reminders::Waiter;
-use super::{Shared, lock};
+use super::approvers::Deciders;
+use super::board_view::BoardView;
+use super::context::{Context, lock};
+use super::decision_followup::DecisionFollowup;
+use super::file_errors::FileErrors;
+use super::message_delivery::MessageDelivery;
+use super::registry::AgentRegistry;
+use super::signals::{BusyGuard, Signals};
 use crate::agent::driver::blocking;
-use crate::domain::ids::{LetterId, Name, RequestId};
-use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::mail::LetterKind;
 use crate::domain::request::{
     Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
 };
@@ -18,172 +24,253 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Requests, StoreError};
 
-/// The broker's state: known requests and the agents that wait for them.
-#[derive(Default)]
-pub struct Clerk {
+/// What a request broker works with.
+pub struct BrokerParts {
+    pub context: Arc<Context>,
+    pub signals: Arc<Signals>,
+    pub errors: Arc<FileErrors>,
+    pub registry: Arc<AgentRegistry>,
+    pub delivery: Arc<MessageDelivery>,
+    pub followup: Arc<DecisionFollowup>,
+    pub board: Arc<BoardView>,
+    pub requests: Requests,
+    pub approvers: Deciders,
+}
+
+/// The broker: known requests and the agents that wait for them.
+pub struct RequestBroker {
+    parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
-    pub(super) waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Permissions given when no agent waited for them. Bounded by the requests of one earlier run.
-    pub(super) granted: Mutex<Vec<Request>>,
+    waiting: Mutex<HashMap<RequestId, Waiter>>,
     /// Requests for which the crew no longer waits after the last reminder. Bounded by the pending requests.
-    pub(super) given_up: Mutex<Vec<RequestId>>,
-    /// Locked while requests are read, so that changes are published once and in order. Holds whether the next read is
-    /// the first one.
-    reading: tokio::sync::Mutex<Reading>,
+    given_up: Mutex<Vec<RequestId>>,
+    /// Locked while requests are read, so that changes are published once and in order. Holds whether requests were read
+    /// before.
+    has_read: tokio::sync::Mutex<bool>,
 }
 
-/// Which read of the requests is next.
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Decided requests were handled by an earlier crew.
-    #[default]
-    First,
-    /// New requests are handled even if they are already decided, since another process may file and decide in one step.
-    Later,
+/// An agent whose tool call waits for the decision of a request.
+struct Waiter {
+    from: Name,
+    tell: oneshot::Sender<Request>,
 }
 
-/// When a decision was made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
-    /// While this crew is running.
-    Now,
-    /// Before this crew started.
-    Before,
+/// A filed request. Dropping it, or the future of its decision, withdraws the request.
+pub struct PendingRequest {
+    request: Request,
+    decided: oneshot::Receiver<Request>,
+    withdraw: Withdraw,
+    busy: BusyGuard,
 }
 
-/// Whether a request is new or from an earlier run.
-enum New {
-    Yes,
-    No,
+/// The result of asking.
+pub enum Asked {
+    /// The decision was made before.
+    Decided(Request),
+    Pending(PendingRequest),
 }
 
-impl Shared {
+impl Asked {
+    /// Waits for the decision.
+    ///
+    /// # Errors
+    /// When the crew stops.
+    pub async fn decision(self) -> Result<Request, String> {
+        let PendingRequest {
+            request,
+            decided,
+            withdraw,
+            busy,
+        } = match self {
+            Asked::Decided(request) => return Ok(request),
+            Asked::Pending(pending) => pending,
+        };
+        // The crew counts as busy until the approver has the request.
+        drop(busy);
+        if request.decider == Decider::Ask {
+            let agent = request.from.clone();
+            let activity = Activity::NeedsYou {
+                request: request.kind,
+            };
+            let context = &withdraw.broker.parts.context;
+            context
+                .publish(EventKind::ActivityChanged { agent, activity })
+                .await;
+        }
+        let decided = decided
+            .await
+            .map_err(|_| "the crew is stopping".to_string());
+        drop(withdraw);
+        decided
+    }
+}
+
+impl RequestBroker {
+    pub fn new(parts: BrokerParts) -> RequestBroker {
+        RequestBroker {
+            parts,
+            known: Mutex::default(),
+            waiting: Mutex::default(),
+            given_up: Mutex::default(),
+            has_read: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// Files a request and hands it to its approver. Does not wait for the decision.
-    pub(super) async fn file_request(
-        self: &Arc<Self>,
-        from: &Name,
-        asking: Asking,
-    ) -> Result<Request, String> {
-        let _chore = self.chore();
+    pub async fn file(self: &Arc<Self>, from: &Name, asking: Asking) -> Result<Request, String> {
+        let _busy = self.parts.signals.busy();
         let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
         self.hand_over(&request).await;
-        self.get_request(&request.id).await
+        self.get(&request.id).await
     }
 
-    /// Files a request and waits for its decision. Dropping the future withdraws it.
-    pub(super) async fn ask_and_wait(
-        self: &Arc<Self>,
-        from: &Name,
-        asking: Asking,
-    ) -> Result<Request, String> {
-        if let Some(granted) = self.take_granted(from, asking.kind, &asking.body) {
-            return Ok(granted);
+    /// Files a request whose decision is waited for: see [`Asked::decision`].
+    pub async fn ask(self: &Arc<Self>, from: &Name, asking: Asking) -> Result<Asked, String> {
+        let granted = self
+            .parts
+            .followup
+            .take_granted(from, asking.kind, &asking.body);
+        if let Some(granted) = granted {
+            return Ok(Asked::Decided(granted));
         }
-        // The crew counts as busy until the approver has the request.
-        let chore = self.chore();
-        let (request, is_new) = match self.waits_already(from, asking.kind, &asking.body).await {
-            Some(request) => (request, New::No),
-            None => (self.new_request(from, asking), New::Yes),
-        };
-        let kind = request.kind;
-        let (tell, told) = oneshot::channel();
+        let busy = self.parts.signals.busy();
+        let earlier = self.find_earlier(from, asking.kind, &asking.body).await;
+        let is_new = earlier.is_none();
+        let request = earlier.unwrap_or_else(|| self.new_request(from, asking));
+        let (tell, decided) = oneshot::channel();
         let waiter = Waiter {
             from: from.clone(),
             tell,
         };
-        lock(&self.clerk.waiting).insert(request.id.clone(), waiter);
-        let guard = Withdraw {
-            shared: Arc::clone(self),
+        lock(&self.waiting).insert(request.id.clone(), waiter);
+        let withdraw = Withdraw {
+            broker: Arc::clone(self),
             id: request.id.clone(),
         };
-        match is_new {
-            New::Yes => {
-                self.put(request.clone()).await?;
-                self.hand_over(&request).await;
-            }
-            New::No => self.catch_up(&request.id).await,
+        if is_new {
+            self.put(request.clone()).await?;
+            self.hand_over(&request).await;
+        } else {
+            self.wake_if_decided(&request.id).await;
         }
-        if kind == RequestKind::Permission {
-            self.approve_covered().await;
-        }
-        drop(chore);
-        if request.decider == Decider::Ask {
-            let activity = Activity::NeedsYou { request: kind };
-            self.publish(EventKind::ActivityChanged {
-                agent: from.clone(),
-                activity,
-            })
-            .await;
-        }
-        let decided = told.await.map_err(|_| "the crew is stopping".to_string());
-        drop(guard);
-        decided
+        Ok(Asked::Pending(PendingRequest {
+            request,
+            decided,
+            withdraw,
+            busy,
+        }))
     }
 
     /// Wakes the waiting agent if the request was decided before the wait started.
-    async fn catch_up(self: &Arc<Self>, id: &RequestId) {
-        if let Ok(request) = self.get_request(id).await
+    async fn wake_if_decided(&self, id: &RequestId) {
+        if let Ok(request) = self.get(id).await
             && !request.is_pending()
-            && let Some(waiter) = lock(&self.clerk.waiting).remove(id)
+            && let Some(waiter) = lock(&self.waiting).remove(id)
         {
             let _ = waiter.tell.send(request);
         }
+    }
+
+    /// Returns an identical pending request of an earlier run.
+    async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
+        let pending = self.pending().await.ok()?;
+        let waiting = lock(&self.waiting);
+        pending.into_iter().find(|r| {
+            r.kind == kind && r.from.same(from) && r.body == body && !waiting.contains_key(&r.id)
+        })
     }
 
     /// Decides a request and all identical pending ones.
     ///
     /// # Errors
     /// Why nothing changed.
-    pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
-        let (requests, now) = (self.requests.clone(), self.now());
+    pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
+        let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
         let request = decided.map_err(|e| e.to_string())?;
-        self.read_requests().await;
+        self.read().await;
         Ok(request)
     }
 
     /// Reads all requests and publishes those that have changed, whichever process changed them.
-    pub(super) async fn read_requests(self: &Arc<Self>) {
-        let mut turn = self.clerk.reading.lock().await;
-        let requests = self.requests.clone();
+    pub async fn read(&self) {
+        let mut has_read = self.has_read.lock().await;
+        let requests = self.parts.requests.clone();
         let reading = blocking(move || requests.read_all()).await;
-        let Some(reading) = self.looked("The requests", reading).await else {
+        let Some(reading) = self.parts.errors.check("The requests", reading).await else {
             return;
         };
-        self.warn("The requests", reading.notices).await;
-        let which = std::mem::replace(&mut *turn, Reading::Later);
+        self.parts
+            .errors
+            .warn("The requests", reading.notices)
+            .await;
+        // At the first read, decided requests were handled by an earlier crew. Later, new requests are handled even if they
+        // are already decided, since another process may file and decide in one step.
+        let is_later = std::mem::replace(&mut *has_read, true);
         for request in reading.requests {
-            let before = lock(&self.clerk.known).insert(request.id.clone(), request.status);
+            let before = lock(&self.known).insert(request.id.clone(), request.status);
             if before == Some(request.status) {
                 continue;
             }
-            self.publish(EventKind::RequestChanged {
-                request: request.clone(),
-            })
-            .await;
+            self.parts
+                .context
+                .publish(EventKind::RequestChanged {
+                    request: request.clone(),
+                })
+                .await;
             if !request.is_pending() {
-                let heard = if before.is_some() || which == Reading::Later {
-                    Heard::Now
-                } else {
-                    Heard::Before
-                };
-                self.follow(request, heard).await;
+                let decided_now = before.is_some() || is_later;
+                self.follow(request, decided_now).await;
             }
         }
-        self.changed();
+        self.parts.signals.files_changed();
+    }
+
+    /// Executes a decision that is new or was not executed before crewdeck ended, and wakes or informs the agent.
+    /// `decided_now` is false for decisions that were made before this crew started.
+    async fn follow(&self, request: Request, decided_now: bool) {
+        let followup = &self.parts.followup;
+        let is_news = decided_now || request.is_unfinished();
+        if is_news {
+            followup.carry_out(&request).await;
+        }
+        let waiter = lock(&self.waiting).remove(&request.id);
+        match waiter {
+            Some(waiter) => {
+                let _ = waiter.tell.send(request.clone());
+            }
+            None if is_news => followup.tell_late(&request).await,
+            None => {}
+        }
+        // An approved shutdown is finished when its target has answered.
+        let is_under_way =
+            request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
+        if !is_under_way && request.is_unfinished() {
+            followup.finish(&request.id).await;
+        }
     }
 
     /// Whether any request is pending.
-    pub(super) fn has_open_request(&self) -> bool {
-        lock(&self.clerk.known)
+    pub fn has_pending(&self) -> bool {
+        lock(&self.known)
             .values()
             .any(|s| *s == RequestStatus::Pending)
     }
 
+    /// Returns the pending requests on disk.
+    pub async fn pending(&self) -> Result<Vec<Request>, StoreError> {
+        let requests = self.parts.requests.clone();
+        let mut all = blocking(move || requests.read_all()).await?.requests;
+        all.retain(Request::is_pending);
+        Ok(all)
+    }
+
     fn new_request(&self, from: &Name, asking: Asking) -> Request {
-        let id = RequestId((self.new_id)());
-        let task = self.graph().open_task_of(&asking.target).map(|t| t.id);
+        let context = &self.parts.context;
+        let id = RequestId(context.new_id());
+        let graph = self.parts.board.graph();
+        let task = graph.open_task_of(&asking.target).map(|t| t.id);
         let request = Request {
             task,
             choices: asking.choices,
@@ -195,33 +282,39 @@ impl Shared {
                 from.clone(),
                 asking.target,
                 asking.body,
-                self.now(),
+                context.now(),
             )
         };
-        let decider = self.decider_of(&request);
+        let decider = self.approver_of(&request);
         Request { decider, ..request }
     }
 
     /// Returns the approver of a request in this crew.
-    pub(super) fn decider_of(&self, request: &Request) -> Decider {
-        match self.deciders.of(request.kind) {
+    pub fn approver_of(&self, request: &Request) -> Decider {
+        let approvers = &self.parts.approvers;
+        match approvers.of(request.kind) {
             // The lead cannot decide its own requests; they go to the approver of questions, the user.
-            Decider::Lead if request.from.is_lead() => self.deciders.question,
+            Decider::Lead if request.from.is_lead() => approvers.question,
             decider => decider,
         }
     }
 
-    async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
-        let requests = self.requests.clone();
+    /// Returns the approvers of this crew.
+    pub fn approvers(&self) -> &Deciders {
+        &self.parts.approvers
+    }
+
+    async fn put(&self, request: Request) -> Result<(), String> {
+        let requests = self.parts.requests.clone();
         blocking(move || requests.file(&request))
             .await
             .map_err(|e| e.to_string())?;
-        self.read_requests().await;
+        self.read().await;
         Ok(())
     }
 
-    pub(super) async fn get_request(&self, id: &RequestId) -> Result<Request, String> {
-        let (requests, wanted) = (self.requests.clone(), id.clone());
+    pub async fn get(&self, id: &RequestId) -> Result<Request, String> {
+        let (requests, wanted) = (self.parts.requests.clone(), id.clone());
         let found = blocking(move || requests.get(&wanted))
             .await
             .map_err(|e| e.to_string())?;
@@ -230,12 +323,10 @@ impl Shared {
 
     /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
     /// request on the screen.
-    pub(super) async fn hand_over(self: &Arc<Self>, request: &Request) {
-        let ruled =
-            |verdict, comment: &str| Decision::on(request, verdict, Name::policy(), comment.into());
+    async fn hand_over(self: &Arc<Self>, request: &Request) {
         let kind = request.kind;
-        match request.decider {
-            Decider::Ask => {}
+        let (verdict, comment) = match request.decider {
+            Decider::Ask => return,
             Decider::Lead => {
                 let letter_kind = match kind {
                     RequestKind::Plan => LetterKind::PlanRequest,
@@ -244,147 +335,100 @@ impl Shared {
                     // Questions go to the user, so they have no message kind of their own.
                     RequestKind::Question => LetterKind::Message,
                 };
-                self.write(&request.from, &Name::lead(), letter_kind, request)
+                let (from, to, text) = (&request.from, &Name::lead(), &request.body);
+                let delivery = &self.parts.delivery;
+                delivery
+                    .send_about(request, from, to, letter_kind, text)
                     .await;
+                return;
             }
             Decider::Auto | Decider::Deny if kind == RequestKind::Question => {
-                let comment = "no user is present";
-                self.rule(ruled(Verdict::Reject, comment)).await;
+                (Verdict::Reject, "no user is present")
             }
-            Decider::Auto => {
-                let comment = "the settings approve every request of this kind";
-                self.rule(ruled(Verdict::Approve, comment)).await;
-            }
-            Decider::Deny => {
-                let comment = "the settings deny every request of this kind";
-                self.rule(ruled(Verdict::Reject, comment)).await;
-            }
-        }
-    }
-
-    async fn rule(self: &Arc<Self>, decision: Decision) {
+            Decider::Auto => (
+                Verdict::Approve,
+                "the settings approve every request of this kind",
+            ),
+            Decider::Deny => (
+                Verdict::Reject,
+                "the settings deny every request of this kind",
+            ),
+        };
+        let decision = Decision::on(request, verdict, Name::policy(), comment.into());
         if let Err(why) = self.decide(decision).await {
-            self.notice(
-                Level::Error,
-                format!("A request could not be decided automatically: {why}"),
-            )
-            .await;
+            let text = format!("A request could not be decided automatically: {why}");
+            self.parts.context.notice(Level::Error, text).await;
         }
     }
 
-    /// Executes a decision, apart from waking the waiting agent.
-    pub(super) async fn carry_out(self: &Arc<Self>, request: &Request) {
-        match (request.kind, request.status) {
-            (RequestKind::Plan, RequestStatus::Approved) => {
-                if let Some(handle) = self.handle(&request.target) {
-                    handle.desk.open_gate();
-                    self.keep_plan(&request.target).await;
-                }
-            }
-            (RequestKind::Shutdown, RequestStatus::Approved) => {
-                self.write(
-                    &request.from,
-                    &request.target,
-                    LetterKind::ShutdownRequest,
-                    request,
-                )
-                .await;
-                self.watch_parting(request.target.clone());
-                self.pass_comment_on(request).await;
-            }
-            (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
-                self.write(
-                    &request.target,
-                    &request.from,
-                    LetterKind::ShutdownResponse,
-                    request,
-                )
-                .await;
-            }
-            (
-                RequestKind::Plan
-                | RequestKind::Shutdown
-                | RequestKind::Permission
-                | RequestKind::Ceiling
-                | RequestKind::Question,
-                RequestStatus::Pending
-                | RequestStatus::Approved
-                | RequestStatus::Rejected
-                | RequestStatus::Withdrawn,
-            ) => {}
-        }
-    }
-
-    /// Sends the approver's comment on an approved shutdown to the agent that asked for it. The answer itself comes later
-    /// from the agent that shuts down.
-    async fn pass_comment_on(self: &Arc<Self>, request: &Request) {
-        let Ok(decider) = Name::party(&request.decided_by) else {
+    /// Hands pending requests to their approvers again, since crewdeck may have ended between filing a request and
+    /// notifying the approver.
+    pub async fn hand_over_again(self: &Arc<Self>) {
+        let Ok(pending) = self.pending().await else {
             return;
         };
-        if !said(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
-            self.write(&decider, &request.from, LetterKind::Message, request)
-                .await;
+        for mut request in pending {
+            // The approver may differ from the one at the time of the request: a user may be present now, or no longer.
+            request.decider = self.approver_of(&request);
+            self.hand_over(&request).await;
         }
     }
 
-    /// Sends a message about a request.
-    async fn write(self: &Arc<Self>, from: &Name, to: &Name, kind: LetterKind, request: &Request) {
-        let text = match (&kind, request.status) {
-            (LetterKind::ShutdownRequest, RequestStatus::Approved) => {
-                let please = "Please shut down: finish your current task, then end your turn.";
-                match said(request) {
-                    "" => please.to_string(),
-                    said => format!("{please} {} says: {said}", request.decided_by),
-                }
-            }
-            (LetterKind::Message, RequestStatus::Approved) => {
-                format!("{} may shut down. {}", request.target, request.comment)
-            }
-            (LetterKind::ShutdownResponse, RequestStatus::Rejected) => format!(
-                "{} did not allow {} to shut down.{}",
-                request.decided_by,
-                request.target,
-                if request.comment.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {}", request.comment)
-                }
-            ),
-            _ => request.body.clone(),
+    /// Whether a running agent has a pending request or a decision that was not executed yet.
+    pub async fn has_unfinished(&self) -> bool {
+        let requests = self.parts.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
+        all.any(|r| {
+            (r.is_pending() || r.is_unfinished()) && self.parts.registry.find(&r.target).is_some()
+        })
+    }
+
+    /// Whether an agent in a turn only waits for decisions.
+    pub fn only_waits(&self, name: &Name) -> bool {
+        let waiting = lock(&self.waiting);
+        let waits = waiting.values().filter(|w| w.from.same(name)).count();
+        drop(waiting);
+        // Requests of its subagents are filed in its name.
+        waits > 0 && self.parts.registry.subagents_of(name) <= waits
+    }
+
+    /// Returns the pending requests if none of them is for the user. `None` if one is, if one was just decided and its
+    /// agent is about to continue, or if the requests cannot be read.
+    pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
+        let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
+        if !self.has_pending() {
+            return waiting.is_empty().then(Vec::new);
+        }
+        let pending = self.pending().await.ok()?;
+        let is_for_others = |request: &Request| match self.approver_of(request) {
+            Decider::Lead | Decider::Auto | Decider::Deny => true,
+            Decider::Ask => self.parts.approvers.question != Decider::Ask,
         };
-        self.write_letter(from, to, kind, request, &text).await;
+        let is_pending = |id: &RequestId| pending.iter().any(|r| r.id == *id);
+        (waiting.iter().all(is_pending) && pending.iter().all(is_for_others)).then_some(pending)
     }
 
-    /// Sends a message with the id and the decision of a request.
-    pub(super) async fn write_letter(
-        self: &Arc<Self>,
-        from: &Name,
-        to: &Name,
-        kind: LetterKind,
-        request: &Request,
-        text: &str,
-    ) {
-        let mut letter = Letter::new(LetterId((self.new_id)()), kind, from, to, text, self.now());
-        letter
-            .extra
-            .insert("request_id".into(), request.id.to_string().into());
-        if !request.is_pending() {
-            let approve = request.status == RequestStatus::Approved;
-            letter.extra.insert("approve".into(), approve.into());
-        }
-        let post = self.post.clone();
-        if let Err(error) = blocking(move || post.send_once(&letter)).await {
-            self.notice(
-                Level::Error,
-                format!("A message to {to} could not be sent: {error}"),
-            )
-            .await;
-        }
+    /// Stops waiting for the decision of `requests`. They are kept for the next run of the session, and so are the agents
+    /// that filed them.
+    pub fn give_up(&self, requests: &[Request]) {
+        *lock(&self.given_up) = requests.iter().map(|r| r.id.clone()).collect();
+    }
+
+    fn is_given_up(&self, id: &RequestId) -> bool {
+        lock(&self.given_up).contains(id)
+    }
+
+    /// Returns the agents with a pending request for which the crew no longer waits.
+    pub async fn agents_given_up(&self) -> Vec<Name> {
+        let pending = self.pending().await.unwrap_or_default();
+        let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
+        given_up.map(|r| r.from).collect()
     }
 }
 
 /// Decides a request on disk and all identical pending ones.
-pub(super) fn decide_with_like(
+pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,
     now: Stamp,
@@ -404,48 +448,37 @@ pub(super) fn decide_with_like(
     Ok(decided)
 }
 
-/// Returns the approver's comment. Empty for automatic decisions.
-fn said(request: &Request) -> &str {
-    if request.decided_by == Name::policy().as_str() {
-        ""
-    } else {
-        &request.comment
-    }
-}
-
 /// Withdraws a request when its agent stops waiting.
 struct Withdraw {
-    shared: Arc<Shared>,
+    broker: Arc<RequestBroker>,
     id: RequestId,
 }
 
 impl Drop for Withdraw {
     fn drop(&mut self) {
+        let context = &self.broker.parts.context;
         // A decided request has no waiter any more, so there is nothing to withdraw.
-        if lock(&self.shared.clerk.waiting).remove(&self.id).is_none() {
+        if lock(&self.broker.waiting).remove(&self.id).is_none() {
             return;
         }
-        if self.shared.stop.is_cancelled() && self.shared.is_given_up(&self.id) {
+        if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
             // The request is kept for the next run.
             return;
         }
-        let (shared, id) = (Arc::clone(&self.shared), self.id.clone());
+        let (broker, id) = (Arc::clone(&self.broker), self.id.clone());
         let work = async move {
-            let (requests, now) = (shared.requests.clone(), shared.now());
+            let context = &broker.parts.context;
+            let (requests, now) = (broker.parts.requests.clone(), context.now());
             let withdrawn =
                 blocking(move || requests.withdraw(&id, "the agent was interrupted", now)).await;
             if let Err(error) = withdrawn {
-                shared
-                    .notice(
-                        Level::Warn,
-                        format!("A request could not be withdrawn: {error}"),
-                    )
-                    .await;
+                let text = format!("A request could not be withdrawn: {error}");
+                context.notice(Level::Warn, text).await;
             }
-            shared.read_requests().await;
+            broker.read().await;
         };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(self.shared.tracker.track_future(work));
+            runtime.spawn(context.tracker.track_future(work));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Shared, lock};
-use crate::agent::driver::blocking;
+use super::context::{Context, lock};
+use super::request_broker::RequestBroker;
+use crate::agent::calls::RuleBook;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
@@ -16,24 +17,42 @@ use crate::tools::{Access, table};
 /// Most characters of a permission in a notice.
 const SHOWN_MAX: usize = 160;
 
+/// The session permissions of a crew.
+pub struct SessionPermissions {
+    context: Arc<Context>,
+    broker: Arc<RequestBroker>,
+    /// The rules that the agents' tools follow.
+    rules: RuleBook,
+    given: Mutex<Given>,
+}
+
 /// The session permissions and the last number that was assigned.
 #[derive(Default)]
-pub struct Session {
+struct Given {
     rules: Vec<SessionRule>,
     last: u64,
 }
 
-impl Shared {
+impl SessionPermissions {
+    pub fn new(
+        context: Arc<Context>,
+        broker: Arc<RequestBroker>,
+        rules: RuleBook,
+    ) -> SessionPermissions {
+        SessionPermissions {
+            context,
+            broker,
+            rules,
+            given: Mutex::default(),
+        }
+    }
+
     /// Approves a permission request and allows everything in `scope` from now on.
     ///
     /// # Errors
     /// Why nothing changed.
-    pub(super) async fn allow(
-        self: &Arc<Self>,
-        id: &RequestId,
-        scope: Scope,
-    ) -> Result<(), String> {
-        let request = self.get_request(id).await?;
+    pub async fn allow(&self, id: &RequestId, scope: Scope) -> Result<(), String> {
+        let request = self.broker.get(id).await?;
         let call = request
             .call
             .as_ref()
@@ -47,7 +66,7 @@ impl Shared {
             ));
         }
         let number = self.add_rule(scope.clone(), &request)?;
-        if let Err(why) = self.decide(approval(&request)).await {
+        if let Err(why) = self.broker.decide(approval(&request)).await {
             // The request was already decided, so the user's approval does not count.
             self.remove_rule(number);
             return Err(why);
@@ -63,7 +82,7 @@ impl Shared {
     }
 
     /// Revokes a session permission, so that its commands require permission again.
-    pub(super) async fn take_back(self: &Arc<Self>, number: u64) -> Result<(), String> {
+    pub async fn revoke(&self, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
             return Err("that permission was already revoked".into());
         };
@@ -76,28 +95,27 @@ impl Shared {
     }
 
     /// Approves pending requests that a session permission covers because they were filed before it.
-    pub(super) async fn approve_covered(self: &Arc<Self>) {
-        if lock(&self.session).rules.is_empty() {
+    pub async fn approve_covered(&self) {
+        if lock(&self.given).rules.is_empty() {
             return;
         }
-        let requests = self.requests.clone();
-        let Ok(reading) = blocking(move || requests.read_all()).await else {
+        let Ok(pending) = self.broker.pending().await else {
             return; // the next read reports the error
         };
-        for request in reading.requests.iter().filter(|r| r.is_pending()) {
+        for request in &pending {
             let Some(call) = request.call.as_ref() else {
                 continue;
             };
             let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
             if is_command(call) && ruling == Ruling::Allow {
                 // If it was decided in the meantime, there is nothing to do.
-                let _ = self.decide(approval(request)).await;
+                let _ = self.broker.decide(approval(request)).await;
             }
         }
     }
 
     fn judged<T>(&self, request: &Request, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
-        let workdir: PathBuf = self.root.join(&request.workdir);
+        let workdir: PathBuf = self.context.root.join(&request.workdir);
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&Standing {
             rules: &rules,
@@ -107,43 +125,45 @@ impl Shared {
     }
 
     fn add_rule(&self, scope: Scope, request: &Request) -> Result<u64, String> {
-        let mut session = lock(&self.session);
-        if session.rules.len() >= RULES_MAX {
+        let mut given = lock(&self.given);
+        if given.rules.len() >= RULES_MAX {
             return Err(format!(
                 "there are already {RULES_MAX} session permissions: revoke one first (/rules)"
             ));
         }
-        session.last += 1;
-        let number = session.last;
-        session.rules.push(SessionRule {
+        given.last += 1;
+        let number = given.last;
+        given.rules.push(SessionRule {
             number,
             scope,
             by: Name::user(),
             asked_by: request.from.clone(),
-            since: self.now(),
+            since: self.context.now(),
         });
-        self.use_rules(&session);
+        self.use_rules(&given);
         Ok(number)
     }
 
     fn remove_rule(&self, number: u64) -> Option<SessionRule> {
-        let mut session = lock(&self.session);
-        let at = session.rules.iter().position(|r| r.number == number)?;
-        let rule = session.rules.remove(at);
-        self.use_rules(&session);
+        let mut given = lock(&self.given);
+        let at = given.rules.iter().position(|r| r.number == number)?;
+        let rule = given.rules.remove(at);
+        self.use_rules(&given);
         Some(rule)
     }
 
     /// Applies the session permissions from the next tool call of any agent on.
-    fn use_rules(&self, session: &Session) {
+    fn use_rules(&self, given: &Given) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        rules.session = session.rules.iter().map(|r| r.scope.clone()).collect();
+        rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();
     }
 
     async fn tell_rules(&self, text: String) {
-        let rules = lock(&self.session).rules.clone();
-        self.publish(EventKind::RulesChanged { rules }).await;
-        self.notice(Level::Info, text).await;
+        let rules = lock(&self.given).rules.clone();
+        self.context
+            .publish(EventKind::RulesChanged { rules })
+            .await;
+        self.context.notice(Level::Info, text).await;
     }
 }
 

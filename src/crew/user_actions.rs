@@ -1,70 +1,62 @@
-//! The user's own actions on the board, the same as those of `crewdeck task`, for the crew and for viewers; and what the
-//! crew does in response.
+//! The user's own actions on the board, the same as those of `crewdeck task`, for the crew and for viewers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Shared, Standing, lock};
-use crate::agent::driver::{Control, blocking};
-use crate::domain::graph::{Claimer, TaskGraph};
-use crate::domain::ids::{LetterId, Name, TaskId};
+use super::board_view::BoardView;
+use super::context::Context;
+use super::signals::Signals;
+use crate::agent::driver::blocking;
+use crate::domain::graph::Claimer;
+use crate::domain::ids::{LetterId, Name};
 use crate::domain::stamp::Stamp;
-use crate::domain::task::{Task, TaskStatus};
+use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::TaskWish;
 use crate::protocol::event::{EventKind, Level, PersonAct};
 use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
 
 /// The stores that the user's actions change.
-pub(super) struct Hands {
+pub struct ActionStores {
     pub root: PathBuf,
     pub board: Board,
     pub roster: Roster,
     pub post: Post,
     /// `None` if all agents work in the root.
-    pub trees: Option<Worktrees>,
+    pub worktrees: Option<Worktrees>,
     pub now: Stamp,
     pub new_id: fn() -> String,
 }
 
-/// Whether a claimed task gets a worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trees {
-    /// The crew creates one.
-    Made,
-    /// All agents work in the root.
-    None,
-}
-
 /// A completed action of the user.
-pub(super) struct Acted {
+pub struct CompletedAction {
     pub task: Task,
     pub act: PersonAct,
 }
 
-impl Acted {
+impl CompletedAction {
     /// Returns the message that tells the user where to work on a claimed task. `None` for other actions, and for a
-    /// worktree that must still be created; it is announced later.
-    pub fn place(&self, root: &Path, trees: Trees) -> Option<String> {
+    /// worktree that the crew must still create (`crew_creates`); it is announced later.
+    pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (PersonAct::Claimed, id) = (&self.act, self.task.id) else {
             return None;
         };
         let tree = WorktreeName::new(&self.task.worktree).ok();
         let dir = tree.map(|tree| Path::new(".worktrees").join(tree.as_str()));
-        match (dir.filter(|dir| root.join(dir).is_dir()), trees) {
-            (Some(dir), _) => Some(format!(
+        match dir.filter(|dir| root.join(dir).is_dir()) {
+            Some(dir) => Some(format!(
                 "{id} is yours: its worktree is {}, with the earlier work on it.",
                 dir.display()
             )),
-            (None, Trees::None) => Some(format!(
+            None if crew_creates => None,
+            None => Some(format!(
                 "{id} is yours: work on it in the project directory."
             )),
-            (None, Trees::Made) => None,
         }
     }
 
     /// Returns the event for the action.
-    pub fn told(&self) -> EventKind {
+    pub fn to_event(&self) -> EventKind {
         EventKind::PersonActed {
             task: self.task.id,
             act: self.act.clone(),
@@ -72,11 +64,11 @@ impl Acted {
     }
 }
 
-impl Hands {
+impl ActionStores {
     /// Commits the uncommitted files of a task that the user completes, since dependent tasks build on its branch. Does
     /// nothing for other actions.
     pub fn prepare(&self, wish: &TaskWish) -> Result<(), StoreError> {
-        let (TaskWish::Complete { task }, Some(trees)) = (wish, &self.trees) else {
+        let (TaskWish::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
             return Ok(());
         };
         let id = *task;
@@ -88,13 +80,13 @@ impl Hands {
         };
         if self.root.join(".worktrees").join(name.as_str()).is_dir() {
             let message = format!("task {id}: {}", task.subject);
-            trees.commit_leftovers(&name, &message)?;
+            worktrees.commit_leftovers(&name, &message)?;
         }
         Ok(())
     }
 
     /// Executes an action.
-    pub fn act(&self, wish: TaskWish) -> Result<Acted, StoreError> {
+    pub fn act(&self, wish: TaskWish) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match wish {
             TaskWish::Claim { task } => {
@@ -117,162 +109,69 @@ impl Hands {
             TaskWish::Add { new } => (board.create(new, now)?, PersonAct::Added),
             TaskWish::Edit { task, edit } => (board.edit(task, &edit, now)?, PersonAct::Edited),
         };
-        Ok(Acted { task, act })
+        Ok(CompletedAction { task, act })
     }
 }
 
-/// The result of creating a worktree for the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Placing {
-    /// It exists, or is no longer needed.
-    Over,
-    /// It could not be created.
-    Failed,
+/// Executes the user's actions in the process of the crew.
+pub struct UserActions {
+    context: Arc<Context>,
+    signals: Arc<Signals>,
+    board: Arc<BoardView>,
+    roster: Roster,
+    post: Post,
+    /// `None` if all agents work in the root.
+    worktrees: Option<Worktrees>,
 }
 
-impl Shared {
-    /// Executes an action of the user on the board and publishes it.
-    pub(super) async fn act_for_person(self: &Arc<Self>, wish: TaskWish) -> Result<(), String> {
-        let hands = Hands {
-            root: self.root.clone(),
-            board: self.board.clone(),
+impl UserActions {
+    pub fn new(
+        context: Arc<Context>,
+        signals: Arc<Signals>,
+        board: Arc<BoardView>,
+        roster: Roster,
+        post: Post,
+        worktrees: Option<Worktrees>,
+    ) -> UserActions {
+        UserActions {
+            context,
+            signals,
+            board,
+            roster,
+            post,
+            worktrees,
+        }
+    }
+
+    /// Executes an action on the board and publishes it.
+    pub async fn act(&self, wish: TaskWish) -> Result<(), String> {
+        let stores = ActionStores {
+            root: self.context.root.clone(),
+            board: self.board.store().clone(),
             roster: self.roster.clone(),
             post: self.post.clone(),
-            trees: self.trees.as_ref().map(|trees| trees.door.clone()),
-            now: self.now(),
-            new_id: self.new_id,
+            worktrees: self.worktrees.clone(),
+            now: self.context.now(),
+            new_id: self.context.new_id,
         };
-        let (hands, wish) = blocking(move || hands.prepare(&wish).map(|()| (hands, wish)))
+        let (stores, wish) = blocking(move || stores.prepare(&wish).map(|()| (stores, wish)))
             .await
             .map_err(|e| e.to_string())?;
-        let acted = {
-            // The board stays locked, so that the user's action is published before the change that it makes.
-            let _turn = self.board_turn.lock().await;
-            let acted = blocking(move || hands.act(wish)).await;
-            let acted = acted.map_err(|e| e.to_string())?;
-            self.publish(acted.told()).await;
-            acted
+        let change = async {
+            let acted = blocking(move || stores.act(wish)).await;
+            acted.map_err(|e| e.to_string())
         };
-        let trees = self.trees.as_ref().map_or(Trees::None, |_| Trees::Made);
-        if let Some(text) = acted.place(&self.root, trees) {
-            self.notice(Level::Info, text).await;
+        let acted = self.board.change(change, CompletedAction::to_event).await?;
+        if let Some(text) = acted.workspace_text(&self.context.root, self.worktrees.is_some()) {
+            self.context.notice(Level::Info, text).await;
         }
         let id = acted.task.id;
-        let graph = self.graph();
+        let graph = self.board.graph();
         let mut around = graph.dependants(id);
         around.extend(graph.blockers(id));
         around.insert(id);
-        self.read_board(Which::These(around)).await;
-        self.changed();
+        self.board.read(Which::These(around)).await;
+        self.signals.files_changed();
         Ok(())
-    }
-
-    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
-    /// taken, adds a note to the lead's next call, and creates worktrees for the user's tasks.
-    pub(super) fn follow_person(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
-        for task in changed {
-            let before = known.get(task.id);
-            let taken = task.taken_from.iter();
-            let is_news = |name: &&String| before.is_some_and(|b| !b.was_taken_from(name));
-            for name in taken.filter(is_news).filter_map(|n| Name::party(n).ok()) {
-                self.stop_taken(&name, task.id);
-                self.note_lead(format!("the user took task {} from {name}", task.id));
-            }
-            let was = before.is_some_and(|b| b.is_open_for(Name::user().as_str()));
-            if task.is_open_for(Name::user().as_str()) && !was {
-                self.note_lead(format!("the user works on task {}", task.id));
-            }
-        }
-        self.place_person(changed.iter().map(|t| &**t));
-    }
-
-    fn note_lead(&self, line: String) {
-        if let Some(lead) = self.handle(&Name::lead()) {
-            lead.desk.note(line);
-        }
-    }
-
-    /// Interrupts a teammate whose task was taken. The lead is not interrupted, since it talks with the user.
-    fn stop_taken(&self, name: &Name, task: TaskId) {
-        let Some(handle) = self.handle(name).filter(|_| !name.is_lead()) else {
-            return;
-        };
-        if *lock(&handle.standing) == Standing::Working {
-            handle.desk.lift(task);
-            // A full queue already contains an interrupt.
-            let _ = handle.control.try_send(Control::Interrupt);
-        }
-    }
-
-    /// Creates the missing worktrees of the tasks that the user works on.
-    pub(super) fn place_person<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
-        if self.trees.is_none() {
-            return;
-        }
-        for task in tasks.filter(|task| self.lacks_place(task)) {
-            if !lock(&self.placed).insert(task.id) {
-                continue;
-            }
-            let (shared, id, chore) = (Arc::clone(self), task.id, self.chore());
-            self.tracker.spawn(async move {
-                // After a failure the task stays in `placed`, so that the error is reported once and not at each read of
-                // the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
-                if shared.place_and_tell(id).await == Placing::Over {
-                    lock(&shared.placed).remove(&id);
-                }
-                drop(chore);
-            });
-        }
-    }
-
-    /// Whether the user works on this task and it has no worktree.
-    fn lacks_place(&self, task: &Task) -> bool {
-        task.status == TaskStatus::InProgress
-            && task.is_open_for(Name::user().as_str())
-            && self.dir_of(task).is_none()
-    }
-
-    /// Returns the current task if the user still works on it.
-    async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
-        let board = self.board.clone();
-        let task = blocking(move || board.get(id)).await.ok()?;
-        let is_theirs =
-            task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
-        is_theirs.then_some(task)
-    }
-
-    async fn place_and_tell(self: &Arc<Self>, id: TaskId) -> Placing {
-        // The published board may be outdated: the worktree may exist by now, or the task may have been released.
-        let Some(task) = self.works_on(id).await.filter(|t| self.dir_of(t).is_none()) else {
-            return Placing::Over;
-        };
-        // A killed crew may have created the worktree without recording it in the task.
-        let task = if task.worktree.is_empty() {
-            self.bound(Task::clone(&task)).await
-        } else {
-            Task::clone(&task)
-        };
-        let placed = self.place_for(&task, &Name::user()).await;
-        self.read_board(Which::These([id].into())).await;
-        if self.works_on(id).await.is_none() {
-            // The task was released or completed in the meantime.
-            return Placing::Over;
-        }
-        match placed {
-            Ok(None) => Placing::Over,
-            Ok(Some(place)) => {
-                let dir = place.dir.strip_prefix(&self.root).unwrap_or(&place.dir);
-                let text = format!("{id} is yours: its worktree is {}.", dir.display());
-                self.notice(Level::Info, text).await;
-                Placing::Over
-            }
-            Err(error) => {
-                let text = format!(
-                    "The worktree of your task {id} cannot be created: {error}. Work in the project directory, or release the task."
-                );
-                self.notice(Level::Warn, text).await;
-                Placing::Failed
-            }
-        }
     }
 }

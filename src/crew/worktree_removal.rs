@@ -1,6 +1,11 @@
 //! Removes a worktree for the user: reports what would be lost first, and removes it only if exactly that is lost.
 
-use super::Shared;
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::branch_status::BranchStatus;
+use super::context::Context;
+use super::merge_service::MergeService;
 use crate::agent::driver::blocking;
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
@@ -27,7 +32,7 @@ fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String
 }
 
 /// Returns what would be lost with the worktree of a task.
-pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
+pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = free(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
     // If the user may not remove it either, there is nothing to confirm.
@@ -45,7 +50,7 @@ pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
 }
 
 /// Removes the worktree if exactly the losses in `told` would occur. Returns the message for the user.
-pub(super) fn remove(
+pub fn remove(
     board: &Board,
     trees: &Worktrees,
     id: TaskId,
@@ -63,33 +68,48 @@ pub(super) fn remove(
     }
 }
 
-impl Shared {
-    fn tree_doors(&self) -> Result<(Board, Worktrees), String> {
-        let trees = self.trees.as_ref();
-        let trees = trees
-            .ok_or("worktrees are not in use here: all agents work in the project directory")?;
-        Ok((self.board.clone(), trees.door.clone()))
+/// Removes worktrees for the user.
+pub struct WorktreeRemoval {
+    context: Arc<Context>,
+    board: Arc<BoardView>,
+    branches: Arc<BranchStatus>,
+    merges: Arc<MergeService>,
+}
+
+impl WorktreeRemoval {
+    pub fn new(
+        context: Arc<Context>,
+        board: Arc<BoardView>,
+        branches: Arc<BranchStatus>,
+        merges: Arc<MergeService>,
+    ) -> WorktreeRemoval {
+        WorktreeRemoval {
+            context,
+            board,
+            branches,
+            merges,
+        }
     }
 
     /// Publishes what would be lost with the worktree of a task.
-    pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, trees) = self.tree_doors()?;
+    pub async fn judge(&self, id: TaskId) -> Result<(), String> {
+        let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         let judged = blocking(move || Ok(judge(&board, &trees, id))).await;
-        let told = judged.map_err(|e: StoreError| e.to_string())??;
-        self.publish(told).await;
+        let event = judged.map_err(|e: StoreError| e.to_string())??;
+        self.context.publish(event).await;
         Ok(())
     }
 
     /// Removes the worktree of a task for the user and publishes the result.
-    pub(super) async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
-        let (board, trees) = self.tree_doors()?;
+    pub async fn remove(&self, id: TaskId, told: Losses) -> Result<(), String> {
+        let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         // Removals and merges run one at a time.
-        let _turn = self.merge_turn.lock().await;
-        let now = self.now();
+        let _turn = self.merges.user_turn().await;
+        let now = self.context.now();
         let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
-        self.notice(Level::Info, text).await;
-        self.read_branches(Look::Anew).await;
+        self.context.notice(Level::Info, text).await;
+        self.branches.read(Look::Anew).await;
         Ok(())
     }
 }

@@ -6,9 +6,19 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent_builder::{Order, Outfit};
-use super::lead::work;
-use super::{Shared, Standing, lock};
+use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
+use super::board_view::BoardView;
+use super::budget::Budget;
+use super::context::Context;
+use super::jobs::JobRunner;
+use super::lead_inbox::LeadInbox;
+use super::message_delivery::MessageDelivery;
+use super::registry::{AgentRegistry, AgentState};
+use super::request_broker::RequestBroker;
+use super::shutdown::Shutdowns;
+use super::signals::Signals;
+use super::team::TeamRoster;
+use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::idle::{Idle, Next, Why};
 use crate::agent::prompt;
@@ -20,8 +30,9 @@ use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{Level, TurnEnd};
 use crate::store::StoreError;
 use crate::tools::Caller;
+use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
-use leaving::Farewell;
+use leaving::LeaveCause;
 use tasks::Claim;
 
 /// Most model calls in one turn, the same as in learn-claude-code.
@@ -31,130 +42,139 @@ const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 /// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
-/// Adds a member to the roster and starts it with its first prompt.
-pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
-    let member = Member {
-        session: lock(&shared.setup).session.clone(),
-        first: first.clone(),
-        ..member
-    };
-    let (roster, entering, most) = (shared.roster.clone(), member.clone(), shared.agents_max);
-    let team = blocking(move || roster.enter(entering, most))
-        .await
-        .map_err(|e| e.to_string())?;
-    // Shutdown requests for an earlier member with this name do not apply.
-    shared.finish_shutdowns(&member.name).await;
-    let life = Life::new(&shared, member, &team);
-    shared.read_team().await;
-    let first = Input::Say(vec![Block::text(first)]);
-    shared.tracker.spawn(life.live(Some(first)));
-    Ok(())
+/// The limits of the teammates.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamLimits {
+    /// Most teammates at a time.
+    pub agents_max: usize,
+    /// How long a teammate may be idle before it shuts down; `None` for no limit.
+    pub idle_timeout: Option<Duration>,
 }
 
-/// Restores a member of a resumed session with its conversation.
-pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<Back, StoreError> {
-    let mut life = Life::new(shared, member, team);
-    let transcript = life.outfit.driver.transcript.clone();
-    let recalled = blocking(move || transcript.recall()).await?;
-    for notice in recalled.notices {
-        shared.notice(Level::Warn, notice).await;
+/// Runs the teammates, with the components that they work with.
+pub struct Teammates {
+    pub context: Arc<Context>,
+    pub signals: Arc<Signals>,
+    pub registry: Arc<AgentRegistry>,
+    pub delivery: Arc<MessageDelivery>,
+    pub lead: Arc<LeadInbox>,
+    pub board: Arc<BoardView>,
+    pub worktrees: Arc<TaskWorktrees>,
+    pub jobs: Arc<JobRunner>,
+    pub broker: Arc<RequestBroker>,
+    pub budget: Arc<Budget>,
+    pub team: Arc<TeamRoster>,
+    pub shutdowns: Arc<Shutdowns>,
+    pub builder: Arc<AgentBuilder>,
+    pub limits: TeamLimits,
+}
+
+impl Teammates {
+    /// Adds a member to the roster and starts it with its first prompt.
+    pub async fn start(
+        self: Arc<Self>,
+        member: Member,
+        first: String,
+        host: Arc<dyn Host>,
+    ) -> Result<(), String> {
+        let member = Member {
+            session: self.context.session.clone(),
+            first: first.clone(),
+            ..member
+        };
+        let added = self.team.add(member.clone(), self.limits.agents_max).await;
+        let team = added.map_err(|e| e.to_string())?;
+        // Shutdown requests for an earlier member with this name do not apply.
+        self.shutdowns.finish_all(&member.name).await;
+        let life = Life::new(&self, member, &team, host);
+        self.team.read().await;
+        let first = Input::Say(vec![Block::text(first)]);
+        self.context.spawn(life.live(Some(first)));
+        Ok(())
     }
-    let conversation = recalled.conversation;
-    if conversation.plan == PlanState::Approved {
-        life.outfit.handle.desk.open_gate();
+
+    /// Restores a member of a resumed session with its conversation.
+    pub async fn restore(
+        self: &Arc<Self>,
+        member: Member,
+        team: &Team,
+        host: Arc<dyn Host>,
+    ) -> Result<RestoredTeammate, StoreError> {
+        let mut life = Life::new(self, member, team, host);
+        let transcript = life.agent.driver.transcript.clone();
+        let recalled = blocking(move || transcript.recall()).await?;
+        for notice in recalled.notices {
+            self.context.notice(Level::Warn, notice).await;
+        }
+        let conversation = recalled.conversation;
+        if conversation.plan == PlanState::Approved {
+            life.agent.handle.desk.open_gate();
+        }
+        let mut first = match conversation.turn {
+            TurnState::Ended => Vec::new(),
+            TurnState::Open => vec![Block::text(prompt::GO_ON)],
+        };
+        let words = Block::text(life.member.first.clone());
+        let has_heard = conversation
+            .messages
+            .iter()
+            .any(|m| m.blocks.contains(&words));
+        if !life.member.first.is_empty() && !has_heard {
+            first.push(words);
+        }
+        life.agent.driver.resume(conversation).await;
+        let messages = life.agent.driver.state.turn.messages();
+        if let Some(words) = life.find_workspace(&messages).await {
+            first.push(words);
+        }
+        let first = (!first.is_empty()).then_some(Input::Say(first));
+        life.agent.driver.activity(Activity::Idle).await;
+        self.team
+            .set_status(&life.member.name, MemberStatus::Idle)
+            .await?;
+        life.member.status = MemberStatus::Idle;
+        let asked_to_go = life.remember_shutdown().await;
+        let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+            (None, false) => TurnState::Ended,
+            (Some(_), _) | (None, true) => TurnState::Open,
+        };
+        Ok(RestoredTeammate { life, first, turn })
     }
-    let mut first = match conversation.turn {
-        TurnState::Ended => Vec::new(),
-        TurnState::Open => vec![Block::text(prompt::GO_ON)],
-    };
-    let words = Block::text(life.member.first.clone());
-    let has_heard = conversation
-        .messages
-        .iter()
-        .any(|m| m.blocks.contains(&words));
-    if !life.member.first.is_empty() && !has_heard {
-        first.push(words);
-    }
-    life.outfit.driver.resume(conversation).await;
-    let messages = life.outfit.driver.state.turn.messages();
-    if let Some(words) = life.find_place(&messages).await {
-        first.push(words);
-    }
-    let first = (!first.is_empty()).then_some(Input::Say(first));
-    life.outfit.driver.activity(Activity::Idle).await;
-    let (roster, name, now) = (
-        shared.roster.clone(),
-        life.member.name.clone(),
-        shared.now(),
-    );
-    blocking(move || roster.set_status(&name, MemberStatus::Idle, now)).await?;
-    life.member.status = MemberStatus::Idle;
-    let asked_to_go = life.remember_shutdown().await;
-    let turn = match (&first, asked_to_go || life.look().await.has_work()) {
-        (None, false) => TurnState::Ended,
-        (Some(_), _) | (None, true) => TurnState::Open,
-    };
-    Ok(Back { life, first, turn })
 }
 
 /// A restored member that is not running yet.
-pub struct Back {
+pub struct RestoredTeammate {
     life: Life,
     first: Option<Input>,
     /// Whether it has something to do.
     pub turn: TurnState,
 }
 
-impl Back {
+impl RestoredTeammate {
     /// Starts the member.
-    pub fn begin(self, shared: &Shared) {
-        shared.tracker.spawn(self.life.live(self.first));
+    pub fn begin(self) {
+        let context = Arc::clone(&self.life.crew.context);
+        context.spawn(self.life.live(self.first));
     }
 }
 
-/// Whether a teammate waits for a message although it has work, because its model failed, it was interrupted, or a budget
-/// was not raised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hold {
-    No,
-    UntilMail,
-}
-
-/// What started a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    Words,
-    /// A request to compact the conversation, which does not tell a paused teammate to continue.
-    Compaction,
-}
-
-impl Begun {
-    fn by(start: &Input) -> Begun {
-        if matches!(start, Input::Compact { .. }) {
-            Begun::Compaction
-        } else {
-            Begun::Words
-        }
-    }
-}
-
-impl Hold {
-    /// Returns whether the teammate waits for a message after a turn.
-    fn after(self, begun: Begun, end: &TurnEnd) -> Hold {
-        match (end, begun) {
-            (TurnEnd::Interrupted | TurnEnd::Failed { .. }, _) => Hold::UntilMail,
-            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Words) => Hold::No,
-            (TurnEnd::Done | TurnEnd::Stopped { .. }, Begun::Compaction) => self,
-        }
+/// Returns whether a teammate waits for a message after a turn, although it has work: because its model failed or it was
+/// interrupted. A compaction does not tell a paused teammate to continue.
+fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
+    match end {
+        TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,
+        TurnEnd::Done | TurnEnd::Stopped { .. } => is_compaction && was_paused,
     }
 }
 
 struct Life {
-    shared: Arc<Shared>,
-    outfit: Outfit,
+    crew: Arc<Teammates>,
+    agent: Agent,
     member: Member,
     idle: Idle,
-    hold: Hold,
+    /// Whether it waits for a message although it has work, because its model failed, it was interrupted, or a budget was
+    /// not raised.
+    is_paused: bool,
     /// The number of claims in a row that failed because the board could not be written.
     failed_claims: u32,
     /// The task with which it was reported as stuck since its last turn, so that this is reported only once.
@@ -163,7 +183,7 @@ struct Life {
 
 impl Life {
     /// Builds a member and registers it with the crew.
-    fn new(shared: &Arc<Shared>, member: Member, team: &Team) -> Life {
+    fn new(crew: &Arc<Teammates>, member: Member, team: &Team, host: Arc<dyn Host>) -> Life {
         let mates: Vec<String> = team
             .present()
             .filter(|m| !m.name.same(&member.name))
@@ -172,7 +192,7 @@ impl Life {
         let system = |place: &prompt::Place| {
             prompt::mate(&member.name, &member.role, &team.team_name, &mates, place)
         };
-        let outfit = shared.outfit(Order {
+        let spec = AgentSpec {
             name: member.name.clone(),
             caller: Caller::Teammate,
             limits: Limits {
@@ -187,27 +207,28 @@ impl Life {
             },
             tags: member.tags.clone(),
             system: &system,
-        });
-        shared.enroll(member.name.clone(), outfit.handle.clone());
+        };
+        let agent = crew.builder.build(spec, host);
+        crew.registry.add(member.name.clone(), agent.handle.clone());
         // Counts as working until its first check for work, so that the crew is not idle before that.
-        shared.set_standing(&outfit.handle, Standing::Working);
+        crew.registry.set_state(&agent.handle, AgentState::Working);
         Life {
-            shared: Arc::clone(shared),
-            idle: Idle::new(shared.idle_timeout),
-            outfit,
+            crew: Arc::clone(crew),
+            idle: Idle::new(crew.limits.idle_timeout),
+            agent,
             member,
-            hold: Hold::No,
+            is_paused: false,
             failed_claims: 0,
             stuck_with: None,
         }
     }
 
     async fn live(mut self, first: Option<Input>) {
-        let force = self.outfit.handle.force.clone();
+        let force = self.agent.handle.force.clone();
         let farewell = tokio::select! {
             biased;
-            () = force.cancelled() => Some(Farewell::Forced),
-            left = self.work_and_rest(first) => left,
+            () = force.cancelled() => Some(LeaveCause::Forced),
+            left = self.work_and_wait(first) => left,
         };
         if let Some(farewell) = farewell {
             self.leave(farewell).await;
@@ -215,8 +236,8 @@ impl Life {
     }
 
     /// Works and waits until the member shuts down. `None` if the crew stops.
-    async fn work_and_rest(&mut self, first: Option<Input>) -> Option<Farewell> {
-        let mut changes = self.shared.changes.subscribe();
+    async fn work_and_wait(&mut self, first: Option<Input>) -> Option<LeaveCause> {
+        let mut changes = self.crew.signals.subscribe_files();
         let mut say = first;
         loop {
             if let Some(start) = say.take() {
@@ -226,7 +247,7 @@ impl Life {
             let sight = self.look().await;
             match self.idle.next(sight) {
                 Next::Read => {
-                    self.hold = Hold::No;
+                    self.is_paused = false;
                     if !self.take_orders().await {
                         say = Some(Input::Say(Vec::new()));
                     }
@@ -236,7 +257,7 @@ impl Life {
                     Claim::Work(words) => say = Some(Input::Say(words)),
                     Claim::LookAgain => {}
                     Claim::Wait => {
-                        let again = self.shared.ran() + CLAIM_AGAIN;
+                        let again = self.crew.context.uptime() + CLAIM_AGAIN;
                         say = self.rest(&mut changes, Some(again)).await?;
                     }
                 },
@@ -248,8 +269,8 @@ impl Life {
                     say = self.rest(&mut changes, None).await?;
                 }
                 Next::Rest(until) => say = self.rest(&mut changes, until).await?,
-                Next::Leave(Why::Asked) => return Some(Farewell::Asked),
-                Next::Leave(Why::Rested) => return Some(Farewell::Rested),
+                Next::Leave(Why::Asked) => return Some(LeaveCause::Asked),
+                Next::Leave(Why::Rested) => return Some(LeaveCause::IdleTimeout),
             }
         }
     }
@@ -257,31 +278,34 @@ impl Life {
     /// Runs one turn. `None` if the crew stops.
     async fn work(&mut self, start: Input) -> Option<()> {
         self.stuck_with = None;
-        self.shared
-            .set_standing(&self.outfit.handle, Standing::Working);
+        self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
         self.settle().await;
-        let begun = Begun::by(&start);
-        let end = work(&self.shared, &mut self.outfit, start).await?;
-        self.has_begun().await;
-        self.hold = self.hold.after(begun, &end);
+        let is_compaction = matches!(start, Input::Compact { .. });
+        let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
+        self.forget_first_prompt().await;
+        self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
         // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
-        if end == TurnEnd::Interrupted && self.outfit.handle.desk.take_lifted().is_some() {
-            self.hold = Hold::No;
+        if end == TurnEnd::Interrupted && self.agent.handle.desk.take_lifted().is_some() {
+            self.is_paused = false;
         }
         match end {
             TurnEnd::Done | TurnEnd::Interrupted => {}
             TurnEnd::Stopped { why } => {
-                self.tell_lead(format!("{} stopped: {why}", self.member.name));
+                self.crew
+                    .lead
+                    .report(format!("{} stopped: {why}", self.member.name));
                 // Any further work would reach the same budget limit.
-                if self.shared.spending.is_over(&self.member.name) {
-                    self.hold = Hold::UntilMail;
+                if self.crew.budget.is_over(&self.member.name) {
+                    self.is_paused = true;
                 }
             }
             TurnEnd::Failed { error, .. } => {
                 // The turn has already retried as often as useful; another teammate may succeed.
-                self.give_back().await;
-                self.tell_lead(format!("{} cannot continue: {error}", self.member.name));
+                self.release_task().await;
+                self.crew
+                    .lead
+                    .report(format!("{} cannot continue: {error}", self.member.name));
             }
         }
         self.answer_to_go();
@@ -296,26 +320,27 @@ impl Life {
         until: Option<Duration>,
     ) -> Option<Option<Input>> {
         self.set_status(MemberStatus::Idle).await;
-        let standing = match self.hold {
-            Hold::No if self.failed_claims < CLAIMS_MAX => Standing::Resting,
-            Hold::No | Hold::UntilMail => Standing::Held,
+        let state = if self.is_paused || self.failed_claims >= CLAIMS_MAX {
+            AgentState::Paused
+        } else {
+            AgentState::Idle
         };
-        self.shared.set_standing(&self.outfit.handle, standing);
+        self.set_state(state);
         let deadline = async {
             match until {
-                Some(at) => tokio::time::sleep(at.saturating_sub(self.shared.ran())).await,
+                Some(at) => tokio::time::sleep(at.saturating_sub(self.crew.context.uptime())).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
-            () = self.shared.stop.cancelled() => None,
-            control = self.outfit.control.recv() => match control {
+            () = self.crew.context.stop.cancelled() => None,
+            control = self.agent.control.recv() => match control {
                 Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
                 Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
                 Some(Control::Interrupt) => {
                     // The interrupt arrived after the end of the turn.
-                    self.outfit.handle.desk.take_lifted();
+                    self.agent.handle.desk.take_lifted();
                     Some(None)
                 }
                 None => None,
@@ -326,15 +351,19 @@ impl Life {
     }
 
     /// Removes the first prompt from the roster after the first turn, since the conversation contains it.
-    async fn has_begun(&mut self) {
+    async fn forget_first_prompt(&mut self) {
         if self.member.first.is_empty() {
             return;
         }
-        let (roster, name) = (self.shared.roster.clone(), self.member.name.clone());
         // If this fails, a resume finds the prompt in the conversation.
-        if blocking(move || roster.has_begun(&name)).await.is_ok() {
+        let cleared = self.crew.team.clear_first_prompt(&self.member.name).await;
+        if cleared.is_ok() {
             self.member.first.clear();
         }
+    }
+
+    fn set_state(&self, state: AgentState) {
+        self.crew.registry.set_state(&self.agent.handle, state);
     }
 
     async fn set_status(&mut self, status: MemberStatus) {
@@ -342,18 +371,14 @@ impl Life {
             return;
         }
         self.member.status = status;
-        let (roster, name, now) = (
-            self.shared.roster.clone(),
-            self.member.name.clone(),
-            self.shared.now(),
-        );
-        if let Err(error) = blocking(move || roster.set_status(&name, status, now)).await {
-            self.outfit
+        let written = self.crew.team.set_status(&self.member.name, status).await;
+        if let Err(error) = written {
+            self.agent
                 .driver
                 .trouble("The roster cannot be written", &error)
                 .await;
         }
-        self.shared.read_team().await;
+        self.crew.team.read().await;
     }
 }
 
@@ -363,13 +388,12 @@ mod tests {
 
     #[test]
     fn interrupted_teammate_stays_paused_after_compaction() {
-        let say = Begun::by(&Input::Say(vec![]));
-        let focus = String::new();
-        let compact = Begun::by(&Input::Compact { focus });
-        let held = Hold::No.after(say, &TurnEnd::Interrupted);
-        assert_eq!(held, Hold::UntilMail);
-        assert_eq!(held.after(compact, &TurnEnd::Done), Hold::UntilMail);
-        assert_eq!(held.after(say, &TurnEnd::Done), Hold::No);
-        assert_eq!(Hold::No.after(compact, &TurnEnd::Done), Hold::No);
+        for was_paused in [false, true] {
+            for is_compaction in [false, true] {
+                let after = |end| is_paused_after(was_paused, is_compaction, &end);
+                assert!(after(TurnEnd::Interrupted));
+                assert_eq!(after(TurnEnd::Done), was_paused && is_compaction);
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The tasks of a teammate: checks what there is to do, claims tasks and sets up their worktrees.
 
-use super::super::Standing;
-use super::{Hold, Life};
+use super::super::registry::AgentState;
+use super::Life;
 use crate::agent::driver::blocking;
 use crate::agent::idle::{Mail, Person, Sight};
 use crate::agent::prompt;
@@ -27,13 +27,13 @@ pub(super) enum Claim {
 impl Life {
     pub(super) async fn look(&mut self) -> Sight {
         let name = self.member.name.clone();
-        let heard = self.outfit.handle.desk.has_results();
-        let mail = if heard || self.shared.has_mail(&name).await {
+        let heard = self.agent.handle.desk.has_results();
+        let mail = if heard || self.crew.delivery.has_mail(&name).await {
             Mail::Waiting
         } else {
             Mail::None
         };
-        let board = self.shared.board.clone();
+        let board = self.crew.board.store().clone();
         let claimer = self.claimer();
         // Uses the cached board: any later change causes another check.
         let seen = blocking(move || {
@@ -45,7 +45,7 @@ impl Life {
         let (own, claimable) = match seen.await {
             Ok(seen) => seen,
             Err(error) => {
-                self.outfit
+                self.agent
                     .driver
                     .trouble("The board cannot be read", &error)
                     .await;
@@ -53,18 +53,17 @@ impl Life {
             }
         };
         // A teammate with a running background job waits for its result.
-        let awaits = self.shared.jobs.is_running(Some(&name));
-        let held = self.hold == Hold::UntilMail;
+        let awaits = self.crew.jobs.is_running(Some(&name));
         Sight {
             mail,
-            own: own.filter(|_| !held && !awaits),
-            claimable: claimable.filter(|_| !held),
-            person: if awaits || self.shared.has_open_request() {
+            own: own.filter(|_| !self.is_paused && !awaits),
+            claimable: claimable.filter(|_| !self.is_paused),
+            person: if awaits || self.crew.broker.has_pending() {
                 Person::Asked
             } else {
                 Person::Free
             },
-            now: self.shared.ran(),
+            now: self.crew.context.uptime(),
         }
     }
 
@@ -78,9 +77,8 @@ impl Life {
     /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
     pub(super) async fn take_orders(&mut self) -> bool {
         // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
-        self.shared
-            .set_standing(&self.outfit.handle, Standing::Working);
-        if self.outfit.driver.take_shutdown().await {
+        self.set_state(AgentState::Working);
+        if self.agent.driver.take_shutdown().await {
             self.idle.ask_to_go();
             return true;
         }
@@ -88,7 +86,7 @@ impl Life {
     }
 
     pub(super) fn resume(&self, task: TaskId) -> Vec<Block> {
-        let graph = self.shared.graph();
+        let graph = self.crew.board.graph();
         let subject = graph
             .get(task)
             .map(|t| t.subject.clone())
@@ -97,22 +95,22 @@ impl Life {
     }
 
     /// Releases a task whose worktree cannot be created: working in a shared directory could collide with other agents.
-    async fn no_place(&mut self, task: &Task, error: &StoreError) {
+    async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
-        self.outfit.driver.trouble(&what, error).await;
-        self.give_back().await;
-        self.hold = Hold::UntilMail;
+        self.agent.driver.trouble(&what, error).await;
+        self.release_task().await;
+        self.is_paused = true;
         let why = format!("{what}: {error}");
-        self.tell_lead(why.clone());
-        self.outfit.driver.activity(Activity::Failed { why }).await;
+        self.crew.lead.report(why.clone());
+        self.agent.driver.activity(Activity::Failed { why }).await;
     }
 
     /// Restores the task and worktree of a resuming member if crewdeck ended after the claim and before its conversation
     /// mentioned them. Returns the text to add to the conversation.
-    pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
-        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+    pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
+        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
-        let task = self.shared.bound(own.ok().flatten()?).await;
+        let task = self.crew.worktrees.recover(own.ok().flatten()?).await;
         let knows = |words: &str| {
             let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
             blocks.any(|block| match block {
@@ -124,16 +122,21 @@ impl Life {
         };
         let is_told = knows(&prompt::claimed_mark(task.id.0));
         let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
-        if (is_its_own || is_told) && self.shared.dir_of(&task).is_some() {
+        if (is_its_own || is_told) && self.crew.worktrees.dir_of(&task).is_some() {
             return None;
         }
-        match self.shared.place_for(&task, &self.member.name).await {
-            Ok(place) => {
+        match self
+            .crew
+            .worktrees
+            .workspace_for(&task, &self.member.name)
+            .await
+        {
+            Ok(workspace) => {
                 let text = prompt::claimed(task.id.0, &task.subject, &task.description);
-                place.map(|place| Block::text(text + &place.words))
+                workspace.map(|workspace| Block::text(text + &workspace.text))
             }
             Err(error) => {
-                self.no_place(&task, &error).await;
+                self.give_up_workspace(&task, &error).await;
                 None
             }
         }
@@ -141,22 +144,25 @@ impl Life {
 
     /// Sets the working directory to the worktree of the open task, or to the root if there is none.
     pub(super) async fn settle(&mut self) {
-        let (board, name) = (self.shared.board.clone(), self.member.name.clone());
+        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
         let dir = own
             .ok()
             .flatten()
-            .and_then(|task| self.shared.dir_of(&task));
-        self.outfit.driver.workshop.workdir = dir.unwrap_or_else(|| self.shared.common_dir());
+            .and_then(|task| self.crew.worktrees.dir_of(&task));
+        self.agent.driver.workshop.workdir = dir.unwrap_or_else(|| self.crew.context.root.clone());
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
         // Counts as working from here on, so that the crew is not idle while the worktree is created.
         if self.failed_claims == 0 {
-            self.shared
-                .set_standing(&self.outfit.handle, Standing::Working);
+            self.set_state(AgentState::Working);
         }
-        let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
+        let (board, claimer, now) = (
+            self.crew.board.store().clone(),
+            self.claimer(),
+            self.crew.context.now(),
+        );
         let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
             Ok(Some(claimed)) => claimed,
             // Another agent was faster, or the task has changed.
@@ -167,18 +173,17 @@ impl Life {
             Err(error) => {
                 self.failed_claims += 1;
                 let what = format!("Task {task} cannot be claimed; retrying");
-                self.outfit.driver.trouble(&what, &error).await;
+                self.agent.driver.trouble(&what, &error).await;
                 return Claim::Wait;
             }
         };
         self.failed_claims = 0;
-        self.shared
-            .set_standing(&self.outfit.handle, Standing::Working);
+        self.set_state(AgentState::Working);
         let which = Which::These([task].into());
-        self.shared.read_board(which).await;
+        self.crew.board.read(which).await;
         let agent = self.member.name.clone();
         let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
-        self.outfit
+        self.agent
             .driver
             .publish(EventKind::Injected {
                 agent,
@@ -187,14 +192,19 @@ impl Life {
             })
             .await;
         let mut text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
-        match self.shared.place_for(&claimed, &self.member.name).await {
-            Ok(Some(place)) => {
-                self.outfit.driver.workshop.workdir = place.dir;
-                text.push_str(&place.words);
+        match self
+            .crew
+            .worktrees
+            .workspace_for(&claimed, &self.member.name)
+            .await
+        {
+            Ok(Some(workspace)) => {
+                self.agent.driver.workshop.workdir = workspace.dir;
+                text.push_str(&workspace.text);
             }
             Ok(None) => {}
             Err(error) => {
-                self.no_place(&claimed, &error).await;
+                self.give_up_workspace(&claimed, &error).await;
                 return Claim::LookAgain;
             }
         }

@@ -18,11 +18,11 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D:
         untagged,
         expecting = "a color must be a string such as \"#ffcc00\", or a number from 0 to 255"
     )]
-    enum Color {
+    enum Paint {
         Text(String),
         Number(i64),
     }
-    let table = BTreeMap::<String, BTreeMap<String, Color>>::deserialize(from)?;
+    let table = BTreeMap::<String, BTreeMap<String, Paint>>::deserialize(from)?;
     if table.len() > THEMES_MAX {
         let why = format!(
             "{} themes are defined, at most {THEMES_MAX} are allowed",
@@ -35,8 +35,8 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D:
         let colors: Vec<(String, String)> = entries
             .into_iter()
             .map(|(key, color)| match color {
-                Color::Text(text) => (key, text),
-                Color::Number(number) => (key, number.to_string()),
+                Paint::Text(text) => (key, text),
+                Paint::Number(number) => (key, number.to_string()),
             })
             .collect();
         let colors = colors

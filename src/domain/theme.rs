@@ -39,8 +39,8 @@ impl ThemeName {
     pub fn about(self) -> &'static str {
         match self {
             ThemeName::Terminal => "the colours of your terminal",
-            ThemeName::Dark => "light on blue-black",
-            ThemeName::Light => "dark on white",
+            ThemeName::Dark => "blue-black background",
+            ThemeName::Light => "white background",
             ThemeName::Mono => "no colours",
         }
     }

@@ -246,12 +246,12 @@ fn every_refusal_of_a_tool_says_what_to_do_and_changes_nothing() {
         (
             "task_update",
             json!({"task_id": [1]}),
-            "a task's number is wanted here, not [1]",
+            "expected the number of a task, not [1]",
         ),
         (
             "task_update",
             json!({"task_id": 10}),
-            "nothing to change: give a status, a text or blockers",
+            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         ),
         (
             "task_update",
@@ -325,8 +325,8 @@ fn a_large_board_is_listed_in_parts_and_each_part_says_how_to_go_on() {
     assert_eq!(
         lines[300..],
         [
-            "... (6367 more of these: call task_list with \"after\": 3633)",
-            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; \"show\": \"ready\" or \"completed\" lists those)"
+            "... (6367 more: call task_list with \"after\": 3633)",
+            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; list some of them with \"show\": \"ready\" or \"completed\")"
         ]
     );
     let (mut after, mut seen) = (9_000, 0);

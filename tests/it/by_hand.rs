@@ -166,7 +166,7 @@ fn the_command_line_takes_a_task_as_the_key_does_when_it_is_told_to() {
     let with = |more: &[&'static str]| [&release[..], more].concat();
     let why = project.refused(&with(&["user"]));
     assert!(
-        why.contains("belongs to alice") && why.contains("--force takes it"),
+        why.contains("belongs to alice") && why.contains("--force releases it"),
         "{why}"
     );
     let why = project.refused(&with(&["bob"]));

@@ -391,7 +391,7 @@ fn project_settings_need_approval_wherever_they_come_from() {
     let project = Project::git();
     project.write(".crewdeck/config.toml", "model = 'm'\nwindow = 5\n");
     let line = project.refused(&["run", "hello", "--provider", "script:gone.yaml"]);
-    assert!(line.contains("gone.yaml can not be read"), "{line}");
+    assert!(line.contains("gone.yaml cannot be read"), "{line}");
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn approval_covers_exactly_the_content_and_the_directory() {
 
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     let line = project.refused(&["run", "hello"]);
-    assert!(line.contains("gone.yaml can not be read"), "{line}");
+    assert!(line.contains("gone.yaml cannot be read"), "{line}");
     let file = project.file(".local/state/crewdeck/approved.json");
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

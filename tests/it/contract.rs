@@ -30,7 +30,7 @@ fn looking_at_the_mail_again_and_again_changes_nothing() {
         assert!(!aside.exists());
     }
     let read = project.run(&["mail", "read", "amy"]);
-    assert!(read.err().contains("were set aside"), "{}", read.err());
+    assert!(read.err().contains("were copied to"), "{}", read.err());
     assert_eq!(std::fs::read_to_string(aside).unwrap(), "{\"torn\":\n");
 }
 
@@ -187,8 +187,8 @@ fn the_demo_without_a_person_denies_what_it_is_told_to_ask() {
     // The plan was denied, so what waits for it may be open.
     assert!([0, 4].contains(&ran.code()), "{}", ran.err());
     assert!(
-        ran.err().contains("approved (--shutdown, --tool ")
-            && ran.err().contains("denied (--plan "),
+        ran.err().contains("approved (change it with --shutdown, --tool ")
+            && ran.err().contains("denied (change it with --plan "),
         "{}",
         ran.err()
     );

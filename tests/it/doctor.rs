@@ -102,7 +102,8 @@ rules:
     assert!(found.iter().all(|f| f.get("mend").is_none()), "{found:#?}");
     let told = doctor(project, &["--mend", "--yes"], &[]);
     assert!(
-        told.err().contains("nothing is mended meanwhile"),
+        told.err()
+            .contains("nothing is fixed while a crew runs here"),
         "{}",
         told.err()
     );
@@ -164,7 +165,7 @@ fn what_a_killed_crew_left_is_found_and_mended_and_its_work_stays() {
     // Nobody is there to ask: nothing changes.
     let told = doctor(&project, &["--mend"], &[]);
     assert!(
-        told.err().contains("nobody is here to ask"),
+        told.err().contains("without a terminal to ask on"),
         "{}",
         told.err()
     );
@@ -311,11 +312,11 @@ fn what_fails_ends_with_one_line_and_says_what_to_do() {
     assert_eq!(ran.err(), "crewdeck: model check failed (see above)\n");
     let out = ran.out();
     assert!(
-        out.contains("✗ fail model     No model is set up yet"),
+        out.contains("✗ fail model     No model is configured"),
         "{out}"
     );
     assert!(
-        out.contains("→ Set a key and start crewdeck again: export ANTHROPIC_API_KEY"),
+        out.contains("→ Set a key and restart crewdeck: export ANTHROPIC_API_KEY"),
         "{out}"
     );
     assert!(out.contains("the repository has no commit yet"), "{out}");
@@ -400,7 +401,7 @@ fn at_a_terminal_each_is_asked_about() {
     screen.send("y\r");
     screen.wait_for("Clean up .worktrees/two? [y/N]");
     screen.send("\r");
-    screen.wait_for("mended: .worktrees/one was cleaned up");
+    screen.wait_for("fixed: .worktrees/one was cleaned up");
     screen.end();
     assert!(!project.file(".worktrees/one").exists());
     assert!(project.file(".worktrees/two").exists());

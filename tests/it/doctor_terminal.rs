@@ -39,7 +39,7 @@ fn levels_have_colours_and_long_lines_go_on_below_their_text() {
     assert!(raw.contains("\x1b[33m! warn\x1b[0m settings"), "{raw:?}");
     let mut lines = text.lines();
     lines
-        .find(|line| line.contains("Theme dusk: ok could not be told"))
+        .find(|line| line.contains("Theme dusk: too little contrast for ok"))
         .unwrap();
     let next = lines.next().unwrap();
     assert!(next.starts_with(&" ".repeat(17)), "{text}");

@@ -132,7 +132,7 @@ fn without_a_model_the_page_says_how_to_set_one_and_starts_the_demo_at_a_key() {
     let project = repository();
     let home = home(&project);
     let mut screen = open(&project, home.path(), &[], &[]);
-    screen.wait_for("No model is set up yet: there is no key and no local server.");
+    screen.wait_for("No model is configured: there is no API key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
     // A letter is no key while it is written: words that come before the page are words.
     screen.press("idemo", "│ demo");
@@ -166,7 +166,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
     screen.wait_for("Check ANTHROPIC_API_KEY: export the right key");
     screen.press("ibuild it\r", "it stays here");
     press(&mut screen, "r");
-    screen.wait_for("Looked again: it is as it was.");
+    screen.wait_for("Checked again: nothing has changed.");
     screen.wait_for("│ build it");
     screen.send("\x03");
     leave(screen);
@@ -185,7 +185,7 @@ fn with_a_wrong_key_the_page_says_so_before_the_first_word() {
         // The key comes first; the header is what else it can be.
         let (key, header) = (
             why.find("Check ANTHROPIC_API_KEY"),
-            why.find("If it is right"),
+            why.find("If the key is right"),
         );
         assert!(
             why.contains("invalid x-api-key") && key.is_some() && key < header,
@@ -204,7 +204,7 @@ fn a_server_that_comes_up_is_found_and_the_page_goes() {
     ];
     let why = why(&run(&project, &[], &environment));
     assert!(
-        why.contains(&url) && why.contains("Is the server running?"),
+        why.contains(&url) && why.contains("Start the server"),
         "{why}"
     );
 
@@ -239,7 +239,7 @@ fn a_model_that_the_server_does_not_have_is_said_and_another_one_is_chosen() {
     let environment = borrowed(&environment);
     let mut screen = open(&project, home.path(), &["--model", "big-9"], &environment);
     screen.wait_for("The model 'big-9' is not among the 2");
-    screen.wait_for("it has big-1, small-2");
+    screen.wait_for("The server has big-1, small-2");
     press(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");
@@ -262,12 +262,12 @@ fn a_directory_outside_git_becomes_a_repository_at_a_key() {
     let home = home(&project);
     let args = ["--provider", "script:rules.yaml"];
     let mut screen = open(&project, home.path(), &args, &[]);
-    screen.wait_for("This directory is no git repository.");
-    screen.wait_for("Esc g  make it one: git init and a first commit of the 2 files");
+    screen.wait_for("This directory is not a git repository.");
+    screen.wait_for("Esc g  git init + first commit of the 2 files");
     press(&mut screen, "g");
     screen.wait("the page has gone", |text| {
-        text.contains("This directory is a git repository with a commit now")
-            && !text.contains("is no git repository")
+        text.contains("This directory is now a git repository with a commit")
+            && !text.contains("is not a git repository")
     });
     let files = git(&project, &["ls-files"]);
     assert_eq!(files, "rules.yaml\nsrc/a.txt\n");
@@ -299,9 +299,9 @@ fn a_repository_without_a_commit_gets_its_first_one_and_the_page_goes_by_itself_
     let args = ["--provider", &provider];
     let mut screen = open(&project, home.path(), &args, &[]);
     screen.wait_for("This git repository has no commit yet.");
-    screen.wait_for("make one, empty as the directory is");
+    screen.wait_for("create empty first commit");
     press(&mut screen, "g");
-    screen.wait_for("a git repository with a commit now");
+    screen.wait_for("now a git repository with a commit");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     leave(screen);
     // By hand, in another window.
@@ -343,7 +343,7 @@ fn looking_again_leaves_the_mouse_to_the_terminal_where_the_settings_say_so_now(
     let settings = home.path().join(".config/crewdeck/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     std::fs::write(settings, "mouse = false\n").unwrap();
-    screen.press("r", "Looked again: it is as it was.");
+    screen.press("r", "Checked again: nothing has changed.");
     let free = b"\x1b[?1000l";
     screen.wait_raw("a mouse that is free", |raw| {
         raw.windows(free.len()).any(|w| w == free)

@@ -121,13 +121,13 @@ fn where_nobody_can_be_asked_the_answer_is_no_and_everybody_is_told() {
     let out = run(dir.path(), rules, &[]);
     assert_eq!(out.status.code(), Some(0), "{out:?}");
     assert!(
-        text(&out.stderr).contains("nobody is here to ask, so requests are denied"),
+        text(&out.stderr).contains("no terminal to ask on, so requests are denied"),
         "{out:?}"
     );
     let told = results(&conversation(dir.path()));
     eprintln!("{told:?}");
     assert!(
-        told.len() == 1 && told[0].contains("not allowed by policy"),
+        told.len() == 1 && told[0].contains("rejected by policy"),
         "{told:?}"
     );
     assert!(!dir.path().parent().unwrap().join("outside").exists());

@@ -69,7 +69,9 @@ fn a_clash_ends_with_the_file_and_the_way_out() {
     let screen = demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
     let text = screen.wait_for("unbind it with");
     let text = text.replace('\n', "");
-    assert!(text.contains("config.toml: [keys] `board.open`: `m` already means `board.merge`"));
+    assert!(
+        text.contains("config.toml: [keys] `board.open`: `m` is already bound to `board.merge`")
+    );
     let (status, _) = screen.end();
     assert!(!status.success());
 }

@@ -106,7 +106,7 @@ const CLEAN: &str = r"
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo lead has cleaned' } }]
   - agent: alice
     say: Alice is done.
-  - when: '(?s)lead has cleaned.*who says: mind the gap'
+  - when: '(?s)lead has cleaned.*with the comment: mind the gap'
     say: I mind it.
   - when: ^again
     times: 0
@@ -114,7 +114,7 @@ const CLEAN: &str = r"
   - when: cleaned again
     times: 0
     say: Nobody was asked any more.
-  - when: not allowed by the user
+  - when: rejected by the user
     times: 0
     say: So it stays.
 ";
@@ -248,7 +248,7 @@ fn what_the_lead_decides_is_its_answer_and_its_words() {
     when: clean up
     calls: [{ tool: bash, input: { command: 'rm -rf gone; echo cleaned' } }]
   - agent: alice
-    when: 'cleaned\n\[Allowed by lead, who says: be quick\]'
+    when: 'cleaned\n\[Approved by lead with the comment: be quick\]'
     say: Quick as I can.
     calls: [{ tool: send_message, input: { to: user, content: The lead said it. } }]
   - agent: alice

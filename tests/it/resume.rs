@@ -197,7 +197,11 @@ fn a_lead_that_was_not_woken_for_the_end_of_all_work_is_woken_then() {
         .project
         .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
     assert_eq!(ran.code(), 1);
-    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]
@@ -304,7 +308,11 @@ fn a_decision_that_was_not_told_is_told_once() {
     let ran = left
         .project
         .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
-    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]

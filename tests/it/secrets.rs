@@ -90,7 +90,7 @@ rules:
         assert!(out.matches(mark).count() > 6, "{mark} in {out}");
     }
     assert!(
-        out.contains("would overwrite it") && out.contains("leave that line out"),
+        out.contains("would overwrite the secret") && out.contains("leave that line out"),
         "{out}"
     );
     let text = std::fs::read_to_string(project.file("env.txt")).unwrap();

@@ -37,7 +37,7 @@ fn a_skill_is_loaded_as_it_stands_on_disk() {
     place.write("skills/pdf/forms.md", "Forms");
     assert_eq!(
         place.ok("load_skill", json!({"name": "PDF"})),
-        "<skill name=\"PDF\">\nUse mutool.\n</skill>\nThe skill's other files are in skills/pdf: read them with read_file when it names them."
+        "<skill name=\"PDF\">\nUse mutool.\n</skill>\nThe skill's other files are in skills/pdf: read them with read_file when the skill refers to them."
     );
     let built_in = place.ok("load_skill", json!({"name": "test-first"}));
     assert!(

@@ -311,7 +311,7 @@ fn after_a_kill_the_screen_and_the_lead_are_back_where_they_stood() {
     calls:
       - { tool: todo, input: { items: [{ id: '1', text: count them all, status: in_progress }] } }
       - { tool: bash, input: { command: 'touch counting; sleep 600' } }
-  - when: ended in the middle of this turn
+  - when: stopped in the middle of this turn
     say: I was cut off and look again.
   - when: ^and now
     say: Now I am done.

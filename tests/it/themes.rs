@@ -50,7 +50,7 @@ fn a_theme_is_chosen_by_key_and_there_again_the_next_time() {
 
     let mut screen = start(home.path(), &all_colours);
     screen.send("/theme\r");
-    screen.wait_for("light on blue-black");
+    screen.wait_for("blue-black background");
     assert!(!String::from_utf8_lossy(&screen.raw()).contains(DARK));
     screen.send("\x1b[B\r");
     screen.wait_for("The theme is dark from now on.");
@@ -84,14 +84,14 @@ fn a_theme_of_ones_own_is_chosen_like_the_others_and_what_it_hides_is_told() {
         String::from_utf8_lossy(raw).contains("48;2;1;2;3m")
     });
     screen.send("\r");
-    screen.wait_for("Theme dusk: dim could not be told");
+    screen.wait_for("Theme dusk: too little contrast for dim");
     leave(screen);
     let kept = fs::read_to_string(&settings).unwrap();
     assert_eq!(kept, format!("theme = \"dusk\"\n{written}"));
 
     // It is told at the start as well, and where there are sixteen colours it has those.
     let screen = start(home.path(), &[("TERM", "xterm")]);
-    screen.wait_for("Theme dusk: dim could not be told");
+    screen.wait_for("Theme dusk: too little contrast for dim");
     let raw = leave(screen);
     assert!(raw.contains("48;5;0m") && !raw.contains("8;2;"), "{raw:?}");
 }

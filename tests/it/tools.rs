@@ -62,7 +62,7 @@ fn a_command_tells_how_it_ended() {
     assert!(
         place
             .no("bash", json!({"cmd": "ls"}))
-            .contains("does not fit the tool")
+            .contains("does not match the tool's schema")
     );
     assert_eq!(place.bash("read x; echo \"<$x>\""), "<>");
 }
@@ -97,7 +97,7 @@ fn large_and_odd_files_are_read_within_bounds() {
     place.write("empty", "");
     let text = place.ok("read_file", json!({"path": "long"}));
     assert!(
-        text.len() < 51_000 && text.contains("more lines; go on with offset"),
+        text.len() < 51_000 && text.contains("more lines; continue with offset"),
         "{}",
         text.len()
     );
@@ -222,7 +222,7 @@ fn files_are_written_edited_and_found() {
     assert!(
         place
             .no("glob", json!({"pattern": "[a"}))
-            .contains("is not a pattern")
+            .contains("is not a valid glob pattern")
     );
     assert_eq!(
         place.ok("grep", json!({"pattern": "^2$"})),
@@ -237,7 +237,7 @@ fn files_are_written_edited_and_found() {
     place.write("wide", format!("hit {}\n", "x".repeat(200_000)));
     let text = place.ok("grep", json!({"pattern": "hit"}));
     assert!(
-        text.len() < 51_000 && text.contains("more lines: narrow it"),
+        text.len() < 51_000 && text.contains("more lines: narrow the search"),
         "{}",
         text.len()
     );

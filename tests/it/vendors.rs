@@ -165,7 +165,7 @@ fn every_request_of_every_role_follows_the_vendors_rules() {
         }
         // What the schemas ask for is what the tools read, with `null` for all that may be missing.
         let told: Vec<String> = bodies.iter().map(|b| b["messages"].to_string()).collect();
-        let misfits = told.iter().filter(|t| t.contains("does not fit the tool"));
+        let misfits = told.iter().filter(|t| t.contains("does not match the tool's schema"));
         assert_eq!(misfits.collect::<Vec<_>>(), [""; 0]);
         for tool in TABLE.iter().filter(|tool| tool.name != "compact") {
             let is_called = told

@@ -221,7 +221,7 @@ fn without_a_model_it_stays_a_viewer_and_says_why() {
     crew.kill();
     viewer.wait("why nobody runs the crew", |t| {
         t.contains("viewer · no crew runs")
-            && t.contains("The crew can not be taken over: the script no-such-file.yaml")
+            && t.contains("The crew cannot be taken over: the script no-such-file.yaml")
     });
     // When somebody else starts one, it is looked at again.
     let crew = open(&project, &["--resume"]);
@@ -241,7 +241,7 @@ fn a_run_beside_a_crew_is_refused_and_told_what_can_be_done() {
     for part in [
         &format!("(process {})", crew.pid()),
         "crewdeck mail send lead",
-        "look at it with crewdeck",
+        "watch it with crewdeck",
     ] {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }
@@ -362,7 +362,7 @@ fn of_a_long_session_the_newest_part_is_seen_and_the_files_as_they_are() {
         [
             "#1 Sweep the floor",
             "lead asks for permission",
-            "only the newest part is shown",
+            "only its newest part is shown",
         ]
         .iter()
         .all(|part| t.contains(part))

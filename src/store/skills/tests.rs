@@ -146,7 +146,7 @@ fn unusable_skills_are_reported_and_the_others_work() {
     let broken = disk.broken();
     let begins = [
         ("skills/bytes/SKILL.md", "line 2: it is not UTF-8 text"),
-        ("skills/empty/SKILL.md", "line 1: there is no text"),
+        ("skills/empty/SKILL.md", "line 1: the skill has no text"),
         ("skills/large/SKILL.md", "it is larger than 256 KiB"),
         (
             "skills/twice/SKILL.md",

@@ -1,4 +1,4 @@
-//! What can be pressed in a popup and beside it. Nothing below it can.
+//! Mouse targets of popups and of the completion list, which cover everything below.
 
 use super::{Hit, Placed, Scrolls, has_mouse, listed, panes};
 use crate::ui::diff::Spot;
@@ -15,7 +15,7 @@ use crate::ui::theme::Theme;
 use crate::ui::writing::{self, complete};
 use crate::ui::{costs, event_log, layout};
 
-/// Adds the list that completes a word; nothing below it can be pressed.
+/// Adds the rows of the completion list. Its area blocks the targets below.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
     let len = complete::offers(state).len();
     if let Some(place) = complete::place(state, layout, len) {
@@ -31,7 +31,7 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
     }
 }
 
-/// Adds what lies over the panes.
+/// Adds the targets of a popup and of the screen around it.
 pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
     let mut acts: Vec<Placed<Hit>> = Vec::new();
     let mut list: Vec<Placed<Hit>> = Vec::new();
@@ -91,14 +91,14 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         }
         Popup::Peek(pane) => {
             let layout = layout::layout(state, state.size);
-            // The list goes on being one.
+            // The list behind the preview stays clickable.
             if let Some(area) = layout.pane(*pane) {
                 panes::inside(state, *pane, area, &mut list);
             }
             let area = layout.peek.unwrap_or_default();
             (area, Hit::BesidePopup, peek::scrollbar(state, area))
         }
-        // What is written or asked there is not put away by a slip of the mouse.
+        // A click outside does not close these: an accidental one would discard input.
         Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_) => {
             let place = boxes::place(state, state.size, popup);
             for button in bars::box_buttons(state, popup, place.buttons) {

@@ -1,4 +1,4 @@
-//! What can be pressed in the panes and on their frames.
+//! Mouse targets of the panes and their frames.
 
 use ratatui::layout::Rect;
 
@@ -14,8 +14,7 @@ use crate::ui::state::pane::{Focus, Pane};
 use crate::ui::state::rows::{self, first_row};
 use crate::ui::theme::Theme;
 
-/// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
-/// scrollbar scrolls.
+/// Adds the targets on a pane's frame: title (focuses the pane), follow mark and scroll bar.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     out.push(Placed {
         at: bars::title_place(state, pane, area),
@@ -31,7 +30,7 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
     }));
 }
 
-/// The scrollbar in the right edge of a pane.
+/// Returns the scroll bar of a pane.
 fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
     let inside = layout::inside(area);
     let list = |(len, first)| Scrollbar::of_list(area, inside, first, len);
@@ -56,7 +55,7 @@ fn scrollbar(state: &UiState, pane: Pane, area: Rect) -> Option<Scrollbar> {
     }
 }
 
-/// How many rows the todo list has, and the place of the first one in view.
+/// Returns the number of todo rows and the index of the first one in view.
 fn todo(state: &UiState, inside: Rect) -> (usize, usize) {
     (
         rows::todo(state).len(),
@@ -64,7 +63,7 @@ fn todo(state: &UiState, inside: Rect) -> (usize, usize) {
     )
 }
 
-/// The same of the team or of the inbox.
+/// Returns the same as [`todo`] for the team or the inbox.
 fn listed_in(state: &UiState, pane: Pane, list: Rect) -> (usize, usize) {
     let (len, selected) = if pane == Pane::Team {
         let selected = rows::selected_member(state).map(|(at, _)| at);
@@ -76,7 +75,7 @@ fn listed_in(state: &UiState, pane: Pane, list: Rect) -> (usize, usize) {
     (len, first_row(len, selected.unwrap_or(0), list.height))
 }
 
-/// Adds what lies in a pane, and the pane itself behind it.
+/// Adds the targets inside a pane, and the pane itself below them.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let inside = layout::inside(area);
     let mut found: Vec<Placed<Hit>> = Vec::new();
@@ -123,7 +122,7 @@ pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>
     });
 }
 
-/// Adds the list, the choices and the buttons of what waits. Choices and buttons count once the pane has the keys.
+/// Adds the list, the choices and the buttons of Needs you. Choices count only while the pane has the focus.
 fn card(state: &UiState, area: Rect, out: &mut Vec<Placed<Hit>>) {
     let inside = needs_card::inside(area);
     let Some((at, request)) = rows::selected_request(state) else {

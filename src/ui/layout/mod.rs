@@ -1,4 +1,4 @@
-//! Where things lie on the screen, by its width and the layout that the person chose. Views draw there, the mouse and page keys count by it.
+//! Computes where everything is on the screen, from its size and the user's layout. Views, mouse and page keys use it.
 
 pub(super) mod cut;
 pub(super) mod scrollbar;
@@ -16,34 +16,34 @@ use crate::ui::popup::peek;
 use crate::ui::state::pane::{Focus, Pane};
 use arrange::{alone, banner, board_first, middle, one, stacked, wide};
 
-/// Narrowest screen with panes, in columns.
+/// Minimum width in columns of a screen with panes.
 pub const WIDTH_MIN: u16 = 60;
-/// Lowest screen with panes, in rows.
+/// Minimum height in rows of a screen with panes.
 pub const HEIGHT_MIN: u16 = 16;
-/// From here on all panes lie side by side.
+/// Minimum width in columns to show all panes at once.
 pub const WIDE: u16 = 140;
-/// A narrow screen so high shows the conversation and one more pane, one above the other.
+/// Minimum height in rows for a narrow screen to show two panes, one above the other.
 pub const TALL: u16 = 36;
-/// From here on the conversation and one more pane lie side by side.
+/// Minimum width in columns to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
-/// The panes of the right column that share one place on a middling screen, and their tab line.
+/// The panes that share one area with tabs.
 pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
-/// Which layout a screen gets.
+/// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Too small for panes.
     Small,
-    /// One pane at a time; where the screen is high, the conversation and one more.
+    /// One pane at a time; from [`TALL`] rows on, two.
     Narrow,
-    /// The conversation, and a column with tabs.
+    /// The conversation and a column with tabs.
     Middle,
-    /// The conversation, and a column with all panes.
+    /// The conversation and a column with all panes.
     Wide,
 }
 
-/// The class of a screen of that size.
+/// Returns the class of a screen of that size.
 pub fn class(area: Rect) -> Class {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         Class::Small
@@ -56,35 +56,33 @@ pub fn class(area: Rect) -> Class {
     }
 }
 
-/// Where everything lies. What is not there is not drawn.
+/// The areas of everything on the screen. A part without an area is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Which layout it is.
     pub class: Class,
     /// The line at the top.
     pub status: Rect,
     /// The line at the bottom.
     pub hints: Rect,
-    /// The line that guides through the demo, while there is one.
+    /// The line with the demo's tips.
     pub tour: Option<Rect>,
-    /// The line that says where a recording stands, while one is played.
+    /// The position line of a replay.
     pub replay: Option<Rect>,
-    /// The tab line and the panes that it offers.
+    /// The tab line and its panes.
     pub tabs: Option<(Rect, Vec<Pane>)>,
-    /// The line that says that something waits, where its pane is not in view.
+    /// The line for waiting requests, if Needs you is not in view.
     pub banner: Option<Rect>,
-    /// The border between two columns: the mouse moves it.
+    /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
     /// The panes in view.
     pub panes: Vec<(Pane, Rect)>,
-    /// Where the person writes.
     pub composer: Option<Rect>,
-    /// What is peeked at, while something is.
+    /// The preview.
     pub peek: Option<Rect>,
 }
 
 impl Layout {
-    /// Where a pane lies, if it is in view.
+    /// Returns the area of a pane, if it is in view.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes
             .iter()
@@ -92,7 +90,7 @@ impl Layout {
             .map(|(_, area)| *area)
     }
 
-    /// What lies at a cell: who gets the keys by a click there.
+    /// Returns what a click at a cell focuses.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
         if self.composer.is_some_and(|area| area.contains(here)) {
@@ -105,13 +103,13 @@ impl Layout {
     }
 }
 
-/// The blank columns beside a text that fills a pane.
+/// The margin beside text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
-/// Most columns of running text: the eye does not find the next line at the end of a longer one.
+/// Maximum width in columns of running text; longer lines are hard to read.
 pub const TEXT_WIDEST: u16 = 120;
 
-/// The inside of a pane's frame.
+/// Returns the area inside a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
 }
@@ -119,14 +117,14 @@ pub fn inside(area: Rect) -> Rect {
 /// Most rows of queued messages.
 const QUEUED_MAX: u16 = 3;
 
-/// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.
+/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
 pub fn queued_rows(state: &UiState, height: u16) -> u16 {
     let waiting = state.queued.iter().filter(|q| q.to == state.shown).count();
     let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
     waiting.min(QUEUED_MAX).min(height / 3)
 }
 
-/// Where the words of a conversation lie in a pane with the frame `area`.
+/// Returns the area of the conversation's text in a pane with the frame `area`.
 pub fn talk(state: &UiState, area: Rect) -> Rect {
     let inner = inside(area).inner(BESIDE_TEXT);
     Rect {
@@ -136,7 +134,7 @@ pub fn talk(state: &UiState, area: Rect) -> Rect {
     }
 }
 
-/// The room of a conversation whose words lie at `talk`.
+/// Returns the viewport of a conversation with its text in `talk`.
 pub fn viewport(talk: Rect) -> Viewport {
     Viewport {
         width: talk.width,
@@ -144,7 +142,7 @@ pub fn viewport(talk: Rect) -> Viewport {
     }
 }
 
-/// Where everything lies on a screen of size `area`.
+/// Computes the layout of a screen of size `area`.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
     let mut out = lay_out(state, area);
     peek::make_room(state, &mut out);
@@ -196,7 +194,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
     out
 }
 
-/// Whether one pane is in view at a time, whatever else there is.
+/// Whether the layout shows one pane at a time.
 pub fn shows_one(state: &UiState) -> bool {
     is_one(class(state.size), state.size.height, state.screen.layout)
 }
@@ -211,7 +209,7 @@ mod tests {
     use crate::ui::fixture;
 
     #[test]
-    fn the_class_follows_the_size() {
+    fn class_follows_the_size() {
         let cases = [
             (59, 16, Class::Small),
             (60, 15, Class::Small),
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overlaps_and_nothing_is_outside() {
+    fn areas_cover_the_screen_without_overlap() {
         let sizes = (60..=400).step_by(17).chain([61, 99, 100, 139, 140, 400]);
         for width in sizes {
             let mut state = fixture::busy(width, 60);
@@ -265,11 +263,11 @@ mod tests {
             }
         }
         let cells: u32 = parts.iter().map(|r| r.area()).sum();
-        assert_eq!(cells, area.area(), "{area}: a hole, or less than all");
+        assert_eq!(cells, area.area(), "{area}: cells are not covered");
     }
 
     #[test]
-    fn what_waits_is_on_top_of_its_column() {
+    fn needs_you_is_on_top_of_its_column() {
         for width in [100, 160] {
             let layout = layout(&fixture::busy(width, 40), Rect::new(0, 0, width, 40));
             let needs = layout.pane(Pane::Needs).unwrap();

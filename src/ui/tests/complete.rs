@@ -137,10 +137,10 @@ fn the_palette_begins_with_what_waits_and_has_no_typing_keys() {
     let place = |words: &str| shown.lines().position(|l| l.contains(words));
     let first = place("request that waits for you");
     assert!(
-        first.is_some() && first < place("write in $EDITOR"),
+        first.is_some() && first < place("edit in $EDITOR"),
         "{shown}"
     );
-    assert!(!shown.contains("begin a new line"), "{shown}");
+    assert!(!shown.contains("insert a line break"), "{shown}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
-    assert!(picture(&state).contains("it stays here. Esc r: look again"));
+    assert!(picture(&state).contains("it stays here. Esc r: check again"));
     assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
     // What was sent before anybody could say that there is no crew comes back.
     let mut state = fixture::blank(100, 30);

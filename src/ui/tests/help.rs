@@ -39,7 +39,7 @@ fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
         ("esc 3 ? enter", "esc 3 enter"),
         ("esc 3 ? down down enter", "esc 3 v"),
         ("esc 3 ? j j k enter", "esc 3 space"),
-        ("esc 4 ? / \"another lay\" enter enter", "esc 4 ="),
+        ("esc 4 ? / \"next lay\" enter enter", "esc 4 ="),
         ("esc 4 ? / \"/skills\" enter enter", "esc 4 S"),
         ("f1 / \"next pane\" enter enter", "tab"),
         // Over another popup it is that popup's.
@@ -55,12 +55,12 @@ fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
 fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
     let cases = [
         (
-            "esc 3 ? / \"by force\" enter enter",
-            "Not here. In Team (4): end the teammate by force.",
+            "esc 3 ? / \"kill the team\" enter enter",
+            "Not here. In Team (4): kill the teammate.",
         ),
         (
             "esc 3 ? / \"older message\" enter enter",
-            "Not here. It counts in: While writing.",
+            "Not here. It counts in: Composer.",
         ),
         (
             "esc 3 ? / \"@name\" enter enter",
@@ -127,8 +127,8 @@ fn the_frame_of_the_help_stays_and_a_short_text_is_no_strip() {
         let open = frame(&after(size, "esc 3 ?"));
         for filtered in [
             "/",
-            "/ \"by force\"",
-            "/ \"by force\" enter",
+            "/ \"kill the\"",
+            "/ \"kill the\" enter",
             "/ \"zzz\" enter",
         ] {
             let state = after(size, &format!("esc 3 ? {filtered}"));

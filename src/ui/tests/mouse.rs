@@ -134,13 +134,13 @@ fn a_row_of_a_popup_is_taken_by_a_second_click() {
     let mut state = busy(160, 45);
     press(&mut state, "esc T");
     let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
-    let first = click(&mut state, "dark on white");
+    let first = click(&mut state, "white background");
     assert!(!taken(&first), "{first:?}");
     // A key in between, and it is a first click again.
     press(&mut state, "down up");
-    let again = click(&mut state, "dark on white");
+    let again = click(&mut state, "white background");
     assert!(!taken(&again), "{again:?}");
-    let second = click(&mut state, "dark on white");
+    let second = click(&mut state, "white background");
     assert!(taken(&second), "{second:?}");
     assert!(state.popups.is_empty());
 }

@@ -26,9 +26,9 @@ fn a_key_says_where_it_works_or_that_it_does_nothing() {
         ("esc 4 f7", "F7 does nothing here; ? shows the keys."),
         (
             "esc 4 D",
-            "D works in Board (3): show what the branch of the task changes.",
+            "D works in Board (3): show the diff of the task's branch.",
         ),
-        ("esc 3 X", "X works in Team (4): end the teammate by force."),
+        ("esc 3 X", "X works in Team (4): kill the teammate."),
         (
             "esc 2 /",
             "/ works in Lead (1), Board (3), Team (4), Inbox (5).",
@@ -112,7 +112,7 @@ fn the_keys_in_it_are_the_persons_own() {
     for (key, expected) in [
         (
             "Z",
-            "Z works in Board (b): show what the branch of the task changes.",
+            "Z works in Board (b): show the diff of the task's branch.",
         ),
         ("D", "D does nothing here; F9 shows the keys."),
     ] {

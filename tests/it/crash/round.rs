@@ -143,7 +143,7 @@ pub fn play(plan: &Plan, calm: &Calm) -> Ended {
     match status {
         None => findings.push(format!("the last run hangs: {said}")),
         // All was done before the last kill: there is nothing to go on with.
-        Some(_) if said.contains("nothing was under way in that session") => {}
+        Some(_) if said.contains("that session has no unfinished turn") => {}
         Some(status) if status.success() => {}
         Some(status) => findings.push(format!("the last run ended with {status}: {said}")),
     }

@@ -58,9 +58,9 @@ fn without_a_commit() -> (Project, Project, tempfile::TempDir, Screen) {
         &["--provider", &provider],
         &environment,
     );
-    screen.wait_for("make one, empty as the directory is");
+    screen.wait_for("create empty first commit");
     press(&mut screen, "g");
-    screen.wait_for("Git makes the first commit…");
+    screen.wait_for("Creating the first commit…");
     (project, tools, home, screen)
 }
 
@@ -70,7 +70,7 @@ fn a_git_that_takes_its_time_holds_no_key_up() {
     asked(&tools);
     screen.press("ia draft", "│ a draft");
     tools.write("go-on", "");
-    let text = screen.wait_for("a git repository with a commit now");
+    let text = screen.wait_for("now a git repository with a commit");
     assert!(text.contains("│ a draft"), "{text}");
     assert_eq!(git(&project, &["log", "--format=%s"]), "Start\n");
     screen.send("\x03");
@@ -91,7 +91,7 @@ fn a_git_that_takes_its_time_can_be_stopped_and_goes_with_the_dashboard() {
     screen.press("r", "This git repository has no commit yet.");
     is_gone(&pid);
     std::fs::remove_file(tools.file("asked")).unwrap();
-    screen.wait_for("Esc g  make one, empty as the directory is");
+    screen.wait_for("Esc g  create empty first commit");
     press(&mut screen, "g");
     let pid = asked(&tools);
     signal("-TERM", screen.pid());
@@ -107,7 +107,7 @@ fn a_signal_while_the_demo_is_made_ends_it() {
         let (project, tools) = (repository(), Project::new());
         let (home, path) = (home(&project), slow_git(&tools));
         let mut screen = open(&project, home.path(), &[], &[("PATH", path.as_str())]);
-        screen.wait_for("start the demo, in a folder of its own");
+        screen.wait_for("start the demo in a temporary folder");
         screen.send("d");
         asked(&tools);
         signal(name, screen.pid());
@@ -151,7 +151,7 @@ fn a_mouse_that_was_given_to_the_terminal_stays_there() {
     );
     screen.wait_for("r  ask the server again");
     screen.press("M", "The mouse is the terminal's again");
-    screen.press("r", "Looked again: it is as it was.");
+    screen.press("r", "Checked again: nothing has changed.");
     let raw = screen.raw();
     let times = |what: &[u8]| raw.windows(what.len()).filter(|w| *w == what).count();
     assert_eq!((times(b"\x1b[?1000h"), times(b"\x1b[?1000l")), (1, 1));

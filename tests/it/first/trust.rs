@@ -95,7 +95,7 @@ fn one_can_go_on_without_the_settings_of_a_project() {
     );
     let url = own.server.uri();
     let mut screen = open(&project, home.path(), &[("ANTHROPIC_BASE_URL", &url)]);
-    screen.wait_for("w  go on without them this time");
+    screen.wait_for("w  continue without them this time");
     decide(&mut screen, "w");
     screen.wait_for("big-1");
     assert_eq!(keys(&theirs), Vec::<String>::new());

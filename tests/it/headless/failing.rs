@@ -12,7 +12,7 @@ fn a_model_that_fails_is_one_line_with_the_remedy_and_exit_1() {
         ("  - fault: { status: 401 }\n", "key"),
         (
             "  - when: something else\n    say: no\n",
-            "no rule for lead after: go. add a rule",
+            "no rule for lead after: go. add a matching rule",
         ),
         (
             "  - fault: { status: 404, message: no such model }\n",
@@ -87,7 +87,7 @@ fn a_teammate_whose_model_fails_leaves_its_task_and_the_run_ends() {
     times: 0
     fault: { status: 401, message: no such key }
   - agent: lead
-    when: rests with 1 of 1 tasks open
+    when: is idle with 1 of 1 tasks open
     say: Bob could not work.
 ";
     let out = run(dir.path(), rules, &[]);

@@ -130,7 +130,7 @@ fn without_network_namespaces_a_command_without_network_does_not_start() {
         ..process::Reach::default()
     };
     let dir = plain.path().canonicalize().unwrap();
-    for guard in [held::free(), confined(&dir, &[], &[])] {
+    for guard in [crate::common::held::free(), confined(&dir, &[], &[])] {
         let guard = without(&guard, crew.temp.path(), "net");
         let why = refusal(&guard, &dir, reach, "touch ran");
         assert!(

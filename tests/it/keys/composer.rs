@@ -50,10 +50,7 @@ fn what_the_editor_gives_back_is_bounded_and_nothing_of_it_is_lost() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut desk = Desk::empty(&[("EDITOR", &path.display().to_string())]);
     desk.press("as it was", "│ as it was");
-    desk.press(
-        "\x18e",
-        "is too long to be taken back: 292 KiB, 256 KiB at most",
-    );
+    desk.press("\x18e", "is too long: 292 KiB, the limit is 256 KiB");
     desk.sees("│ as it was");
     // The folder for temporary files is that of the test.
     let files = std::fs::read_dir(desk.home.path()).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::keys::desk::{CTRL_C, Desk, ENTER, ESC};
 
-const GO_BACK: &str = "Press Enter to go back";
+const GO_BACK: &str = "Press Enter to return";
 
 /// What ends the alternate screen, and begins it.
 const LEAVES: &str = "\x1b[?1049l";

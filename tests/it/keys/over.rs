@@ -9,9 +9,9 @@ fn the_help_is_searched_and_the_palette_acts() {
     desk.clear("q", "╭ Keys");
     desk.press(ESC, "? help");
     desk.press("?", "╭ Keys");
-    desk.press("/another lay", "› another lay");
-    desk.sees("another layout: wall, board, focus");
-    desk.press(ENTER, "Enter do it");
+    desk.press("/next lay", "› next lay");
+    desk.sees("next layout: wall, board, focus");
+    desk.press(ENTER, "Enter run");
     desk.clear(ENTER, "╭ Keys");
     desk.sees("Layout board");
     desk.press("4Z", "Z does nothing here");

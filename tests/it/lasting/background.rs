@@ -132,7 +132,7 @@ rules:
         assert_eq!(ran.code(), 0, "{}", ran.err());
         let all = lead(&project);
         let words: Vec<String> = all.messages.iter().map(Message::words).collect();
-        let told = words.join("\n").matches("no longer run and").count();
+        let told = words.join("\n").matches("no longer run, and").count();
         assert_eq!((told, all.lost_jobs), (1, vec![]), "{words:?}");
     }
 }

@@ -87,7 +87,7 @@ fn compacting_on_demand_keeps_the_whole_conversation_aside() {
     let project = Project::new();
     let script = r"
 rules:
-  - when: (?s)Write down where this work stands.*Give most room to. the names
+  - when: (?s)Write down where this work stands.*Cover in most detail. the names
     say: We talked about names.
   - when: ^go$
     calls: [{ tool: bash, input: { command: seq 1000 } }, { tool: compact, input: { focus: the names } }]
@@ -138,7 +138,7 @@ fn a_turn_that_only_forgets_and_begins_again_is_ended() {
     assert!(
         warned
             .iter()
-            .any(|e| e["text"].as_str().unwrap().contains("Say how to go on")),
+            .any(|e| e["text"].as_str().unwrap().contains("Send a message to continue")),
         "{warned:?}"
     );
     let compacted = of(&events, "compacted");

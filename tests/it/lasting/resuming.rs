@@ -38,7 +38,7 @@ rules:
     let idle = run(&project, script, &["--resume"]);
     assert_eq!(idle.code(), 1);
     assert!(
-        idle.err().contains("nothing was under way"),
+        idle.err().contains("has no unfinished turn"),
         "{}",
         idle.err()
     );
@@ -57,7 +57,7 @@ fn killed_in_the_middle_of_a_tool_call_it_comes_back_and_goes_on() {
 rules:
   - when: ^go$
     calls: [{ tool: bash, input: { command: "echo first > a; touch started; sleep 600" } }, { tool: background_run, input: { command: "sleep 600" } }]
-  - when: (?s)crewdeck ended before this call did.*ended in the middle of this turn
+  - when: (?s)crewdeck ended before this call did.*stopped in the middle of this turn
     calls: [{ tool: bash, input: { command: "cat a" } }]
   - when: ^first
     say: It had been written.
@@ -110,7 +110,11 @@ rules:
     ask_to_end(&mut child);
     let ran = run(&project, script, &["--resume"]);
     assert_eq!(ran.code(), 1);
-    assert!(ran.err().contains("nothing was under way"), "{}", ran.err());
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
 }
 
 #[test]

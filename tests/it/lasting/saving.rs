@@ -25,7 +25,7 @@ rules:
     let script = script.replace("CREWDECK", env!("CARGO_BIN_EXE_crewdeck"));
     let ran = run(&project, &script, &["go", "--tool", "auto"]);
     assert_eq!(ran.code(), 0, "{}", ran.err());
-    assert!(ran.err().contains("can not be saved"), "{}", ran.err());
+    assert!(ran.err().contains("cannot be saved"), "{}", ran.err());
     let then = std::fs::read_to_string(project.file("then.json")).unwrap();
     assert!(then.contains("rhubarb"), "it is not acknowledged yet");
     let messages = lead(&project).messages;

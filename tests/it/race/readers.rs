@@ -159,7 +159,7 @@ fn a_crew_does_not_hang_on_a_reader_that_does_not_end_and_reads_later() {
         assert!(Instant::now() < until, "nobody reads");
         std::thread::sleep(Duration::from_millis(2));
     }
-    let who = format!("read by another program (process {})", reader.id());
+    let who = format!("another program (process {})", reader.id());
     let ran = Ran(crew(&project, &["go"]).output().unwrap());
     let refused = project.refused(&["mail", "read", "lead"]);
     reader.kill().unwrap();

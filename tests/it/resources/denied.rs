@@ -203,7 +203,7 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
     let run = place.run(RUN).ok();
     run.line(&["lead · send_message failed: Error: ", DENIED]);
     assert!(
-        run.err.contains("crewdeck: The inbox can not be read: "),
+        run.err.contains("crewdeck: The inbox cannot be read: "),
         "{}",
         run.err
     );
@@ -220,10 +220,10 @@ fn a_task_a_letter_or_a_log_that_is_not_ours_does_not_stop_the_others() {
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
             ".transcripts" => {
-                "crewdeck: The conversation can not be saved; it is tried again at each step: "
+                "crewdeck: The conversation cannot be saved; crewdeck retries at each step: "
             }
             _ => {
-                "warning: The journal can not be written, so --resume will not show what happens now: "
+                "warning: The journal cannot be written, so --resume will not show current events: "
             }
         };
         let told = |l: &&str| l.starts_with(what) && l.contains(DENIED);

@@ -20,7 +20,7 @@ fn too_few_files_are_one_line_and_40_are_enough_for_a_team() {
     for few in [8, 16, 31] {
         let refused = ran(limited(few, dir.path(), RUN)).refused();
         assert!(
-            refused.contains(&format!("only {few} files may be open at once")),
+            refused.contains(&format!("the limit on open files is {few}")),
             "{refused}"
         );
         assert!(refused.contains("ulimit -n 1024"), "{refused}");
@@ -130,7 +130,7 @@ fn with_files_running_out_in_the_middle_nothing_is_lost() {
     let too_many = "too many files are open: raise the limit (ulimit -n 1024)";
     let failed = run.line(&["lead · task_create failed"]);
     assert!(failed.contains(too_many), "{failed}");
-    run.line(&["crewdeck: The conversation can not be saved", too_many]);
+    run.line(&["crewdeck: The conversation cannot be saved", too_many]);
     assert_eq!(subjects(dir.path()), ["before"]);
     // What was written before is whole.
     let log = conversation(dir.path(), "lead", 0);

@@ -76,15 +76,12 @@ fn on_a_full_disk_nothing_is_half_written_and_with_room_the_work_goes_on() {
         assert!(lines.iter().all(says), "{lines:?}");
     }
     run.line(&[
-        "crewdeck: The conversation can not be saved",
+        "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
     run.line(&["The conversation is saved again."]);
-    run.line(&[
-        "warning: The journal can not be written",
-        "the disk is full",
-    ]);
-    run.line(&["The journal is written again"]);
+    run.line(&["warning: The journal cannot be written", "the disk is full"]);
+    run.line(&["The journal is being written again"]);
 
     assert_eq!(subjects(&disk.seen), ["before", "after"]);
     assert_eq!(
@@ -150,7 +147,7 @@ fn a_letter_that_comes_on_a_full_disk_is_acted_on_once() {
     fs::File::create(disk.seen.join("full")).unwrap();
     let run = end_of(run).ok();
     run.line(&[
-        "crewdeck: The conversation can not be saved",
+        "crewdeck: The conversation cannot be saved",
         "the disk is full",
     ]);
     assert_eq!(run.out.matches("I have read it").count(), 1, "{}", run.out);
@@ -376,7 +373,7 @@ fn where_files_may_not_grow_the_conversation_is_whole_on_screen_and_no_line_is_g
     assert!(run.out.ends_with("Next.\nDone.\n"), "{}", run.out);
     let failed = run.line(&["lead · task_create failed"]);
     assert!(failed.contains("ulimit -f"), "{failed}");
-    run.line(&["crewdeck: The conversation can not be saved", "ulimit -f"]);
+    run.line(&["crewdeck: The conversation cannot be saved", "ulimit -f"]);
     assert_eq!(subjects(dir.path()), ["before", "after"]);
     no_temporary_files(dir.path());
     // The log ends in a torn line; whoever goes on with it loses no more than what had no room.

@@ -117,6 +117,6 @@ fn a_worktree_that_nobody_has_heard_of_gets_what_its_task_waited_for() {
     left.enter(member("bob"));
     left.go_on("rules: [{ times: 0, say: Noted. }]", &[]);
     let heard = left.heard("bob");
-    assert!(heard.contains("It holds the work of wt/task-1"), "{heard}");
+    assert!(heard.contains("It includes the work of wt/task-1"), "{heard}");
     assert_eq!(left.git(&["show", "wt/task-2:made.txt"]), "made");
 }

@@ -125,7 +125,7 @@ rules:
     when: "Approved: but only one"
     calls: [{ tool: write_file, input: { path: file, content: "x" } }, { tool: task_update, input: { task_id: 1, status: completed } }]
   - agent: bob
-    when: crewdeck was ended in the middle of this turn
+    when: crewdeck stopped in the middle of this turn
     say: I wait for my plan.
   - agent: bob
     when: auto-claimed

@@ -69,7 +69,7 @@ fn a_plan_that_the_lead_never_decides_ends_the_run_and_is_kept() {
     assert_eq!(
         end,
         format!(
-            "crewdeck: the plan of bob on task #1 waits: the lead did not decide it, though it was reminded 3 times. It is kept in .team/requests/{id}.json: go on with crewdeck --resume and decide it yourself, or run with --plan auto"
+            "crewdeck: the plan of bob on task #1 is undecided: the lead did not decide it, though it was reminded 3 times. It is saved in .team/requests/{id}.json: decide it yourself with crewdeck --resume, or run with --plan auto"
         )
     );
     assert_eq!(plan["body"], "Green paint.");
@@ -136,7 +136,7 @@ rules:
     assert_eq!(ran.code(), 1, "{}", ran.err());
     let said = ran.err();
     assert!(
-        said.contains("a permission for bob waits") && said.contains("reminded 3 times"),
+        said.contains("a permission for bob is undecided") && said.contains("reminded 3 times"),
         "{said}"
     );
 }

@@ -25,7 +25,7 @@ rules:
   - agent: lead
     when: Not merged yet
     calls: [{ tool: merge_worktree, input: { task_id: 3 } }, { tool: merge_worktree, input: { task_id: 1 } }, { tool: bash, input: { command: cat ab } }]
-  - when: '(?s)auto-claimed>Task #(\d+): write (\w).*You work in (\S+), a git worktree'
+  - when: '(?s)auto-claimed>Task #(\d+): write (\w).*You work in (\S+), your own git worktree'
     times: 0
     calls:
       - { tool: write_file, input: { path: "{{2}}", content: "{{2}}\n" } }
@@ -139,7 +139,7 @@ rules:
       - { tool: write_file, input: { path: base.txt, content: "{{2}}\n" } }
       - { tool: bash, input: { command: "sleep 0.2" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
-  - when: '(?s)auto-claimed>Task #(\d+): Merge (\w+) into .*Somebody has worked there before you: 1 commits, 0 uncommitted'
+  - when: '(?s)auto-claimed>Task #(\d+): Merge (\w+) into .*A previous owner has worked there: 1 commits, 0 uncommitted'
     calls:
       - { tool: bash, input: { command: "git merge {{2}}; printf 'one\\ntwo\\n' > base.txt; git add -A; git commit -qm both" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }

@@ -318,7 +318,7 @@ fn work_of_the_user_in_a_file_of_a_cut_merge_stays() {
     fs::write(held.r.root().join("a.txt"), "of the user\n").unwrap();
     let said = held.r.worktrees().repair(NOW).unwrap();
     assert!(
-        said.iter().any(|line| line.contains("stay: a.txt")),
+        said.iter().any(|line| line.contains("kept: a.txt")),
         "{said:?}"
     );
     assert_eq!(status(held.r.root()), " M a.txt");

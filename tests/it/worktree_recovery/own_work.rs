@@ -123,7 +123,7 @@ fn a_cut_merge_of_an_older_version_is_named_and_stays() {
     let said = r.worktrees().repair(NOW).unwrap().join("\n");
     assert_eq!(picture(&held), before, "{said}");
     assert!(
-        said.contains("older version") && said.contains("git status"),
+        said.contains("version of crewdeck that started it") && said.contains("git status"),
         "{said}"
     );
     assert!(!said.contains("another commit"), "{said}");

@@ -1,11 +1,11 @@
-//! What the letter tools share: who may be written to, and the letter itself.
+//! Shared by the message tools: resolves recipients and sends messages.
 
 use super::{ToolContext, ToolOutput};
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::store::{Post, Roster};
 
-/// The party that a model names: the lead, the person, or a member that is not gone.
+/// Resolves a recipient: the lead, the user, or a teammate that has not left.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root)
         .read()
@@ -14,7 +14,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
     if name.same(&context.agent) {
         return Err(ToolOutput::error(
-            "Error: a message to yourself is not needed",
+            "Error: you cannot send a message to yourself",
         ));
     }
     for known in [Name::lead(), Name::user()] {
@@ -29,7 +29,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     member.ok_or_else(unknown)
 }
 
-/// Writes a letter in the caller's own name: a model can not choose another.
+/// Sends a message in the caller's name; a model cannot choose another sender.
 pub fn send(
     context: &ToolContext,
     to: &Name,
@@ -37,7 +37,9 @@ pub fn send(
     content: &str,
 ) -> Result<(), ToolOutput> {
     if content.trim().is_empty() {
-        return Err(ToolOutput::error("Error: an empty message was not sent"));
+        return Err(ToolOutput::error(
+            "Error: the message is empty, so it was not sent",
+        ));
     }
     let id = LetterId(uuid::Uuid::now_v7().simple().to_string());
     let letter = Letter::new(id, kind, &context.agent, to, content, (context.clock)());

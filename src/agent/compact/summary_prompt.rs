@@ -1,4 +1,4 @@
-//! The question for a summary: asked behind the conversation itself, or about a digest of it.
+//! The prompt for a summary: appended to the conversation, or sent with a shortened text of it.
 
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::text::{clip, head_and_tail};
@@ -8,40 +8,40 @@ const MESSAGE_MAX: usize = 4_000;
 /// Longest focus, in characters.
 const FOCUS_MAX: usize = 500;
 
-const WANTED: &str = "Write down where this work stands. What you write replaces everything above it: \
-nothing else of this conversation is kept for you. Call no tools. Say, in this order and with names, paths \
-and numbers: what the person wants, in their words where the words matter; what was decided, by whom and why; \
-what has been done, with the files that changed and the commands that were run and how they ended; what you \
-found out that was hard to find; what is under way and what the very next step is; what is still wrong or \
-unknown. At most 800 words, no preface.";
+const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
+else of this conversation is kept for you. Do not call tools. Cover, in this order and with names, paths and \
+numbers: what the user wants, quoted where the wording matters; what was decided, by whom and why; what has \
+been done, with the files that changed, the commands that were run and their results; what you found out that \
+was hard to find; what is in progress and the exact next step; what is still wrong or unknown. At most 800 \
+words, no preface.";
 
-const SYSTEM: &str = "You keep the records of a coding agent. You are given its conversation and write down \
-where its work stands, so that it can go on from your words alone.";
+const SYSTEM: &str = "You summarise the work of a coding agent. You are given its conversation. Write down \
+where the work stands, so that the agent can continue from your summary alone.";
 
-/// How the model is asked.
+/// How the model is asked for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The question stands behind the conversation as it is, with the same system prompt and tools: what
-    /// the server has cached of it is read once more.
+    /// The prompt is appended to the conversation, with the same system prompt and tools, so that the server's prompt
+    /// cache is used once more.
     Behind,
-    /// The conversation is told as text, shortened to fit: for one that the model can no longer take.
+    /// The conversation is sent as text, shortened to fit. Used when it no longer fits the model's window.
     Digest,
 }
 
-/// What is sent.
+/// The request for a summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Another system prompt; `None`: the agent's own, with its tools.
+    /// A different system prompt; `None` uses the agent's own prompt and tools.
     pub system: Option<String>,
-    /// The conversation with the question.
+    /// The conversation with the prompt.
     pub messages: Vec<Message>,
 }
 
-/// Asks for a summary of `messages`. `room` bounds a digest, in bytes.
+/// Returns the request for a summary of `messages`. `room` is the most bytes of a digest.
 pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usize) -> Question {
     let mut wanted = WANTED.to_string();
     if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
-        wanted.push_str("\nGive most room to: ");
+        wanted.push_str("\nCover in most detail: ");
         wanted.push_str(&clip(focus, FOCUS_MAX));
     }
     match form {
@@ -57,8 +57,8 @@ pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usi
             }
         }
         Form::Digest => {
-            let told: Vec<String> = messages.iter().map(told).collect();
-            let text = head_and_tail(&told.join("\n\n"), room);
+            let parts: Vec<String> = messages.iter().map(as_text).collect();
+            let text = head_and_tail(&parts.join("\n\n"), room);
             let asked = format!("<conversation>\n{text}\n</conversation>\n\n{wanted}");
             Question {
                 system: Some(SYSTEM.into()),
@@ -68,12 +68,12 @@ pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usi
     }
 }
 
-/// A message as text.
-fn told(message: &Message) -> String {
+/// Returns a message as text.
+fn as_text(message: &Message) -> String {
     let mut out = Vec::new();
     for block in &message.blocks {
         match (block, message.role) {
-            (Block::Text { text }, Role::User) => out.push(format!("TOLD: {text}")),
+            (Block::Text { text }, Role::User) => out.push(format!("USER: {text}")),
             (Block::Text { text }, Role::Assistant) => out.push(format!("AGENT: {text}")),
             (Block::Thinking { .. }, _) => {}
             (Block::ToolCall(call), _) => out.push(format!("CALL {}: {}", call.name, call.input)),

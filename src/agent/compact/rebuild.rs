@@ -1,4 +1,4 @@
-//! The message with which a conversation begins anew: the summary, and what must survive word for word.
+//! Builds the first message after a compaction: the summary, and what is kept word for word.
 
 use std::collections::HashSet;
 
@@ -8,14 +8,14 @@ use crate::domain::task::Task;
 use crate::domain::text::head_and_tail;
 use crate::domain::todo::TodoList;
 
-/// Tool whose results are skills in use.
+/// The tool whose results are loaded skills.
 const SKILL_TOOL: &str = "load_skill";
-/// How the words of the person that are carried over begin.
+/// The beginning of the user's own messages that are kept. Stored in transcripts, so it must not change.
 const SAID: &str = "<person-said>";
-/// How a skill that is carried over begins.
+/// The beginning of a skill that is kept.
 const SKILL: &str = "<skill name=";
 
-/// How what the crew puts into a conversation begins; all else of the user's side is the person's.
+/// The beginnings of texts that the crew adds to a conversation; all other text blocks are the user's own messages.
 const CREW: &[&str] = &[
     "[Conversation compressed.",
     "<auto-claimed>",
@@ -30,25 +30,25 @@ const CREW: &[&str] = &[
     SKILL,
 ];
 
-/// What must survive besides the summary.
+/// What is kept besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Keep {
     /// Who the agent is; empty for the lead.
     pub identity: String,
-    /// Its todo list.
+    /// The agent's todo list.
     pub todo: TodoList,
-    /// The task that it works on.
+    /// The agent's open task.
     pub task: Option<Task>,
-    /// What was decided about its requests, a line each.
+    /// The decisions about its requests, one line each.
     pub decisions: Vec<String>,
-    /// Where the whole conversation is kept, as the agent can read it.
+    /// The path of the saved whole conversation, as the agent can read it.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at this moment; `None`: they say nothing about this agent.
+    /// A fingerprint of files, board and messages at this moment; `None` if it says nothing about this agent's progress.
     pub work: Option<u64>,
 }
 
-/// The first message of the conversation that goes on after `messages`. `room` bounds it, in bytes: a
-/// third each for the summary, the person's words and the skills.
+/// Returns the first message of the conversation that replaces `messages`. `room` is its size in bytes: a third each for
+/// the summary, the user's messages and the skills.
 pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -87,7 +87,7 @@ pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> M
     Message::user(blocks)
 }
 
-/// The person's own words, the newest that fit, in their order.
+/// Returns the user's own messages, the newest that fit, in order.
 fn said(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
@@ -105,14 +105,14 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
     let mut left = room;
     let mut kept: Vec<String> = Vec::new();
     for text in all.into_iter().rev() {
-        // The last words count most: they are kept in part where they are too long.
+        // The newest message matters most: if it is too long, a part of it is kept.
         let text = if kept.is_empty() {
             head_and_tail(text, room)
         } else {
             text.to_string()
         };
         if text.len() > left && !kept.is_empty() {
-            kept.push("[Earlier words were cut here.]".into());
+            kept.push("[Earlier messages were omitted here.]".into());
             break;
         }
         left = left.saturating_sub(text.len());
@@ -123,7 +123,7 @@ fn said(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// The skills that were loaded, the newest that fit; one that was loaded twice stands once.
+/// Returns the skills that were loaded, the newest that fit, each once.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()
@@ -156,7 +156,7 @@ fn skills(messages: &[Message], room: usize) -> Vec<Block> {
             continue;
         }
         if text.len() > left {
-            let gone = "Too long to be kept: load_skill gives it again.";
+            let gone = "Too long to keep: load it again with load_skill.";
             kept.push(Block::text(format!("{name}\n{gone}\n</skill>")));
             continue;
         }

@@ -1,28 +1,28 @@
-//! Small compaction: which old tool results give way to a placeholder.
+//! Small compaction: replaces old tool results with placeholders.
 
 use std::collections::HashMap;
 
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::CallId;
 
-/// The newest results that stay; the reference's number.
+/// Number of newest results that are kept, as in learn-claude-code.
 const KEEP_RECENT: usize = 3;
-/// Results up to this length, in characters, stay; the reference's number.
+/// Results of at most this many characters are kept, as in learn-claude-code.
 const SHORT: usize = 100;
-/// Tools whose results stay: what a file holds and what a skill says is worked with later.
+/// Tools whose results are kept, because file contents and skills are needed later.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 
-/// A small compaction.
+/// The plan of a small compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Small {
-    /// The results that go: message, block, and the tool that gave it.
+    /// The results to replace: index of the message, index of the block, and the tool.
     places: Vec<(usize, usize, String)>,
-    /// The tokens that this frees, estimated.
+    /// The estimated number of tokens that this frees.
     pub frees: u64,
 }
 
 impl Small {
-    /// The results of `messages` that may go.
+    /// Selects the results of `messages` to replace.
     pub fn of(messages: &[Message]) -> Small {
         let tools: HashMap<&CallId, &str> = messages
             .iter()
@@ -52,12 +52,12 @@ impl Small {
         small
     }
 
-    /// How many results go.
+    /// Returns the number of results to replace.
     pub fn count(&self) -> usize {
         self.places.len()
     }
 
-    /// Puts the placeholders in.
+    /// Replaces the results with placeholders.
     pub fn apply(&self, messages: &mut [Message]) {
         for (m, b, tool) in &self.places {
             let block = messages.get_mut(*m).and_then(|m| m.blocks.get_mut(*b));
@@ -68,7 +68,7 @@ impl Small {
     }
 }
 
-/// The reference's words.
+/// Returns the placeholder, in the wording of learn-claude-code.
 fn placeholder(tool: &str) -> String {
     format!("[Previous: used {tool}]")
 }

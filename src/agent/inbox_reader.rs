@@ -1,4 +1,4 @@
-//! The driver and its letters: taken before each call, acknowledged when they are on disk.
+//! The driver's inbox: takes messages before each model call and acknowledges them once they are on disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,13 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::store::{Pending, Post, Reader, StoreError};
 
-/// How long an agent waits for another program that takes its letters: as long as `crewdeck mail read` needs many times
-/// over. Then they are left for the next look.
+/// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
+/// After that the messages are left for the next check.
 const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Takes the prompts and letters that wait. They are acknowledged when the message that holds them is saved.
+    /// Takes the waiting prompts and messages. They are acknowledged when the conversation message that contains them is
+    /// saved.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
@@ -27,7 +28,7 @@ impl Driver {
         }
         if let Some(results) = self.workshop.desk.take_results() {
             blocks.push(results.block);
-            self.state.told.extend(results.jobs);
+            self.state.pending_jobs.extend(results.jobs);
             for (what, text) in results.lines {
                 let agent = self.name.clone();
                 self.publish(EventKind::Injected { agent, what, text })
@@ -37,8 +38,8 @@ impl Driver {
         let Some(post) = self.post.clone() else {
             return blocks;
         };
-        // What was taken and not yet saved would come again: the turn was interrupted in between.
-        if self.state.taken.is_none() && self.state.owed.is_none() {
+        // Messages that were taken but not saved, because the turn was interrupted, must not be taken twice.
+        if self.state.pending_inbox.is_none() && self.state.unacknowledged_inbox.is_none() {
             match self.take_letters(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
@@ -48,20 +49,20 @@ impl Driver {
                         self.look_for_shutdown(&pending.letters).await;
                         blocks.push(mail::block(&pending.letters));
                         self.state.letters = pending.letters;
-                        self.state.taken = Some(pending.upto);
+                        self.state.pending_inbox = Some(pending.upto);
                     }
                 }
-                Err(error) => self.trouble("The inbox can not be read", &error).await,
+                Err(error) => self.trouble("The inbox cannot be read", &error).await,
             }
         }
         blocks
     }
 
-    /// The letters that wait. Where there are some, nobody else gets them until they are acknowledged.
+    /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
     async fn take_letters(&self, post: &Post) -> Result<Pending, StoreError> {
         let (post, name) = (post.clone(), self.name.clone());
         let (reader, pending) = blocking(move || {
-            // Most looks find nothing: they need no lock.
+            // Most checks find nothing and need no lock.
             let seen = post.look(&name)?;
             if !seen.is_due() {
                 return Ok((None, seen));
@@ -77,7 +78,7 @@ impl Driver {
         Ok(pending)
     }
 
-    /// The right to take letters that the agent has, or gets now.
+    /// Returns the agent's inbox reader, or opens one.
     async fn reader(&self, post: Post) -> Result<Arc<Reader>, StoreError> {
         if let Some(reader) = self.workshop.desk.reader() {
             return Ok(reader);
@@ -86,23 +87,24 @@ impl Driver {
         blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Before the message with letters is written: where they stand from then on.
+    /// Records, before the message with inbox contents is written, where they will be found.
     pub(super) async fn announce(&self) {
-        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.taken) else {
+        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.pending_inbox)
+        else {
             return;
         };
         let log = self.transcript.clone();
-        // Where this fails, the log itself says it when its agent comes back.
+        // If this fails, the log itself shows it when the agent is restored.
         let _ = blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// Takes an approved shutdown request out of the mail when nothing else waits there: to go needs no
-    /// model. True when it did.
+    /// Takes an approved shutdown request out of the inbox if nothing else waits there, because leaving needs no model call.
+    /// Returns whether it did.
     pub async fn take_shutdown(&mut self) -> bool {
         let Some(post) = self.post.clone() else {
             return false;
         };
-        if self.state.taken.is_some() || self.state.owed.is_some() {
+        if self.state.pending_inbox.is_some() || self.state.unacknowledged_inbox.is_some() {
             return false;
         }
         let Ok(pending) = self.take_letters(&post).await else {
@@ -118,8 +120,8 @@ impl Driver {
             return false;
         }
         self.state.letters = pending.letters;
-        self.state.owed = Some(pending.upto);
-        // With the log: letters that can not be acknowledged must not bring it back here again and again.
+        self.state.unacknowledged_inbox = Some(pending.upto);
+        // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
         self.catch_up().await;
         true
     }
@@ -140,12 +142,14 @@ impl Driver {
         }
     }
 
-    /// Acknowledges the letters of messages that are on disk; what fails is tried again at the next step.
+    /// Acknowledges inbox messages that are on disk. A failure is retried at the next step.
     pub(super) async fn acknowledge(&mut self) {
         if self.state.log == Log::Behind {
             return;
         }
-        let (Some(post), Some(cursor)) = (self.post.clone(), self.state.owed.take()) else {
+        let (Some(post), Some(cursor)) =
+            (self.post.clone(), self.state.unacknowledged_inbox.take())
+        else {
             return;
         };
         let done = match self.reader(post).await {
@@ -153,8 +157,8 @@ impl Driver {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            self.trouble("The inbox can not be written", &error).await;
-            self.state.owed = Some(cursor);
+            self.trouble("The inbox cannot be written", &error).await;
+            self.state.unacknowledged_inbox = Some(cursor);
             return;
         }
         self.workshop.desk.drop_reader();
@@ -172,11 +176,11 @@ impl Driver {
     }
 }
 
-/// What the conversation of `agent` shows of a message that entered it.
+/// Returns the event that shows a delivered message in the conversation of `agent`.
 fn entry(agent: &Name, letter: &Letter) -> EventKind {
     let (agent, text) = (agent.clone(), letter.content.clone());
     let is_users = letter.from == Name::user().as_str() && letter.kind == LetterKind::Message;
-    // The user prompts the lead directly: what only claims to be the user's stays a message there.
+    // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
     if is_users && !agent.is_lead() {
         return EventKind::Prompted { agent, text };
     }

@@ -1,4 +1,4 @@
-//! What models write where a number or a text is wanted: `3`, `"3"`, `"#3"`.
+//! Lenient parsing of tool input: models write a task number as `3`, `"3"` or `"#3"`, and a list as text.
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -6,21 +6,19 @@ use serde_json::Value;
 
 use crate::domain::ids::{TaskId, TaskRef};
 
-/// A text, also where the model wrote a number.
+/// Deserializes a text; accepts a number too.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text),
         Some(Value::Number(n)) => Some(n.to_string()),
         Some(other) => {
-            return Err(D::Error::custom(format!(
-                "a text is wanted here, not {other}"
-            )));
+            return Err(D::Error::custom(format!("expected a text, not {other}")));
         }
     })
 }
 
-/// A list, also where the model wrote it as JSON in a text, or one item without a list.
+/// Deserializes a list; accepts a list written as JSON text and a single item too.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -41,32 +39,32 @@ pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     }
 }
 
-/// A task as a model names it.
+/// A task reference as a model writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LooseRef(pub TaskRef);
+pub struct LenientRef(pub TaskRef);
 
-impl<'de> Deserialize<'de> for LooseRef {
+impl<'de> Deserialize<'de> for LenientRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         if let Ok(id) = TaskId::deserialize(&value) {
-            return Ok(LooseRef(TaskRef::Id(id)));
+            return Ok(LenientRef(TaskRef::Id(id)));
         }
         let text = match value {
             Value::String(text) => text,
             number @ Value::Number(_) => number.to_string(),
             other => {
                 return Err(D::Error::custom(format!(
-                    "a task's number is wanted here, not {other}"
+                    "expected the number of a task, not {other}"
                 )));
             }
         };
         let Ok(reference) = text.parse();
-        Ok(LooseRef(reference))
+        Ok(LenientRef(reference))
     }
 }
 
-/// Some references: a list, one alone, or nothing.
-pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LooseRef>, D::Error> {
+/// Deserializes task references: a list, a single one, or none.
+pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => Ok(Vec::new()),

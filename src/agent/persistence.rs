@@ -1,4 +1,4 @@
-//! The driver and its records: messages are on disk before anything follows from them.
+//! The driver's persistence: conversation messages are on disk before anything that follows from them happens.
 
 use super::desk::Intake;
 use super::driver::{Driver, Engine, Log, blocking, todo_open};
@@ -13,7 +13,7 @@ use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
 impl Driver {
-    /// Writes a message to disk, then acknowledges the letters that it holds (promise 1).
+    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (promise 1).
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
@@ -23,9 +23,13 @@ impl Driver {
         if is_user {
             self.announce().await;
         }
-        let inbox = self.state.taken.filter(|_| is_user).map(|c| c.offset);
+        let inbox = self
+            .state
+            .pending_inbox
+            .filter(|_| is_user)
+            .map(|c| c.offset);
         let ended = if is_user {
-            self.state.told.clone()
+            self.state.pending_jobs.clone()
         } else {
             Vec::new()
         };
@@ -35,7 +39,9 @@ impl Driver {
             Vec::new()
         };
         let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
-        self.state.prompts_owed.extend(ids.iter().cloned());
+        self.state
+            .unacknowledged_prompts
+            .extend(ids.iter().cloned());
         self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
             Record::Message(message)
         } else {
@@ -62,21 +68,21 @@ impl Driver {
             .await;
         }
         if is_user {
-            if let Some(cursor) = self.state.taken.take() {
-                self.state.owed = Some(cursor);
+            if let Some(cursor) = self.state.pending_inbox.take() {
+                self.state.unacknowledged_inbox = Some(cursor);
             }
-            let told = std::mem::take(&mut self.state.told);
-            self.state.told_owed.extend(told);
-            self.settle().await;
+            let jobs = std::mem::take(&mut self.state.pending_jobs);
+            self.state.unacknowledged_jobs.extend(jobs);
+            self.acknowledge_saved().await;
         }
     }
 
-    /// What the messages on disk hold is acknowledged: letters, and the ends of background jobs.
-    async fn settle(&mut self) {
+    /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
+    async fn acknowledge_saved(&mut self) {
         if self.state.log == Log::Behind {
             return;
         }
-        for job in std::mem::take(&mut self.state.told_owed) {
+        for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
             if let Some(command) = self.workshop.desk.told(&job) {
                 let state = JobState::Ended;
                 self.keep(Record::Job {
@@ -87,13 +93,13 @@ impl Driver {
                 .await;
             }
         }
-        self.settle_prompts().await;
+        self.acknowledge_prompts().await;
         self.acknowledge().await;
     }
 
-    /// Prompts that the log holds leave the queue; what fails is tried again at the next step.
-    async fn settle_prompts(&mut self) {
-        let held = std::mem::take(&mut self.state.prompts_owed);
+    /// Removes prompts that the log contains from the queue. A failure is retried at the next step.
+    async fn acknowledge_prompts(&mut self) {
+        let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
             return;
         };
@@ -101,11 +107,11 @@ impl Driver {
         if let Err(error) = blocking(move || queue.settle(&ids)).await {
             self.trouble("The queue of messages cannot be written", &error)
                 .await;
-            self.state.prompts_owed = held;
+            self.state.unacknowledged_prompts = held;
         }
     }
 
-    /// Adds a line to the agent's log. What can not be written is written by [`Driver::catch_up`].
+    /// Appends a line to the agent's log. If that fails, [`Driver::catch_up`] rewrites the log later.
     pub(super) async fn keep(&mut self, record: Record) {
         if self.state.log == Log::Behind {
             return;
@@ -116,17 +122,17 @@ impl Driver {
             (Ok(Added::First), Log::Whole) => Log::Behind,
             (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
             (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
-                let what = "The conversation can not be saved; it is tried again at each step";
+                let what = "The conversation cannot be saved; crewdeck retries at each step";
                 self.trouble(what, &error).await;
                 Log::Behind
             }
         };
     }
 
-    /// Writes a log that is behind anew, and acknowledges what it holds now. Only between messages: all
-    /// that was said so far must have passed [`Driver::save`].
+    /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
+    /// conversation must have passed [`Driver::save`].
     pub(super) async fn catch_up(&mut self) {
-        if self.state.log == Log::Behind && self.write_anew().await.is_ok() {
+        if self.state.log == Log::Behind && self.rewrite_log().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Notice {
@@ -136,16 +142,16 @@ impl Driver {
             })
             .await;
         }
-        self.settle().await;
-        let intake = match self.state.owed {
+        self.acknowledge_saved().await;
+        let intake = match self.state.unacknowledged_inbox {
             None => Intake::Open,
             Some(_) => Intake::Shut,
         };
         self.workshop.desk.set_intake(intake);
     }
 
-    /// Writes the whole log anew.
-    pub(super) async fn write_anew(&mut self) -> Result<(), StoreError> {
+    /// Rewrites the whole log.
+    pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
             messages: self.state.turn.messages().to_vec(),
             todo: self.state.todo.clone(),
@@ -157,9 +163,9 @@ impl Driver {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
             },
-            // Letters that are not acknowledged yet are in the messages already.
-            inbox: self.state.owed.map(|c| c.offset),
-            prompts: self.state.prompts_owed.clone(),
+            // Inbox messages that are not acknowledged yet are already in the conversation.
+            inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
+            prompts: self.state.unacknowledged_prompts.clone(),
             turn: TurnState::Open,
         };
         let transcript = self.transcript.clone();
@@ -172,8 +178,8 @@ impl Driver {
         done
     }
 
-    /// Keeps a new todo list, and tells it.
-    pub(super) async fn keep_todo(&mut self, list: TodoList) {
+    /// Saves and publishes a new todo list.
+    pub(super) async fn save_todo(&mut self, list: TodoList) {
         self.state.todo = list.clone();
         self.keep(Record::Todo { todo: list.clone() }).await;
         self.publish(EventKind::TodoChanged {
@@ -183,8 +189,8 @@ impl Driver {
         .await;
     }
 
-    /// The turn is over: nothing of it is left to do after a restart.
-    pub(super) async fn rest(&mut self) {
+    /// Records the end of the turn, so that it is not continued after a restart.
+    pub(super) async fn record_turn_end(&mut self) {
         self.catch_up().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
@@ -192,7 +198,7 @@ impl Driver {
         .await;
     }
 
-    /// Adds an answer's tokens up and tells the sum.
+    /// Adds the usage of an answer and publishes the total.
     pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
@@ -205,10 +211,10 @@ impl Driver {
             0 => self.state.turn.context(),
             counted => counted,
         };
-        self.tell_usage(engine, context).await;
+        self.publish_usage(engine, context).await;
     }
 
-    async fn tell_usage(&mut self, engine: &Engine, context: u64) {
+    async fn publish_usage(&mut self, engine: &Engine, context: u64) {
         self.keep(Record::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
@@ -228,13 +234,13 @@ impl Driver {
         .await;
     }
 
-    /// Goes on from an earlier conversation: its messages, its todo list, its tokens.
+    /// Restores an earlier conversation with its messages, todo list and usage.
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,
             Turn::new(super::turn::Limits::default()),
         );
-        // Without a message there is perhaps no log yet: that nobody took away.
+        // Without messages there may be no log yet, and then it was not removed.
         self.state.log = if from.messages.is_empty() {
             Log::Empty
         } else {
@@ -248,8 +254,8 @@ impl Driver {
         self.meter.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
-        self.stand_by(from.inbox).await;
-        self.tell_lost(from.lost_jobs);
+        self.acknowledge_restored(from.inbox).await;
+        self.report_lost_jobs(from.lost_jobs);
         let engine = self.engine();
         self.set_budget();
         self.publish(EventKind::TodoChanged {
@@ -258,10 +264,10 @@ impl Driver {
         })
         .await;
         let context = self.state.turn.context();
-        self.tell_usage(&engine, context).await;
+        self.publish_usage(&engine, context).await;
     }
 
-    /// Prompts that waited when crewdeck ended wait again, except those that stand in the conversation.
+    /// Queues the prompts again that waited when crewdeck ended, except those already in the conversation.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         let Some(queue) = self.prompts.clone() else {
             return;
@@ -273,33 +279,32 @@ impl Driver {
                 self.publish(notice).await;
             }
             Err(error) => {
-                let what = "The messages that waited for the lead cannot be read";
+                let what = "The messages waiting for the lead cannot be read";
                 self.trouble(what, &error).await;
             }
         }
     }
 
-    /// Letters that stand in the conversation do not come again, also where crewdeck was ended before they were
-    /// acknowledged.
-    async fn stand_by(&mut self, inbox: Option<u64>) {
+    /// Acknowledges inbox messages that are already in the conversation, in case crewdeck ended before it could.
+    async fn acknowledge_restored(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
-            self.state.owed = Some(Cursor { offset, mark: None });
+            self.state.unacknowledged_inbox = Some(Cursor { offset, mark: None });
             self.acknowledge().await;
         }
     }
 
-    /// Background jobs whose end nobody has told: the next message does.
-    fn tell_lost(&mut self, jobs: Vec<(JobId, String)>) {
+    /// Reports background jobs whose end is not in the conversation, with the next message.
+    fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
         let desk = &self.workshop.desk;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
         if !named.is_empty() {
             desk.note(format!(
-                "these background commands no longer run and how they ended is not known: {}",
+                "these background commands no longer run, and how they ended is unknown: {}",
                 named.join(", ")
             ));
         }
         for (job, command) in jobs {
-            self.state.told.push(job.clone());
+            self.state.pending_jobs.push(job.clone());
             desk.began(job, command);
         }
     }

@@ -70,7 +70,7 @@
 //!
 //! | tool | strength | adopted | not adopted, and why |
 //! |---|---|---|---|
-//! | lazygit, yazi | irreversible actions ask first and name what will be lost | killing a teammate, taking its task, a merge, removing a worktree (twice if work is lost), quitting while agents work: `src/ui/popup/boxes.rs`; after a merge the command that undoes it: `src/crew/branch_status.rs` | a dialog before each decision: an approval is itself an answer |
+//! | lazygit, yazi | irreversible actions ask first and name what will be lost | killing a teammate, taking its task, a merge, removing a worktree (twice if work is lost), quitting while agents work: `src/ui/popup/boxes.rs`; after a merge the command that undoes it: `src/crew/merge_report.rs` | a dialog before each decision: an approval is itself an answer |
 //! | k9s | Cancel has the focus in a dialog (`internal/ui/dialog/confirm.go`) | `n`, Esc, `q` and Ctrl+c cancel, Enter does nothing; only the quit dialog accepts Enter and Ctrl+c: [`keymap`](crate::ui::keymap) | buttons with a cursor: two letters are faster |
 //! | opencode | a permission shows the whole command; once, always, reject; a key for full screen | the card with buttons below a scrolling text; `A` chooses the scope: `src/ui/known/needs_card.rs`, `src/ui/view/needs.rs` | a cursor over the buttons with Enter to approve: Enter opens the agent, so that nothing is approved by habit |
 //! | opencode | the request replaces the input, so it cannot be missed | a pane that appears with the first request, a count in the status line, `w` from anywhere | taking the focus while the user types: a typed letter must not approve anything (`src/ui/update/decide.rs`) |

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
-use super::permission_card;
+use super::permission_card::{self, SHOWN_MAX};
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
@@ -27,8 +27,6 @@ use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root
 pub const RESULT_MAX: usize = 64 * 1024;
 /// Most bytes of an approver's comment that are added to a result.
 const COMMENT_MAX: usize = 8 * 1024;
-/// Most bytes of a call's input in an event.
-pub(super) const SHOWN_MAX: usize = 16 * 1024;
 
 /// The crew's permissions, shared by all agents; session permissions change while they work.
 pub type RuleBook = Arc<RwLock<Rules>>;

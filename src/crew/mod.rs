@@ -34,6 +34,7 @@ mod crew;
 mod decision_followup;
 mod file_errors;
 mod host;
+mod identical_requests;
 mod idle_detector;
 mod jobs;
 mod lead;

@@ -5,21 +5,18 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::approvers::Deciders;
+use super::approvers::{Deciders, Route, route};
 use super::board_view::BoardView;
 use super::context::{Context, lock};
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
+use super::identical_requests::decide_with_like;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
 use super::signals::{BusyGuard, Signals};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::mail::LetterKind;
-use crate::domain::request::{
-    Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
-};
-use crate::domain::stamp::Stamp;
+use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Requests, StoreError};
@@ -291,12 +288,7 @@ impl RequestBroker {
 
     /// Returns the approver of a request in this crew.
     pub fn approver_of(&self, request: &Request) -> Decider {
-        let approvers = &self.parts.approvers;
-        match approvers.of(request.kind) {
-            // The lead cannot decide its own requests; they go to the approver of questions, the user.
-            Decider::Lead if request.from.is_lead() => approvers.question,
-            decider => decider,
-        }
+        self.parts.approvers.of_request(request)
     }
 
     /// Returns the approvers of this crew.
@@ -324,35 +316,15 @@ impl RequestBroker {
     /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
     /// request on the screen.
     async fn hand_over(self: &Arc<Self>, request: &Request) {
-        let kind = request.kind;
-        let (verdict, comment) = match request.decider {
-            Decider::Ask => return,
-            Decider::Lead => {
-                let letter_kind = match kind {
-                    RequestKind::Plan => LetterKind::PlanRequest,
-                    RequestKind::Shutdown => LetterKind::ShutdownRequest,
-                    RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
-                    // Questions go to the user, so they have no message kind of their own.
-                    RequestKind::Question => LetterKind::Message,
-                };
+        let (verdict, comment) = match route(request) {
+            Route::User => return,
+            Route::Lead(kind) => {
                 let (from, to, text) = (&request.from, &Name::lead(), &request.body);
                 let delivery = &self.parts.delivery;
-                delivery
-                    .send_about(request, from, to, letter_kind, text)
-                    .await;
+                delivery.send_about(request, from, to, kind, text).await;
                 return;
             }
-            Decider::Auto | Decider::Deny if kind == RequestKind::Question => {
-                (Verdict::Reject, "no user is present")
-            }
-            Decider::Auto => (
-                Verdict::Approve,
-                "the settings approve every request of this kind",
-            ),
-            Decider::Deny => (
-                Verdict::Reject,
-                "the settings deny every request of this kind",
-            ),
+            Route::Decided(verdict, comment) => (verdict, comment),
         };
         let decision = Decision::on(request, verdict, Name::policy(), comment.into());
         if let Err(why) = self.decide(decision).await {
@@ -425,27 +397,6 @@ impl RequestBroker {
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
         given_up.map(|r| r.from).collect()
     }
-}
-
-/// Decides a request on disk and all identical pending ones.
-pub fn decide_with_like(
-    requests: &Requests,
-    decision: &Decision,
-    now: Stamp,
-) -> Result<Request, StoreError> {
-    let decided = requests.decide(decision, now)?;
-    for same in requests.read_all()?.requests {
-        if same.is_pending() && same.is_like(&decided) {
-            let decision = Decision {
-                id: same.id,
-                target: same.target,
-                ..decision.clone()
-            };
-            // Fails for requests that were decided in the meantime or that the approver filed itself; they are left alone.
-            let _ = requests.decide(&decision, now);
-        }
-    }
-    Ok(decided)
 }
 
 /// Withdraws a request when its agent stops waiting.

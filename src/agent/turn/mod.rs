@@ -24,7 +24,7 @@ use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{After, Asker, Length, Retry, Summary};
+use compacting::{After, Asker, Length, Summary};
 pub use inputs::{Effect, Input};
 use progress::{Progress, Round};
 
@@ -57,6 +57,13 @@ pub struct Limits {
     pub last_round: Option<&'static str>,
     /// Tools whose consecutive calls may run in parallel: they only read, or start subagents.
     pub side_by_side: BTreeSet<String>,
+}
+
+/// What is retried after a wait.
+#[derive(Debug)]
+enum Retry {
+    Call,
+    Summary(Summary),
 }
 
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
-use super::models::Models;
+use super::context::CrewContext;
+use super::models::ModelSwitch;
 use super::registry::AgentHandle;
 use super::skills::SkillWatch;
 use crate::agent::calls::{RuleBook, Workshop};
@@ -102,8 +102,8 @@ pub struct AgentStores {
 
 /// Builds the agents of a crew.
 pub struct AgentBuilder {
-    context: Arc<Context>,
-    models: Arc<Models>,
+    context: Arc<CrewContext>,
+    models: Arc<ModelSwitch>,
     skills: Arc<SkillWatch>,
     meter: Arc<dyn Meter>,
     settings: AgentSettings,
@@ -112,8 +112,8 @@ pub struct AgentBuilder {
 
 impl AgentBuilder {
     pub fn new(
-        context: Arc<Context>,
-        models: Arc<Models>,
+        context: Arc<CrewContext>,
+        models: Arc<ModelSwitch>,
         skills: Arc<SkillWatch>,
         meter: Arc<dyn Meter>,
         settings: AgentSettings,

@@ -9,9 +9,9 @@ use super::agent_builder::{AgentBuilder, AgentSettings, AgentStores};
 use super::board_followup::BoardFollowup;
 use super::board_view::{BoardObserver, BoardView};
 use super::branch_status::BranchStatus;
-use super::budget::Budget;
+use super::budget::TeamBudget;
 use super::commands::Commands;
-use super::context::Context;
+use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
 use super::host::CrewHost;
@@ -21,7 +21,7 @@ use super::lead::LeadParts;
 use super::lead_inbox::LeadInbox;
 use super::merge_service::{MergeRule, MergeService};
 use super::message_delivery::MessageDelivery;
-use super::models::Models;
+use super::models::ModelSwitch;
 use super::parts::Parts;
 use super::recovery::Recovery;
 use super::registry::AgentRegistry;
@@ -29,11 +29,11 @@ use super::request_broker::{BrokerParts, RequestBroker};
 use super::request_reminders::RequestReminders;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::subagent::Subagents;
 use super::team::TeamRoster;
-use super::teammate::{TeamLimits, Teammates};
+use super::teammate::Teammates;
 use super::user_actions::UserActions;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
@@ -45,7 +45,7 @@ use crate::store::{Board, Post, PromptQueue, Requests, Roster, Worktrees};
 use crate::tools::host::Host;
 
 /// What the first steps of a start have found.
-pub struct Found {
+pub struct StartChecks {
     pub board: Board,
     /// The board as it was published.
     pub graph: TaskGraph,
@@ -56,15 +56,15 @@ pub struct Found {
 
 /// The components that act by themselves or when the crew starts. The others are reached through them.
 pub struct Components {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub lead: LeadParts,
     pub builder: Arc<AgentBuilder>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub skills: Arc<SkillWatch>,
-    pub budget: Arc<Budget>,
+    pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,
     pub recovery: Arc<Recovery>,
     pub idle_detector: IdleDetector,
@@ -73,8 +73,8 @@ pub struct Components {
 
 /// The components that need no other group.
 struct Base {
-    context: Arc<Context>,
-    signals: Arc<Signals>,
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
     errors: Arc<FileErrors>,
     registry: Arc<AgentRegistry>,
     lead: Arc<LeadInbox>,
@@ -86,13 +86,13 @@ struct Base {
 }
 
 impl Base {
-    fn new(context: Context) -> Base {
+    fn new(context: CrewContext) -> Base {
         let context = Arc::new(context);
         let (root, redactor) = (&context.root, context.publisher.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
         let (post, roster) = (Post::open(root), Roster::open(root));
         let requests = Requests::open(root);
-        let signals = Arc::new(Signals::default());
+        let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));
         let registry = Arc::new(AgentRegistry::new(signals.clone()));
         let lead = LeadInbox::new(registry.clone(), prompts.clone());
@@ -218,8 +218,8 @@ impl RequestGroup {
 
 /// Creates the components of a crew.
 #[allow(clippy::too_many_lines)] // one list, without decisions
-pub fn assemble(parts: Parts, found: Found) -> Components {
-    let base = Base::new(Context {
+pub fn assemble(parts: Parts, found: StartChecks) -> Components {
+    let base = Base::new(CrewContext {
         root: parts.root,
         session: parts.setup.session.clone(),
         publisher: parts.publisher,
@@ -252,17 +252,17 @@ pub fn assemble(parts: Parts, found: Found) -> Components {
         post,
         requests,
     } = base;
-    let models = Arc::new(Models::new(
+    let models = Arc::new(ModelSwitch::new(
         context.clone(),
-        parts.engine,
-        parts.prices,
+        parts.models.engine,
+        parts.models.prices,
         parts.setup,
     ));
-    let budget = Arc::new(Budget::new(
+    let budget = Arc::new(TeamBudget::new(
         context.clone(),
         broker.clone(),
         models.clone(),
-        parts.calls_max,
+        parts.models.calls_max,
         parts.ceilings,
     ));
     let skills = Arc::new(SkillWatch::new(
@@ -314,10 +314,7 @@ pub fn assemble(parts: Parts, found: Found) -> Components {
         team: team.clone(),
         shutdowns: shutdowns.clone(),
         builder: builder.clone(),
-        limits: TeamLimits {
-            agents_max: parts.agents_max,
-            idle_timeout: parts.idle_timeout,
-        },
+        limits: parts.limits,
     });
     let subagents = Subagents::new(
         context.clone(),

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::board_view::{BoardObserver, BoardView};
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::blocking;
 use crate::domain::graph::TaskGraph;
@@ -20,8 +20,8 @@ use crate::store::Which;
 
 /// The crew's responses to changes of the board.
 pub struct BoardFollowup {
-    context: Arc<Context>,
-    signals: Arc<Signals>,
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
     lead: Arc<LeadInbox>,
     pub board: Arc<BoardView>,
@@ -40,8 +40,8 @@ impl BoardObserver for BoardFollowup {
 
 impl BoardFollowup {
     pub fn new(
-        context: Arc<Context>,
-        signals: Arc<Signals>,
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
         lead: Arc<LeadInbox>,
         board: Arc<BoardView>,

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::context::Context;
+use super::context::CrewContext;
 use super::file_errors::FileErrors;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
 use crate::domain::ids::Name;
@@ -20,9 +20,9 @@ pub trait BoardObserver: Send + Sync {
 
 /// The published board.
 pub struct BoardView {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
-    signals: Arc<Signals>,
+    signals: Arc<CrewSignals>,
     board: Board,
     published: RwLock<Arc<TaskGraph>>,
     /// Locked while the board is read and published.
@@ -33,9 +33,9 @@ pub struct BoardView {
 impl BoardView {
     /// Creates a view of `board`, of which `published` was published already.
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         errors: Arc<FileErrors>,
-        signals: Arc<Signals>,
+        signals: Arc<CrewSignals>,
         board: Board,
         published: TaskGraph,
         observer: Weak<dyn BoardObserver>,

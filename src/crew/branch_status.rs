@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::board_view::BoardView;
-use super::context::Context;
+use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use crate::agent::driver::blocking;
 use crate::domain::graph::TaskGraph;
@@ -14,7 +14,7 @@ use crate::store::{Look, Seen, Worktrees, checked_out};
 
 /// The status of the branches.
 pub struct BranchStatus {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     board: Arc<BoardView>,
     /// `None` if all agents work in the root.
@@ -27,7 +27,7 @@ pub struct BranchStatus {
 
 impl BranchStatus {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         errors: Arc<FileErrors>,
         board: Arc<BoardView>,
         worktrees: Option<Worktrees>,

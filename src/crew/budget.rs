@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 
-use super::context::{Context, lock};
-use super::models::Models;
+use super::context::{CrewContext, lock};
+use super::models::ModelSwitch;
 use super::request_broker::RequestBroker;
 use crate::agent::meter::Meter;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
@@ -19,10 +19,10 @@ use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, Level};
 
 /// What the agents have used, and the pending requests to raise a budget.
-pub struct Budget {
-    context: Arc<Context>,
+pub struct TeamBudget {
+    context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
-    models: Arc<Models>,
+    models: Arc<ModelSwitch>,
     /// Most model calls in flight; only reported here.
     calls: usize,
     ledger: Mutex<Ledger>,
@@ -41,16 +41,16 @@ struct Question {
     asking: tokio::sync::Mutex<String>,
 }
 
-impl Budget {
+impl TeamBudget {
     /// Creates an empty account. `calls` is the limit of model calls in flight.
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
-        models: Arc<Models>,
+        models: Arc<ModelSwitch>,
         calls: usize,
         ceilings: Ceilings,
-    ) -> Budget {
-        Budget {
+    ) -> TeamBudget {
+        TeamBudget {
             context,
             broker,
             models,
@@ -90,7 +90,7 @@ impl Budget {
     }
 }
 
-impl Meter for Budget {
+impl Meter for TeamBudget {
     fn begin(&self, agent: &Name) {
         // A subagent runs within its parent's turn, so the parent's denial still applies.
         if agent.parent().is_none() {
@@ -107,7 +107,7 @@ impl Meter for Budget {
     }
 }
 
-impl Budget {
+impl TeamBudget {
     /// Waits until no budget keeps `agent` from its next call. All agents that wait for the same budget share one request.
     /// The error is the reason of a denial.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::budget::Budget;
+use super::budget::TeamBudget;
 use super::command_loop::CommandHandler;
-use super::context::Context;
+use super::context::CrewContext;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
-use super::models::Models;
+use super::models::ModelSwitch;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::user_actions::UserActions;
 use super::worktree_removal::WorktreeRemoval;
@@ -27,8 +27,8 @@ use crate::store::{PROMPTS_MAX, QueuedPrompt};
 
 /// Executes commands with these components.
 pub struct Commands {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub lead: Arc<LeadInbox>,
     pub delivery: Arc<MessageDelivery>,
@@ -40,8 +40,8 @@ pub struct Commands {
     pub user_actions: UserActions,
     pub merges: Arc<MergeService>,
     pub removal: WorktreeRemoval,
-    pub models: Arc<Models>,
-    pub budget: Arc<Budget>,
+    pub models: Arc<ModelSwitch>,
+    pub budget: Arc<TeamBudget>,
 }
 
 impl CommandHandler for Commands {

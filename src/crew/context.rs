@@ -14,7 +14,7 @@ use crate::protocol::event::{EventKind, Level};
 use crate::store::Transcript;
 
 /// The environment of a crew's components.
-pub struct Context {
+pub struct CrewContext {
     /// The project directory.
     pub root: PathBuf,
     /// The id of the session.
@@ -31,7 +31,7 @@ pub struct Context {
     pub stop: CancellationToken,
 }
 
-impl Context {
+impl CrewContext {
     pub async fn publish(&self, kind: EventKind) {
         self.publisher.publish(kind).await;
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::assembly::{Components, Found, assemble};
+use super::assembly::{Components, StartChecks, assemble};
 use super::command_loop::{self, COMMANDS_MAX};
-use super::context::Context;
-use super::lead::Lead;
+use super::context::CrewContext;
+use super::lead::LeadAgent;
 use super::parts::{Parts, Start};
 use super::recovery::Recovery;
 use super::start;
@@ -23,7 +23,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(3);
 
 /// A running crew.
 pub struct Crew {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
     commands: mpsc::Sender<Command>,
     resumed: TurnState,
@@ -44,7 +44,7 @@ impl Crew {
         let checked = start::finish_git_check(git_check).await;
         let environment = start::environment(environment).await;
         let start = parts.start;
-        let found = Found {
+        let found = StartChecks {
             board,
             graph,
             worktrees: checked.worktrees,
@@ -109,7 +109,7 @@ async fn launch(components: Components, start: Start) -> Result<Crew, StoreError
     let (back, team) = recovery.recover(start).await?;
     skills.read().await;
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
-    let lead = Lead::prepare(lead, &builder, Arc::clone(&host), start).await?;
+    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), start).await?;
     let mut resumed = lead.turn();
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {

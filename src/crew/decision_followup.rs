@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
@@ -23,7 +23,7 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
 /// Executes decisions.
 pub struct DecisionFollowup {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     requests: Requests,
@@ -33,7 +33,7 @@ pub struct DecisionFollowup {
 
 impl DecisionFollowup {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         delivery: Arc<MessageDelivery>,
         requests: Requests,

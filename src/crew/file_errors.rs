@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
 /// Reports the errors of the state files to the user.
 pub struct FileErrors {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     reported: Reported,
 }
 
@@ -43,7 +43,7 @@ impl Reported {
 }
 
 impl FileErrors {
-    pub fn new(context: Arc<Context>) -> FileErrors {
+    pub fn new(context: Arc<CrewContext>) -> FileErrors {
         FileErrors {
             context,
             reported: Reported::default(),

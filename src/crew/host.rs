@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::context::Context;
+use super::context::CrewContext;
 use super::jobs::JobRunner;
 use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
-use super::request_broker::{Asked, RequestBroker};
+use super::request_broker::{RequestBroker, RequestTicket};
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::subagent::Subagents;
@@ -29,7 +29,7 @@ const CHUNK_MAX: usize = 4 * 1024;
 /// Forwards the requests of the agents' tools to the components of the crew.
 #[derive(Clone)]
 pub struct CrewHost {
-    pub context: Arc<Context>,
+    pub context: Arc<CrewContext>,
     pub registry: Arc<AgentRegistry>,
     pub broker: Arc<RequestBroker>,
     pub permissions: Arc<SessionPermissions>,
@@ -46,7 +46,7 @@ impl CrewHost {
     async fn ask_and_wait(&self, from: &Name, asking: Asking) -> Result<Request, String> {
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;
-        if is_permission && matches!(asked, Asked::Pending(_)) {
+        if is_permission && matches!(asked, RequestTicket::Pending(_)) {
             self.permissions.approve_covered().await;
         }
         asked.decision().await

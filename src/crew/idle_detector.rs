@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::Context;
+use super::context::CrewContext;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
-use super::progress::{Progress, progress};
+use super::progress::{TeamProgress, progress};
 use super::registry::{AgentHandle, AgentRegistry, AgentState};
 use super::request_broker::RequestBroker;
 use super::request_reminders::RequestReminders;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::Name;
@@ -22,8 +22,8 @@ use crate::store::Which;
 
 /// Detects that a crew is idle, from the state of these components.
 pub struct IdleDetector {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub delivery: Arc<MessageDelivery>,
     pub lead: Arc<LeadInbox>,
@@ -134,8 +134,8 @@ impl IdleDetector {
             )
         };
         let text = match progress(graph) {
-            Progress::Done(text) => format!("<crew>{text}{unmerged}</crew>"),
-            Progress::Open(text) => format!(
+            TeamProgress::Done(text) => format!("<crew>{text}{unmerged}</crew>"),
+            TeamProgress::Open(text) => format!(
                 "<crew>{text}. Check the board (task_list) and decide how to continue.</crew>"
             ),
         };

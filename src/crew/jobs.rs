@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::conversation::{JobState, Record};
 use crate::domain::ids::{JobId, Name};
@@ -32,8 +32,8 @@ const NOTED_MAX: usize = 16 * 1024;
 
 /// Runs the background jobs of all agents.
 pub struct JobRunner {
-    context: Arc<Context>,
-    signals: Arc<Signals>,
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
     guard: Option<Arc<Guard>>,
     jobs: Jobs,
@@ -83,8 +83,8 @@ impl Jobs {
 impl JobRunner {
     /// Creates a runner. `guard` supervises the programs; `None` runs them directly.
     pub fn new(
-        context: Arc<Context>,
-        signals: Arc<Signals>,
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
         guard: Option<Arc<Guard>>,
     ) -> JobRunner {

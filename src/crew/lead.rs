@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
 use super::board_view::BoardView;
-use super::context::Context;
+use super::context::CrewContext;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
 use super::parts::Start;
 use super::progress::is_news;
 use super::registry::{AgentRegistry, AgentState};
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -26,8 +26,8 @@ use crate::tools::policy::PlanGate;
 
 /// What the lead works with.
 pub struct LeadParts {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub inbox: Arc<LeadInbox>,
     pub delivery: Arc<MessageDelivery>,
@@ -35,13 +35,13 @@ pub struct LeadParts {
 }
 
 /// A lead that is prepared but not running yet.
-pub struct Lead {
+pub struct LeadAgent {
     parts: LeadParts,
     agent: Agent,
     first: Option<Vec<Block>>,
 }
 
-impl Lead {
+impl LeadAgent {
     /// Prepares the lead with an empty conversation or the one on disk.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Lead {
         builder: &AgentBuilder,
         host: Arc<dyn Host>,
         start: Start,
-    ) -> Result<Lead, StoreError> {
+    ) -> Result<LeadAgent, StoreError> {
         let spec = AgentSpec {
             name: Name::lead(),
             caller: Caller::Lead,
@@ -72,7 +72,7 @@ impl Lead {
             // The crew must not count as idle before the lead has started.
             parts.registry.set_state(&agent.handle, AgentState::Working);
         }
-        Ok(Lead {
+        Ok(LeadAgent {
             parts,
             agent,
             first,
@@ -94,7 +94,7 @@ impl Lead {
     }
 
     async fn live(self) {
-        let Lead {
+        let LeadAgent {
             parts,
             mut agent,
             first,

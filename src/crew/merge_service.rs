@@ -6,7 +6,7 @@ use tokio::sync::MutexGuard;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::Context;
+use super::context::CrewContext;
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
 use crate::agent::driver::blocking;
@@ -29,7 +29,7 @@ pub enum MergeRule {
 
 /// The merges of a crew.
 pub struct MergeService {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     lead: Arc<LeadInbox>,
@@ -42,7 +42,7 @@ pub struct MergeService {
 
 impl MergeService {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         board: Arc<BoardView>,
         branches: Arc<BranchStatus>,
         lead: Arc<LeadInbox>,

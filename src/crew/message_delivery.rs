@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::desk::Intake;
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name};
@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Sends messages, and knows which agents can receive some.
 pub struct MessageDelivery {
-    context: Arc<Context>,
-    signals: Arc<Signals>,
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
     registry: Arc<AgentRegistry>,
     post: Post,
     /// Agents whose inbox another program is reading.
@@ -39,8 +39,8 @@ pub struct MessageDelivery {
 
 impl MessageDelivery {
     pub fn new(
-        context: Arc<Context>,
-        signals: Arc<Signals>,
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
         registry: Arc<AgentRegistry>,
         post: Post,
     ) -> MessageDelivery {

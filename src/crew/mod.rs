@@ -1,7 +1,7 @@
 //! Layer 5: the crew. It receives commands, runs the lead and its teammates, and publishes events.
 //!
 //! A crew consists of components that own their state. Each takes in its constructor what it needs; [`Crew`] wires
-//! them and nothing holds all of them. What all share is in [`context::Context`].
+//! them and nothing holds all of them. What all share is in [`context::CrewContext`].
 //!
 //! | concern | component |
 //! |---|---|
@@ -66,6 +66,6 @@ mod worktrees;
 pub use approvers::Deciders;
 pub use crew::Crew;
 pub use merge_service::MergeRule;
-pub use parts::{Parts, Start};
+pub use parts::{ModelParts, Parts, Start, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};

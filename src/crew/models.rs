@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use crate::agent::driver::{Engine, EngineSlot};
 use crate::domain::usage::Price;
 use crate::protocol::event::{EventKind, Setup};
 
 /// The model configurations of a crew.
-pub struct Models {
-    context: Arc<Context>,
+pub struct ModelSwitch {
+    context: Arc<CrewContext>,
     engine: EngineSlot,
     prices: BTreeMap<String, Price>,
     setup: Mutex<Setup>,
 }
 
-impl Models {
+impl ModelSwitch {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         engine: Engine,
         prices: BTreeMap<String, Price>,
         setup: Setup,
-    ) -> Models {
-        Models {
+    ) -> ModelSwitch {
+        ModelSwitch {
             context,
             engine: Arc::new(RwLock::new(engine)),
             prices,

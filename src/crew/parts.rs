@@ -17,22 +17,37 @@ use crate::protocol::event::Setup;
 use crate::store::Skills;
 use crate::tools::policy::Rules;
 
+/// The models that agents call.
+pub struct ModelParts {
+    /// The model configuration in use.
+    pub engine: Engine,
+    /// Token prices by model name, where known.
+    pub prices: BTreeMap<String, Price>,
+    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
+    pub calls_max: usize,
+}
+
+/// The limits of the teammates.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamLimits {
+    /// Most teammates at a time.
+    pub agents_max: usize,
+    /// How long a teammate may be idle before it shuts down; `None` for no limit.
+    pub idle_timeout: Option<Duration>,
+}
+
 /// The parameters of a crew.
 pub struct Parts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     /// The content of the first event, with the final session, tools and so on.
     pub setup: Setup,
-    /// The model configuration.
-    pub engine: Engine,
-    /// Token prices by model name, where known.
-    pub prices: BTreeMap<String, Price>,
+    /// The models that agents call.
+    pub models: ModelParts,
     /// The approver of each kind of request.
     pub deciders: Deciders,
-    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
-    pub calls_max: usize,
-    /// Most teammates at a time.
-    pub agents_max: usize,
+    /// The limits of the teammates.
+    pub limits: TeamLimits,
     /// The budgets. An agent that reaches one waits for the user.
     pub ceilings: Ceilings,
     /// The permission rules for tool calls from the settings.
@@ -47,8 +62,6 @@ pub struct Parts {
     pub compact_at: u64,
     /// Whether to start fresh or resume the session in `setup`.
     pub start: Start,
-    /// How long a teammate may be idle before it shuts down; `None` for no limit.
-    pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
     pub memory: Option<(String, String)>,
     /// The skills that agents can load.

@@ -5,7 +5,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
 /// The progress of an idle team, as a sentence for the lead.
-pub enum Progress {
+pub enum TeamProgress {
     /// All tasks are completed.
     Done(String),
     /// Some tasks are open.
@@ -13,20 +13,20 @@ pub enum Progress {
 }
 
 /// Returns the progress of the board.
-pub fn progress(graph: &TaskGraph) -> Progress {
+pub fn progress(graph: &TaskGraph) -> TeamProgress {
     let all = graph.len();
     match all - graph.done() {
-        0 => Progress::Done(format!(
+        0 => TeamProgress::Done(format!(
             "All {all} tasks on the board are completed and the team is idle."
         )),
-        open => Progress::Open(format!("The team is idle with {open} of {all} tasks open")),
+        open => TeamProgress::Open(format!("The team is idle with {open} of {all} tasks open")),
     }
 }
 
 /// Whether other agents have completed tasks and the lead's conversation does not mention the current progress. Used on
 /// resume, since notes that were kept in memory are lost when crewdeck ends.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
-    let (Progress::Done(text) | Progress::Open(text)) = progress(graph);
+    let (TeamProgress::Done(text) | TeamProgress::Open(text)) = progress(graph);
     let has_heard =
         |block: &Block| matches!(block, Block::Text { text: heard } if heard.contains(&text));
     let mut heard = conversation
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn empty_board_is_no_news() {
         assert!(!is_news(&TaskGraph::default(), &[]));
-        let Progress::Done(text) = progress(&TaskGraph::default()) else {
+        let TeamProgress::Done(text) = progress(&TaskGraph::default()) else {
             panic!("an empty board has no open task");
         };
         assert_eq!(

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::board_view::BoardView;
-use super::context::Context;
+use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use super::parts::Start;
 use super::registry::AgentRegistry;
 use super::request_broker::RequestBroker;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::aftermath::{self, Lead};
@@ -30,8 +30,8 @@ const LOST_TEXT_MAX: usize = 160;
 
 /// Recovers what an ended crew left behind, with these components.
 pub struct Recovery {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub errors: Arc<FileErrors>,
     pub registry: Arc<AgentRegistry>,
     pub broker: Arc<RequestBroker>,

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::context::lock;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use crate::agent::desk::Desk;
 use crate::agent::driver::Control;
 use crate::domain::ids::Name;
@@ -74,7 +74,7 @@ impl AgentHandle {
 
 /// The running agents of a crew.
 pub struct AgentRegistry {
-    signals: Arc<Signals>,
+    signals: Arc<CrewSignals>,
     agents: Mutex<BTreeMap<Name, AgentHandle>>,
     /// How often an agent started to work; the idle detector compares two readings.
     work_starts: AtomicU64,
@@ -85,7 +85,7 @@ pub struct AgentRegistry {
 }
 
 impl AgentRegistry {
-    pub fn new(signals: Arc<Signals>) -> AgentRegistry {
+    pub fn new(signals: Arc<CrewSignals>) -> AgentRegistry {
         AgentRegistry {
             signals,
             agents: Mutex::default(),

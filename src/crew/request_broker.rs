@@ -7,13 +7,13 @@ use tokio::sync::oneshot;
 
 use super::approvers::{Deciders, Route, route};
 use super::board_view::BoardView;
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
 use super::identical_requests::decide_with_like;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use super::signals::{BusyGuard, Signals};
+use super::signals::{BusyGuard, CrewSignals};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, RequestStatus};
@@ -23,8 +23,8 @@ use crate::store::{Requests, StoreError};
 
 /// What a request broker works with.
 pub struct BrokerParts {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub errors: Arc<FileErrors>,
     pub registry: Arc<AgentRegistry>,
     pub delivery: Arc<MessageDelivery>,
@@ -61,13 +61,13 @@ pub struct PendingRequest {
 }
 
 /// The result of asking.
-pub enum Asked {
+pub enum RequestTicket {
     /// The decision was made before.
     Decided(Request),
     Pending(PendingRequest),
 }
 
-impl Asked {
+impl RequestTicket {
     /// Waits for the decision.
     ///
     /// # Errors
@@ -79,8 +79,8 @@ impl Asked {
             withdraw,
             busy,
         } = match self {
-            Asked::Decided(request) => return Ok(request),
-            Asked::Pending(pending) => pending,
+            RequestTicket::Decided(request) => return Ok(request),
+            RequestTicket::Pending(pending) => pending,
         };
         // The crew counts as busy until the approver has the request.
         drop(busy);
@@ -122,14 +122,18 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request whose decision is waited for: see [`Asked::decision`].
-    pub async fn ask(self: &Arc<Self>, from: &Name, asking: Asking) -> Result<Asked, String> {
+    /// Files a request whose decision is waited for: see [`RequestTicket::decision`].
+    pub async fn ask(
+        self: &Arc<Self>,
+        from: &Name,
+        asking: Asking,
+    ) -> Result<RequestTicket, String> {
         let granted = self
             .parts
             .followup
             .take_granted(from, asking.kind, &asking.body);
         if let Some(granted) = granted {
-            return Ok(Asked::Decided(granted));
+            return Ok(RequestTicket::Decided(granted));
         }
         let busy = self.parts.signals.busy();
         let earlier = self.find_earlier(from, asking.kind, &asking.body).await;
@@ -151,7 +155,7 @@ impl RequestBroker {
         } else {
             self.wake_if_decided(&request.id).await;
         }
-        Ok(Asked::Pending(PendingRequest {
+        Ok(RequestTicket::Pending(PendingRequest {
             request,
             decided,
             withdraw,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::request_broker::RequestBroker;
 use crate::domain::ids::RequestId;
@@ -17,7 +17,7 @@ const NAMED_MAX: usize = 8;
 
 /// The reminders of a crew.
 pub struct RequestReminders {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     lead: Arc<LeadInbox>,
     sent: Mutex<Sent>,
@@ -44,7 +44,7 @@ impl Sent {
 
 impl RequestReminders {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
         lead: Arc<LeadInbox>,
     ) -> RequestReminders {

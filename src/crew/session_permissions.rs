@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::request_broker::RequestBroker;
 use crate::agent::calls::RuleBook;
 use crate::domain::ids::{Name, RequestId};
@@ -19,7 +19,7 @@ const SHOWN_MAX: usize = 160;
 
 /// The session permissions of a crew.
 pub struct SessionPermissions {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     /// The rules that the agents' tools follow.
     rules: RuleBook,
@@ -35,7 +35,7 @@ struct Given {
 
 impl SessionPermissions {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
         rules: RuleBook,
     ) -> SessionPermissions {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::context::Context;
+use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
@@ -19,7 +19,7 @@ pub const NUDGE: &str =
 
 /// The shutdowns of teammates.
 pub struct Shutdowns {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     delivery: Arc<MessageDelivery>,
     followup: Arc<DecisionFollowup>,
@@ -28,7 +28,7 @@ pub struct Shutdowns {
 
 impl Shutdowns {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         delivery: Arc<MessageDelivery>,
         followup: Arc<DecisionFollowup>,

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 /// The signals of a crew.
 #[derive(Debug, Default)]
-pub struct Signals {
+pub struct CrewSignals {
     /// Incremented when something on disk changes, so that idle agents check for work.
     files: watch::Sender<u64>,
     /// Incremented when the state of an agent or of the crew changes.
@@ -16,14 +16,14 @@ pub struct Signals {
     busy: AtomicUsize,
 }
 
-impl Signals {
-    /// Signals that something on disk has changed.
+impl CrewSignals {
+    /// CrewSignals that something on disk has changed.
     pub fn files_changed(&self) {
         self.files.send_modify(|n| *n += 1);
         self.activity_changed();
     }
 
-    /// Signals that the state of an agent or of the crew has changed.
+    /// CrewSignals that the state of an agent or of the crew has changed.
     pub fn activity_changed(&self) {
         self.activity.send_modify(|n| *n += 1);
     }
@@ -48,7 +48,7 @@ impl Signals {
 }
 
 /// Marks the crew as busy until it is dropped.
-pub struct BusyGuard(Arc<Signals>);
+pub struct BusyGuard(Arc<CrewSignals>);
 
 impl Drop for BusyGuard {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn crew_is_busy_until_the_last_guard_is_dropped() {
-        let signals = Arc::new(Signals::default());
+        let signals = Arc::new(CrewSignals::default());
         let mut activity = signals.subscribe_activity();
         let (first, second) = (signals.busy(), signals.busy());
         drop(first);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::context::Context;
+use super::context::CrewContext;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
@@ -12,7 +12,7 @@ use crate::store::Skills;
 
 /// The skills of a crew.
 pub struct SkillWatch {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     store: Skills,
     book: RwLock<Arc<SkillBook>>,
@@ -23,7 +23,7 @@ pub struct SkillWatch {
 impl SkillWatch {
     /// `tools` are the names of the allowed tools; `None` for all.
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         store: Skills,
         tools: Option<&[String]>,

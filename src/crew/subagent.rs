@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
-use super::context::Context;
+use super::context::CrewContext;
 use super::registry::AgentRegistry;
 use super::team::TeamRoster;
 use crate::agent::driver::Control;
@@ -24,7 +24,7 @@ const ROUNDS_MAX: u32 = 30;
 
 /// Runs the subagents of a crew.
 pub struct Subagents {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     team: Arc<TeamRoster>,
     builder: Arc<AgentBuilder>,
@@ -32,7 +32,7 @@ pub struct Subagents {
 
 impl Subagents {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         team: Arc<TeamRoster>,
         builder: Arc<AgentBuilder>,

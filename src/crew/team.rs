@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::context::{Context, lock};
+use super::context::{CrewContext, lock};
 use super::file_errors::FileErrors;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
@@ -12,14 +12,14 @@ use crate::store::{Roster, StoreError};
 
 /// The team of a crew.
 pub struct TeamRoster {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     roster: Roster,
     published: Mutex<Team>,
 }
 
 impl TeamRoster {
-    pub fn new(context: Arc<Context>, errors: Arc<FileErrors>, roster: Roster) -> TeamRoster {
+    pub fn new(context: Arc<CrewContext>, errors: Arc<FileErrors>, roster: Roster) -> TeamRoster {
         TeamRoster {
             context,
             errors,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::board_view::BoardView;
-use super::context::Context;
-use super::signals::Signals;
+use super::context::CrewContext;
+use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Claimer;
 use crate::domain::ids::{LetterId, Name};
@@ -115,8 +115,8 @@ impl ActionStores {
 
 /// Executes the user's actions in the process of the crew.
 pub struct UserActions {
-    context: Arc<Context>,
-    signals: Arc<Signals>,
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
     board: Arc<BoardView>,
     roster: Roster,
     post: Post,
@@ -126,8 +126,8 @@ pub struct UserActions {
 
 impl UserActions {
     pub fn new(
-        context: Arc<Context>,
-        signals: Arc<Signals>,
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
         board: Arc<BoardView>,
         roster: Roster,
         post: Post,

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use super::board_followup::BoardFollowup;
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::Context;
+use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use super::merge_service::MergeService;
 use super::request_broker::RequestBroker;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
@@ -32,8 +32,8 @@ pub const LETTERS_MAX: usize = 500;
 
 /// Watches the state files for these components.
 pub struct Watcher {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub errors: Arc<FileErrors>,
     pub board: Arc<BoardView>,
     pub followup: Arc<BoardFollowup>,

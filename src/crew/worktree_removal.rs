@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::Context;
+use super::context::CrewContext;
 use super::merge_service::MergeService;
 use crate::agent::driver::blocking;
 use crate::domain::ids::TaskId;
@@ -70,7 +70,7 @@ pub fn remove(
 
 /// Removes worktrees for the user.
 pub struct WorktreeRemoval {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     merges: Arc<MergeService>,
@@ -78,7 +78,7 @@ pub struct WorktreeRemoval {
 
 impl WorktreeRemoval {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         board: Arc<BoardView>,
         branches: Arc<BranchStatus>,
         merges: Arc<MergeService>,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::board_view::BoardView;
-use super::context::Context;
+use super::context::CrewContext;
 use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt;
@@ -22,7 +22,7 @@ pub struct TaskWorkspace {
 
 /// The worktrees of the tasks.
 pub struct TaskWorktrees {
-    context: Arc<Context>,
+    context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
     /// `None` if all agents work in the root.
@@ -31,7 +31,7 @@ pub struct TaskWorktrees {
 
 impl TaskWorktrees {
     pub fn new(
-        context: Arc<Context>,
+        context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         board: Arc<BoardView>,
         store: Option<Worktrees>,

@@ -1,5 +1,9 @@
 //! Holds the floors: who may import whom, what stays pure, where colours live, how long a file may be.
 
+mod code;
+mod imports;
+mod types;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

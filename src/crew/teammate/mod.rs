@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
 use super::board_view::BoardView;
-use super::budget::Budget;
-use super::context::Context;
+use super::budget::TeamBudget;
+use super::context::CrewContext;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
+use super::parts::TeamLimits;
 use super::registry::{AgentRegistry, AgentState};
 use super::request_broker::RequestBroker;
 use super::shutdown::Shutdowns;
-use super::signals::Signals;
+use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, blocking};
@@ -42,19 +43,10 @@ const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 /// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
-/// The limits of the teammates.
-#[derive(Debug, Clone, Copy)]
-pub struct TeamLimits {
-    /// Most teammates at a time.
-    pub agents_max: usize,
-    /// How long a teammate may be idle before it shuts down; `None` for no limit.
-    pub idle_timeout: Option<Duration>,
-}
-
 /// Runs the teammates, with the components that they work with.
 pub struct Teammates {
-    pub context: Arc<Context>,
-    pub signals: Arc<Signals>,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
     pub registry: Arc<AgentRegistry>,
     pub delivery: Arc<MessageDelivery>,
     pub lead: Arc<LeadInbox>,
@@ -62,7 +54,7 @@ pub struct Teammates {
     pub worktrees: Arc<TaskWorktrees>,
     pub jobs: Arc<JobRunner>,
     pub broker: Arc<RequestBroker>,
-    pub budget: Arc<Budget>,
+    pub budget: Arc<TeamBudget>,
     pub team: Arc<TeamRoster>,
     pub shutdowns: Arc<Shutdowns>,
     pub builder: Arc<AgentBuilder>,

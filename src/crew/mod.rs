@@ -28,6 +28,8 @@ mod branch_status;
 mod budget;
 mod command_loop;
 mod commands;
+#[cfg(test)]
+mod component_tests;
 mod context;
 #[allow(clippy::module_inception)] // the type of the folder
 mod crew;
@@ -49,6 +51,8 @@ mod recovery;
 mod registry;
 mod request_broker;
 mod request_reminders;
+#[cfg(test)]
+mod request_tests;
 mod session_permissions;
 mod shutdown;
 mod signals;
@@ -57,6 +61,8 @@ mod start;
 mod subagent;
 mod team;
 mod teammate;
+#[cfg(test)]
+mod test_support;
 mod user_actions;
 mod viewer;
 mod watcher;

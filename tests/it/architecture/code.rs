@@ -104,7 +104,7 @@ pub fn test_modules(text: &str) -> Vec<String> {
         if let Some((_, path)) = item.split_once("#[path = \"") {
             let file = path.split('"').next().unwrap_or_default();
             out.push(file.trim_end_matches(".rs").to_string());
-        } else if let Some(name) = item.trim().strip_prefix("mod ") {
+        } else if let Some((_, name)) = item.split_once("mod ").filter(|_| item.ends_with(';')) {
             out.push(name.trim_end_matches(';').trim().to_string());
         }
     }
@@ -123,7 +123,7 @@ fn literals_comments_and_tests_are_no_code() {
     }
     assert_eq!(
         test_modules(
-            "#[cfg(test)]\n#[path = \"x_tests.rs\"]\nmod tests;\n#[cfg(test)]\nmod cases;"
+            "#[cfg(test)]\n#[path = \"x_tests.rs\"]\nmod tests;\n#[cfg(test)]\npub(crate) mod cases;"
         ),
         ["x_tests", "cases"]
     );

@@ -86,24 +86,24 @@ fn module_of(path: &str) -> Vec<String> {
 
 /// The paths that code imports, from the root of the crate.
 fn paths_of(code: &str, module: &[String]) -> Vec<Vec<String>> {
-    let mut trees = Vec::new();
-    let mut rest = String::new();
-    for (n, part) in code.split("use ").enumerate() {
-        let is_use = n > 0 && !rest.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (mut trees, mut rest) = (Vec::new(), String::new());
+    let mut parts = code.split("use ");
+    let mut before = parts.next().unwrap_or_default();
+    rest.push_str(before);
+    for part in parts {
+        let is_use = !before.ends_with(is_word);
         match part.split_once(';').filter(|_| is_use) {
             Some((tree, after)) => {
                 expand(&mut Vec::new(), tree, &mut trees);
+                rest.push(' ');
                 rest.push_str(after);
             }
             None => rest.push_str(part),
         }
-        rest.push('\n');
-        while rest.ends_with('\n') {
-            rest.pop();
-        }
-        rest.push(' ');
+        before = part;
     }
-    let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let is_path = |c: char| is_word(c) || c == ':';
     let words = rest
         .split(|c: char| !is_path(c))
         .filter(|w| w.contains("::"));
@@ -269,7 +269,7 @@ fn cycle_is_found_through_use_trees_and_paths_in_code() {
         file("x/b.rs", "fn f() { crate::x::c::g(); } // super::a"),
         file(
             "x/c.rs",
-            "pub use self::super::d::D;\n#[cfg(test)]\nmod tests { use super::super::a::A; }",
+            "pub use super::d::D;\n#[cfg(test)]\nmod tests { use super::super::a::A; }",
         ),
         file("x/d.rs", "use crate::{x::b::B, y::Y};"),
         file("x/tests.rs", "use super::a::A;"),

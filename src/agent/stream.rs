@@ -8,7 +8,7 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::driver::{Control, Driver, Engine, until_interrupt};
+use super::driver::{Control, Driver, ModelConfig, until_interrupt};
 use super::turn::Input;
 use crate::domain::team::Activity;
 use crate::model::http::cut;
@@ -25,7 +25,7 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Option<Input> {
-        match until_interrupt(control, inputs, self.meter.admit(&self.name)).await {
+        match until_interrupt(control, inputs, self.budget_gate.admit(&self.name)).await {
             Some(Ok(())) => None,
             Some(Err(why)) => Some(Input::Stop { why }),
             None => Some(Input::Interrupt {
@@ -53,7 +53,7 @@ impl Driver {
     /// thinking, in milliseconds.
     pub(super) async fn stream(
         &self,
-        engine: &Engine,
+        engine: &ModelConfig,
         partial: &mut String,
         thought_ms: &mut u64,
     ) -> Result<Reply, ModelError> {

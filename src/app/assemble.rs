@@ -10,7 +10,7 @@ use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::wire::{Probe, connect_model, keys, name_of_model};
 use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
-use crate::agent::driver::Engine;
+use crate::agent::driver::ModelConfig;
 use crate::cli::Global;
 use crate::config::{self, Choice, Loaded, Merging, Project, Settings};
 use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
@@ -194,7 +194,7 @@ async fn start_crew(
     let model = name_of_model(settings, &connection, &publisher).await?;
     let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
-    let engine = Engine {
+    let engine = ModelConfig {
         window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),

@@ -10,11 +10,11 @@ use super::context::CrewContext;
 use super::models::ModelSwitch;
 use super::registry::AgentHandle;
 use super::skills::SkillWatch;
-use crate::agent::calls::{RuleBook, Workshop};
-use crate::agent::desk::Desk;
+use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, State};
-use crate::agent::meter::Meter;
+use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::Place;
+use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Input, Limits, Turn};
 use crate::domain::environment::Environment;
 use crate::domain::ids::Name;
@@ -80,7 +80,7 @@ pub struct AgentSettings {
     pub tool_timeout: Duration,
     /// The supervisor of the agents' programs; `None` to run them directly.
     pub guard: Option<Arc<Guard>>,
-    pub rules: RuleBook,
+    pub rules: SharedRules,
     /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
     /// The repository's own instructions: file name and text.
@@ -105,7 +105,7 @@ pub struct AgentBuilder {
     context: Arc<CrewContext>,
     models: Arc<ModelSwitch>,
     skills: Arc<SkillWatch>,
-    meter: Arc<dyn Meter>,
+    budget_gate: Arc<dyn BudgetGate>,
     settings: AgentSettings,
     stores: AgentStores,
 }
@@ -115,7 +115,7 @@ impl AgentBuilder {
         context: Arc<CrewContext>,
         models: Arc<ModelSwitch>,
         skills: Arc<SkillWatch>,
-        meter: Arc<dyn Meter>,
+        budget_gate: Arc<dyn BudgetGate>,
         settings: AgentSettings,
         stores: AgentStores,
     ) -> AgentBuilder {
@@ -123,7 +123,7 @@ impl AgentBuilder {
             context,
             models,
             skills,
-            meter,
+            budget_gate,
             settings,
             stores,
         }
@@ -169,16 +169,16 @@ impl AgentBuilder {
                 )
             })
             .collect();
-        let desk = Arc::new(Desk::new(spec.gate));
-        let (handle, control) = AgentHandle::new(Arc::clone(&desk), spec.tags);
+        let mailbox = Arc::new(AgentMailbox::new(spec.gate));
+        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
         let driver = Driver {
             system: (spec.system)(&place),
             specs: Arc::new(specs),
-            engine: self.models.engine_for(&spec.model),
-            workshop: Workshop {
+            engine: self.models.model_config_for(&spec.model),
+            tool_runner: ToolRunner {
                 tools: Arc::new(tools),
                 rules: Arc::clone(&self.settings.rules),
-                desk,
+                mailbox,
                 skills: self.skills.store().clone(),
                 host,
                 root: self.context.root.clone(),
@@ -190,7 +190,7 @@ impl AgentBuilder {
                 snapshots: Arc::default(),
                 clock: self.context.clock,
             },
-            meter: Arc::clone(&self.meter),
+            budget_gate: Arc::clone(&self.budget_gate),
             publisher: self.context.publisher.clone(),
             // Subagents receive no messages.
             post: spec

@@ -38,7 +38,7 @@ use super::user_actions::UserActions;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
 use super::worktrees::TaskWorktrees;
-use crate::agent::meter::Meter;
+use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::store::{Board, Post, PromptQueue, Requests, Roster, Worktrees};
@@ -181,7 +181,7 @@ impl RequestGroup {
         base: &Base,
         board: &Arc<BoardView>,
         approvers: super::approvers::Deciders,
-        rules: crate::agent::calls::RuleBook,
+        rules: crate::agent::tool_runner::SharedRules,
     ) -> RequestGroup {
         let followup = Arc::new(DecisionFollowup::new(
             base.context.clone(),
@@ -277,12 +277,12 @@ pub fn assemble(parts: Parts, found: StartChecks) -> Components {
         registry.clone(),
         parts.guard.clone(),
     ));
-    let meter: Arc<dyn Meter> = budget.clone();
+    let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
         context.clone(),
         models.clone(),
         skills.clone(),
-        meter,
+        budget_gate,
         AgentSettings {
             tools: parts.tools,
             tool_timeout: parts.tool_timeout,

@@ -117,7 +117,7 @@ impl BoardFollowup {
             return;
         };
         if handle.is_working() {
-            handle.desk.lift(task);
+            handle.mailbox.set_revoked_task(task);
             handle.interrupt();
         }
     }

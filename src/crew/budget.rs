@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use super::context::{CrewContext, lock};
 use super::models::ModelSwitch;
 use super::request_broker::RequestBroker;
-use crate::agent::meter::Meter;
+use crate::agent::budget_gate::BudgetGate;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
@@ -90,7 +90,7 @@ impl TeamBudget {
     }
 }
 
-impl Meter for TeamBudget {
+impl BudgetGate for TeamBudget {
     fn begin(&self, agent: &Name) {
         // A subagent runs within its parent's turn, so the parent's denial still applies.
         if agent.parent().is_none() {

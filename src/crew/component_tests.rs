@@ -136,7 +136,7 @@ async fn completed_task_of_a_teammate_is_news_for_the_lead() {
     board.store().complete(TaskId(1), &bob(), NOW).unwrap();
     board.read(Which::All).await.unwrap();
     assert!(crew.lead.take_news() && !crew.lead.take_news());
-    assert!(lead.desk.take_notes().is_some());
+    assert!(lead.mailbox.take_notes().is_some());
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn teammate_whose_task_was_taken_is_interrupted() {
     board.store().take(TaskId(1), &bob(), NOW).unwrap();
     board.read(Which::All).await.unwrap();
     assert!(matches!(inbox.try_recv(), Ok(Control::Interrupt)));
-    assert_eq!(handle.desk.take_lifted(), Some(TaskId(1)));
+    assert_eq!(handle.mailbox.take_revoked_task(), Some(TaskId(1)));
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn end_of_a_job_waits_for_its_agent() {
         .unwrap();
     assert!(jobs.is_running(Some(&bob())) && !jobs.is_running(Some(&Name::lead())));
     crew.tasks_end().await;
-    assert!(!jobs.is_running(None) && handle.desk.has_results());
+    assert!(!jobs.is_running(None) && handle.mailbox.has_job_results());
     assert_eq!(jobs.output(&job.id), "hello\n");
     assert!(
         jobs.kill(&job.id, &bob())
@@ -262,7 +262,7 @@ async fn lead_that_is_not_running_is_not_woken() {
 async fn other_model_is_used_from_the_next_call_on() {
     let mut crew = TestCrew::new();
     let models = crew.models();
-    let shared = models.engine_for("");
+    let shared = models.model_config_for("");
     models.switch_to("loud".into()).await;
     assert_eq!(shared.read().unwrap().name, "loud");
     assert_eq!(models.current().window, None);

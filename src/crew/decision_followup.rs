@@ -52,7 +52,7 @@ impl DecisionFollowup {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
                 if let Some(handle) = self.registry.find(&request.target) {
-                    handle.desk.open_gate();
+                    handle.mailbox.open_gate();
                     self.record_approved_plan(&request.target).await;
                 }
             }

@@ -114,7 +114,7 @@ impl Host for CrewHost {
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(handle) = self.registry.find(agent) {
-                handle.desk.set_todo(list);
+                handle.mailbox.set_todo(list);
             }
         })
     }
@@ -168,7 +168,7 @@ impl Host for CrewHost {
 
     fn compact(&self, agent: &Name, focus: String) {
         if let Some(handle) = self.registry.find(agent) {
-            handle.desk.wish_compaction(focus);
+            handle.mailbox.request_compaction(focus);
         }
     }
 }

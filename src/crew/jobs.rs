@@ -153,7 +153,7 @@ impl JobRunner {
             killed_by: None,
         })?;
         if let Some(handle) = self.registry.find(&job.agent) {
-            handle.desk.began(job.id.clone(), job.title());
+            handle.mailbox.add_running_job(job.id.clone(), job.title());
         }
         let work = Arc::clone(self).run(job.clone(), order, cancel);
         self.context.spawn(work);
@@ -256,7 +256,7 @@ impl JobRunner {
             job.ended = Some((now, end));
             // Stored before the job counts as ended, so that the agent always has either a running job or a result.
             if let Some(handle) = &handle {
-                handle.desk.put_result(id.clone(), told(&job));
+                handle.mailbox.add_job_result(id.clone(), told(&job));
             }
             entry.job = job.clone();
             job

@@ -122,7 +122,7 @@ impl LeadAgent {
                     if changed.is_err() {
                         return;
                     }
-                    let heard = agent.handle.desk.has_results() || parts.inbox.has_prompts();
+                    let heard = agent.handle.mailbox.has_job_results() || parts.inbox.has_prompts();
                     if !heard && !parts.delivery.has_mail(&Name::lead()).await {
                         continue;
                     }

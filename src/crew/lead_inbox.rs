@@ -32,14 +32,14 @@ impl LeadInbox {
     /// Adds a line to the lead's next call.
     pub fn note(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
-            lead.desk.note(line);
+            lead.mailbox.note(line);
         }
     }
 
     /// Adds a line to the lead's next call, and lets the lead be woken when the crew is idle.
     pub fn report(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
-            lead.desk.note(line);
+            lead.mailbox.note(line);
             self.add_news();
         }
     }

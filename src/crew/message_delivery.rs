@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
-use crate::agent::desk::Intake;
 use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
@@ -144,7 +143,7 @@ impl MessageDelivery {
     /// Whether `name` has messages that it can receive now.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
-        if (handle.as_ref()).is_some_and(|h| h.desk.intake() == Intake::Shut) {
+        if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
             return false;
         }
         let (post, whose) = (self.post.clone(), name.clone());
@@ -167,7 +166,7 @@ impl MessageDelivery {
             return false;
         }
         // An agent that has received messages and not recorded them yet holds the reader lock itself.
-        let has_some = handle.is_some_and(|h| h.desk.reader().is_some());
+        let has_some = handle.is_some_and(|h| h.mailbox.reader().is_some());
         has_some || self.can_take(name).await
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::context::{CrewContext, lock};
-use crate::agent::driver::{Engine, EngineSlot};
+use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
 use crate::protocol::event::{EventKind, Setup};
 
 /// The model configurations of a crew.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
-    engine: EngineSlot,
+    engine: SharedModelConfig,
     prices: BTreeMap<String, Price>,
     setup: Mutex<Setup>,
 }
@@ -19,7 +19,7 @@ pub struct ModelSwitch {
 impl ModelSwitch {
     pub fn new(
         context: Arc<CrewContext>,
-        engine: Engine,
+        engine: ModelConfig,
         prices: BTreeMap<String, Price>,
         setup: Setup,
     ) -> ModelSwitch {
@@ -32,7 +32,7 @@ impl ModelSwitch {
     }
 
     /// Returns the model configuration in use.
-    pub fn current(&self) -> Engine {
+    pub fn current(&self) -> ModelConfig {
         self.engine
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -40,11 +40,11 @@ impl ModelSwitch {
     }
 
     /// Returns the configuration of an agent with its own model, or the shared one if `model` is empty.
-    pub fn engine_for(&self, model: &str) -> EngineSlot {
+    pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
         if model.is_empty() {
             return Arc::clone(&self.engine);
         }
-        let engine = Engine {
+        let engine = ModelConfig {
             name: model.to_string(),
             window: None,
             price: self.prices.get(model).copied(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::approvers::Deciders;
 use super::merge_service::MergeRule;
-use crate::agent::driver::Engine;
+use crate::agent::driver::ModelConfig;
 use crate::domain::ceiling::Ceilings;
 use crate::domain::stamp::Stamp;
 use crate::domain::usage::Price;
@@ -20,7 +20,7 @@ use crate::tools::policy::Rules;
 /// The models that agents call.
 pub struct ModelParts {
     /// The model configuration in use.
-    pub engine: Engine,
+    pub engine: ModelConfig,
     /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
     /// Most model calls in flight. Only reported here; the model in `engine` enforces it.

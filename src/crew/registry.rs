@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::lock;
 use super::signals::CrewSignals;
-use crate::agent::desk::Desk;
 use crate::agent::driver::Control;
+use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
 
 /// Most texts and interrupts that may be queued for one agent.
@@ -33,7 +33,7 @@ pub enum AgentState {
 #[derive(Clone)]
 pub struct AgentHandle {
     pub control: mpsc::Sender<Control>,
-    pub desk: Arc<Desk>,
+    pub mailbox: Arc<AgentMailbox>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
     /// Stops the agent immediately.
@@ -44,11 +44,14 @@ pub struct AgentHandle {
 
 impl AgentHandle {
     /// Returns the handle of an idle agent, and the receiver of its input.
-    pub fn new(desk: Arc<Desk>, tags: Vec<String>) -> (AgentHandle, mpsc::Receiver<Control>) {
+    pub fn new(
+        mailbox: Arc<AgentMailbox>,
+        tags: Vec<String>,
+    ) -> (AgentHandle, mpsc::Receiver<Control>) {
         let (control, inbox) = mpsc::channel(CONTROL_MAX);
         let handle = AgentHandle {
             control,
-            desk,
+            mailbox,
             state: Arc::new(Mutex::new(AgentState::Idle)),
             tags,
             force: CancellationToken::new(),
@@ -207,7 +210,7 @@ impl AgentRegistry {
     /// Adds a line to the next model call of every agent.
     pub fn note_all(&self, line: &str) {
         for handle in lock(&self.agents).values() {
-            handle.desk.note(line.to_string());
+            handle.mailbox.note(line.to_string());
         }
     }
 }

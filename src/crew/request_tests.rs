@@ -11,7 +11,7 @@ use super::request_reminders::{REMINDERS_MAX, RequestReminders};
 use super::session_permissions::SessionPermissions;
 use super::shutdown::Shutdowns;
 use super::test_support::{LEAD_DECIDES, TestCrew, bob};
-use crate::agent::meter::Meter;
+use crate::agent::budget_gate::BudgetGate;
 use crate::domain::ceiling::Ceilings;
 use crate::domain::ids::Name;
 use crate::domain::request::{
@@ -242,7 +242,7 @@ async fn only_an_approved_shutdown_request_can_be_answered() {
     broker.decide(approval).await.unwrap();
     assert_eq!(shutdowns.open(&bob()).await.len(), 1);
     assert_eq!(answer().await, Ok(()));
-    assert!(handle.desk.take_parting().is_some());
+    assert!(handle.mailbox.take_shutdown_answer().is_some());
     shutdowns.finish_all(&bob()).await;
     assert_eq!(shutdowns.open(&bob()).await, []);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{CrewContext, lock};
 use super::request_broker::RequestBroker;
-use crate::agent::calls::RuleBook;
+use crate::agent::tool_runner::SharedRules;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
@@ -22,7 +22,7 @@ pub struct SessionPermissions {
     context: Arc<CrewContext>,
     broker: Arc<RequestBroker>,
     /// The rules that the agents' tools follow.
-    rules: RuleBook,
+    rules: SharedRules,
     given: Mutex<Given>,
 }
 
@@ -37,7 +37,7 @@ impl SessionPermissions {
     pub fn new(
         context: Arc<CrewContext>,
         broker: Arc<RequestBroker>,
-        rules: RuleBook,
+        rules: SharedRules,
     ) -> SessionPermissions {
         SessionPermissions {
             context,

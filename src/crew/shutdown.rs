@@ -6,8 +6,8 @@ use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use crate::agent::desk::Parting;
 use crate::agent::driver::blocking;
+use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::protocol::event::{EventKind, Level};
@@ -65,9 +65,9 @@ impl Shutdowns {
         let handle = self.registry.find(agent);
         let handle = handle.ok_or("you are not a running teammate")?;
         match verdict {
-            Verdict::Approve => handle.desk.part(Parting::Agreed),
+            Verdict::Approve => handle.mailbox.set_shutdown_answer(ShutdownAnswer::Agreed),
             Verdict::Reject => {
-                handle.desk.part(Parting::Refused);
+                handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
                 let text = format!("{agent} does not shut down: {reason}. X ends it by force.");
                 let agent = Some(agent.clone());
                 let level = Level::Warn;

@@ -84,7 +84,7 @@ impl Subagents {
         let gate = self
             .registry
             .find(&order.parent)
-            .map(|h| h.desk.gate())
+            .map(|h| h.mailbox.gate())
             .unwrap_or_default();
         let system = |place: &prompt::Place| prompt::subagent(&order.parent, order.kind, place);
         let spec = AgentSpec {
@@ -102,7 +102,7 @@ impl Subagents {
             system: &system,
         };
         let mut agent = self.builder.build(spec, host);
-        agent.driver.workshop.workdir.clone_from(&order.workdir);
+        agent.driver.tool_runner.workdir.clone_from(&order.workdir);
         self.context
             .publish(EventKind::SubagentStarted {
                 agent: name.clone(),

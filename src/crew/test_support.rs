@@ -23,7 +23,7 @@ use super::registry::{AgentHandle, AgentRegistry};
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
-use crate::agent::driver::{Control, Engine};
+use crate::agent::driver::{Control, ModelConfig};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::Decider;
@@ -152,7 +152,7 @@ impl TestCrew {
 
     /// Returns a model whose price is unknown, and that answers nothing.
     pub fn models(&self) -> Arc<ModelSwitch> {
-        let engine = Engine {
+        let engine = ModelConfig {
             model: Arc::new(SilentModel),
             name: "silent".into(),
             window: Some(1000),

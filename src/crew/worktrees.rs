@@ -102,7 +102,7 @@ impl TaskWorktrees {
             Ok(None) => Ok(String::new()),
             Ok(Some(workspace)) => {
                 if let Some(handle) = self.registry.find(agent) {
-                    handle.desk.put_place(workspace.dir);
+                    handle.mailbox.set_workdir(workspace.dir);
                 }
                 Ok(workspace.text)
             }

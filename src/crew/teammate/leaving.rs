@@ -2,7 +2,7 @@
 
 use super::super::registry::AgentState;
 use super::Life;
-use crate::agent::desk::Parting;
+use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::mail::LetterKind;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level, TurnEnd};
@@ -71,15 +71,17 @@ impl Life {
 
     /// Handles the member's answer to a shutdown request after a turn.
     pub(super) fn answer_to_go(&mut self) {
-        match self.agent.handle.desk.take_parting() {
-            Some(Parting::Refused) => {
+        match self.agent.handle.mailbox.take_shutdown_answer() {
+            Some(ShutdownAnswer::Refused) => {
                 self.agent.driver.state.asked_to_go = None;
                 self.idle.stay();
             }
-            Some(Parting::Agreed) | None if self.agent.driver.state.asked_to_go.is_some() => {
+            Some(ShutdownAnswer::Agreed) | None
+                if self.agent.driver.state.asked_to_go.is_some() =>
+            {
                 self.idle.ask_to_go();
             }
-            Some(Parting::Agreed) | None => {}
+            Some(ShutdownAnswer::Agreed) | None => {}
         }
     }
 

@@ -21,7 +21,7 @@ use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{Control, blocking};
-use crate::agent::idle::{Idle, Next, Why};
+use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
 use crate::domain::chat::Block;
@@ -100,7 +100,7 @@ impl Teammates {
         }
         let conversation = recalled.conversation;
         if conversation.plan == PlanState::Approved {
-            life.agent.handle.desk.open_gate();
+            life.agent.handle.mailbox.open_gate();
         }
         let mut first = match conversation.turn {
             TurnState::Ended => Vec::new(),
@@ -236,16 +236,16 @@ impl Life {
                 self.work(start).await?;
             }
             changes.mark_unchanged();
-            let sight = self.look().await;
-            match self.idle.next(sight) {
-                Next::Read => {
+            let situation = self.look().await;
+            match self.idle.next(situation) {
+                IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_orders().await {
                         say = Some(Input::Say(Vec::new()));
                     }
                 }
-                Next::Resume(task) => say = Some(Input::Say(self.resume(task))),
-                Next::Claim(task) => match self.claim(task).await {
+                IdleAction::Resume(task) => say = Some(Input::Say(self.resume(task))),
+                IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(Input::Say(words)),
                     Claim::LookAgain => {}
                     Claim::Wait => {
@@ -253,16 +253,18 @@ impl Life {
                         say = self.rest(&mut changes, Some(again)).await?;
                     }
                 },
-                Next::Stuck(task) => {
+                IdleAction::Stuck(task) => {
                     if self.stuck_with.replace(task) != Some(task) {
                         let why = format!("ended its turn twice with task {task} still open");
                         self.stuck(&why).await;
                     }
                     say = self.rest(&mut changes, None).await?;
                 }
-                Next::Rest(until) => say = self.rest(&mut changes, until).await?,
-                Next::Leave(Why::Asked) => return Some(LeaveCause::Asked),
-                Next::Leave(Why::Rested) => return Some(LeaveCause::IdleTimeout),
+                IdleAction::StayIdle(until) => say = self.rest(&mut changes, until).await?,
+                IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
+                IdleAction::Leave(LeaveReason::IdleTimeout) => {
+                    return Some(LeaveCause::IdleTimeout);
+                }
             }
         }
     }
@@ -278,7 +280,7 @@ impl Life {
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
         // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
-        if end == TurnEnd::Interrupted && self.agent.handle.desk.take_lifted().is_some() {
+        if end == TurnEnd::Interrupted && self.agent.handle.mailbox.take_revoked_task().is_some() {
             self.is_paused = false;
         }
         match end {
@@ -332,7 +334,7 @@ impl Life {
                 Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
                 Some(Control::Interrupt) => {
                     // The interrupt arrived after the end of the turn.
-                    self.agent.handle.desk.take_lifted();
+                    self.agent.handle.mailbox.take_revoked_task();
                     Some(None)
                 }
                 None => None,

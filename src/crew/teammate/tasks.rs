@@ -3,7 +3,7 @@
 use super::super::registry::AgentState;
 use super::Life;
 use crate::agent::driver::blocking;
-use crate::agent::idle::{Mail, Person, Sight};
+use crate::agent::idle::Situation;
 use crate::agent::prompt;
 use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
@@ -25,14 +25,10 @@ pub(super) enum Claim {
 }
 
 impl Life {
-    pub(super) async fn look(&mut self) -> Sight {
+    pub(super) async fn look(&mut self) -> Situation {
         let name = self.member.name.clone();
-        let heard = self.agent.handle.desk.has_results();
-        let mail = if heard || self.crew.delivery.has_mail(&name).await {
-            Mail::Waiting
-        } else {
-            Mail::None
-        };
+        let heard = self.agent.handle.mailbox.has_job_results();
+        let has_mail = heard || self.crew.delivery.has_mail(&name).await;
         let board = self.crew.board.store().clone();
         let claimer = self.claimer();
         // Uses the cached board: any later change causes another check.
@@ -54,15 +50,11 @@ impl Life {
         };
         // A teammate with a running background job waits for its result.
         let awaits = self.crew.jobs.is_running(Some(&name));
-        Sight {
-            mail,
+        Situation {
+            has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
             claimable: claimable.filter(|_| !self.is_paused),
-            person: if awaits || self.crew.broker.has_pending() {
-                Person::Asked
-            } else {
-                Person::Free
-            },
+            awaits_user: awaits || self.crew.broker.has_pending(),
             now: self.crew.context.uptime(),
         }
     }
@@ -150,7 +142,8 @@ impl Life {
             .ok()
             .flatten()
             .and_then(|task| self.crew.worktrees.dir_of(&task));
-        self.agent.driver.workshop.workdir = dir.unwrap_or_else(|| self.crew.context.root.clone());
+        self.agent.driver.tool_runner.workdir =
+            dir.unwrap_or_else(|| self.crew.context.root.clone());
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
@@ -199,7 +192,7 @@ impl Life {
             .await
         {
             Ok(Some(workspace)) => {
-                self.agent.driver.workshop.workdir = workspace.dir;
+                self.agent.driver.tool_runner.workdir = workspace.dir;
                 text.push_str(&workspace.text);
             }
             Ok(None) => {}

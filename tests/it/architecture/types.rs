@@ -28,7 +28,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("Decision", ""),
     ("Decoder", "one per provider"),
     ("Delta", ""),
-    ("Desk", ""),
     ("Ended", ""),
     ("Entry", ""),
     ("EventLog", ""),
@@ -68,7 +67,6 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("Transcript", ""),
     ("Verdict", ""),
     ("Weight", ""),
-    ("Why", ""),
     ("Window", ""),
 ];
 

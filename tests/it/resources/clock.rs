@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crewdeck::agent::driver::Engine;
+use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
 use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
 use crewdeck::domain::ids::{LetterId, Name};
@@ -71,7 +71,7 @@ fn parts(root: &Path, publisher: Publisher) -> Parts {
             earlier: false,
         },
         models: ModelParts {
-            engine: Engine {
+            engine: ModelConfig {
                 model,
                 name: "script".into(),
                 window: None,

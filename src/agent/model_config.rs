@@ -7,7 +7,7 @@ use crate::model::{Model, Window, window};
 
 /// A model and its options. Replaced while agents run if the user selects another model.
 #[derive(Clone)]
-pub struct Engine {
+pub struct ModelConfig {
     /// The client of the model server.
     pub model: Arc<dyn Model>,
     /// The name of the model.
@@ -20,7 +20,7 @@ pub struct Engine {
     pub max_tokens: u32,
 }
 
-impl Engine {
+impl ModelConfig {
     /// Returns the context window: from the settings, else from the server's model list, else assumed from the name.
     pub fn known_window(&self) -> Option<Window> {
         let set = self.window.map(Window::known);
@@ -30,7 +30,7 @@ impl Engine {
 }
 
 /// The model in use, shared by the team.
-pub type EngineSlot = Arc<RwLock<Engine>>;
+pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
 
 #[cfg(test)]
 mod tests {
@@ -76,7 +76,7 @@ mod tests {
             (None, None, "claude-opus-4", Some(by_name)),
             (None, None, "my-own", None),
         ] {
-            let engine = Engine {
+            let engine = ModelConfig {
                 model: Arc::new(Listing(listed)),
                 name: name.into(),
                 window: set,

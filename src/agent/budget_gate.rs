@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 
 /// The crew's budget for its agents.
-pub trait Meter: Send + Sync {
+pub trait BudgetGate: Send + Sync {
     /// Starts a turn of the agent: an increase that was denied in an earlier turn may be requested again.
     fn begin(&self, agent: &Name);
 

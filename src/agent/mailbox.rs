@@ -27,19 +27,9 @@ pub struct Results {
     pub jobs: Vec<JobId>,
 }
 
-/// Whether waiting messages may wake an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Intake {
-    /// They may.
-    #[default]
-    Open,
-    /// They may not: the last messages could not be acknowledged, so they still wait and would wake it again and again.
-    Shut,
-}
-
 /// The state that one agent and the crew share.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
     gate: Mutex<PlanGate>,
     notes: Mutex<VecDeque<String>>,
@@ -47,27 +37,28 @@ pub struct Desk {
     untold: Mutex<Vec<(JobId, String)>>,
     place: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
-    parting: Mutex<Option<Parting>>,
-    intake: Mutex<Intake>,
+    parting: Mutex<Option<ShutdownAnswer>>,
+    /// Whether messages do not wake the agent.
+    ignores_messages: Mutex<bool>,
     lifted: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<Reader>>>,
 }
 
 /// An agent's answer to a shutdown request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parting {
+pub enum ShutdownAnswer {
     /// It leaves once it has no open task.
     Agreed,
     /// It stays.
     Refused,
 }
 
-impl Desk {
+impl AgentMailbox {
     /// Creates the state of an agent with this plan gate.
-    pub fn new(gate: PlanGate) -> Desk {
-        Desk {
+    pub fn new(gate: PlanGate) -> AgentMailbox {
+        AgentMailbox {
             gate: Mutex::new(gate),
-            ..Desk::default()
+            ..AgentMailbox::default()
         }
     }
 
@@ -91,14 +82,15 @@ impl Desk {
         *lock(&self.gate) = PlanGate::Open;
     }
 
-    /// Returns whether waiting messages may wake the agent.
-    pub fn intake(&self) -> Intake {
-        *lock(&self.intake)
+    /// Returns whether messages do not wake the agent, because the last ones could not be acknowledged: they
+    /// still wait and would wake it again and again.
+    pub fn ignores_messages(&self) -> bool {
+        *lock(&self.ignores_messages)
     }
 
-    /// Sets whether waiting messages may wake the agent.
-    pub fn set_intake(&self, intake: Intake) {
-        *lock(&self.intake) = intake;
+    /// Sets whether messages do not wake the agent.
+    pub fn set_ignores_messages(&self, ignores: bool) {
+        *lock(&self.ignores_messages) = ignores;
     }
 
     /// Stores the inbox reader until the messages that were taken are acknowledged.
@@ -125,38 +117,38 @@ impl Desk {
         notes.push_back(line);
     }
 
-    /// Records that a background job started. It stays in the list until [`Desk::told`]. The list is bounded by the number
+    /// Records that a background job started. It stays in the list until [`AgentMailbox::remove_reported_job`]. The list is bounded by the number
     /// of jobs that may run and by [`RESULTS_MAX`].
-    pub fn began(&self, job: JobId, command: String) {
+    pub fn add_running_job(&self, job: JobId, command: String) {
         lock(&self.untold).push((job, command));
     }
 
     /// Returns the background jobs whose end is not in the conversation on disk, with their commands.
-    pub fn untold(&self) -> Vec<(JobId, String)> {
+    pub fn unreported_jobs(&self) -> Vec<(JobId, String)> {
         lock(&self.untold).clone()
     }
 
     /// Records that the end of a background job is in the conversation on disk. Returns its command.
-    pub fn told(&self, job: &JobId) -> Option<String> {
+    pub fn remove_reported_job(&self, job: &JobId) -> Option<String> {
         let mut untold = lock(&self.untold);
         let at = untold.iter().position(|(id, _)| id == job)?;
         Some(untold.remove(at).1)
     }
 
     /// Stores the result of a background job for the agent's next call.
-    pub fn put_result(&self, job: JobId, line: String) {
+    pub fn add_job_result(&self, job: JobId, line: String) {
         let dropped = {
             let mut results = lock(&self.results);
             results.push_back((job, line));
             (results.len() > RESULTS_MAX).then(|| results.pop_front())
         };
         if let Some((job, _)) = dropped.flatten() {
-            self.told(&job);
+            self.remove_reported_job(&job);
         }
     }
 
     /// Returns whether results of background jobs wait.
-    pub fn has_results(&self) -> bool {
+    pub fn has_job_results(&self) -> bool {
         !lock(&self.results).is_empty()
     }
 
@@ -181,38 +173,38 @@ impl Desk {
     }
 
     /// Stores the agent's answer to a shutdown request.
-    pub fn part(&self, answer: Parting) {
+    pub fn set_shutdown_answer(&self, answer: ShutdownAnswer) {
         *lock(&self.parting) = Some(answer);
     }
 
     /// Takes the answer to a shutdown request.
-    pub fn take_parting(&self) -> Option<Parting> {
+    pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
         lock(&self.parting).take()
     }
 
     /// Records that the agent is interrupted because this task was taken from it, so that it continues without waiting for
     /// a message.
-    pub fn lift(&self, task: TaskId) {
+    pub fn set_revoked_task(&self, task: TaskId) {
         *lock(&self.lifted) = Some(task);
     }
 
     /// Takes the task of such an interrupt.
-    pub fn take_lifted(&self) -> Option<TaskId> {
+    pub fn take_revoked_task(&self) -> Option<TaskId> {
         lock(&self.lifted).take()
     }
 
     /// Sets the agent's work directory from its next call on.
-    pub fn put_place(&self, place: PathBuf) {
+    pub fn set_workdir(&self, place: PathBuf) {
         *lock(&self.place) = Some(place);
     }
 
     /// Takes the new work directory, if there is one.
-    pub fn take_place(&self) -> Option<PathBuf> {
+    pub fn take_workdir(&self) -> Option<PathBuf> {
         lock(&self.place).take()
     }
 
     /// Requests a summary of the conversation before the next call, in most detail about `focus`.
-    pub fn wish_compaction(&self, focus: String) {
+    pub fn request_compaction(&self, focus: String) {
         *lock(&self.compaction) = Some(focus);
     }
 

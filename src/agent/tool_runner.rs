@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::Desk;
+use super::mailbox::AgentMailbox;
 use super::permission_card::{self, SHOWN_MAX};
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
@@ -29,16 +29,16 @@ pub const RESULT_MAX: usize = 64 * 1024;
 const COMMENT_MAX: usize = 8 * 1024;
 
 /// The crew's permissions, shared by all agents; session permissions change while they work.
-pub type RuleBook = Arc<RwLock<Rules>>;
+pub type SharedRules = Arc<RwLock<Rules>>;
 
 /// Runs the tool calls of one agent.
-pub struct Workshop {
+pub struct ToolRunner {
     /// The agent's tools.
     pub tools: Arc<Vec<&'static Tool>>,
     /// The crew's permissions.
-    pub rules: RuleBook,
+    pub rules: SharedRules,
     /// State that the crew and the agent share.
-    pub desk: Arc<Desk>,
+    pub mailbox: Arc<AgentMailbox>,
     /// The skills that can be loaded.
     pub skills: Skills,
     /// The crew.
@@ -61,7 +61,7 @@ pub struct Workshop {
     pub clock: fn() -> Stamp,
 }
 
-impl Workshop {
+impl ToolRunner {
     /// Executes one call. Returns the result and how long the tool took, without the wait for approval.
     /// Dropping the future stops the tool and withdraws an open request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
@@ -148,7 +148,7 @@ impl Workshop {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         judge(&Standing {
             rules: &rules,
-            gate: self.desk.gate(),
+            gate: self.mailbox.gate(),
             workdir: &self.workdir,
         })
     }

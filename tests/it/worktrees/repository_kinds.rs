@@ -119,7 +119,7 @@ fn checked_out_submodule_blocks_removal() {
         &["-c", local, "submodule", "--quiet", "update", "--init"],
     );
     let error = refusal(trees.remove(&name("task-2"), Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(why.contains("a nested repository (lib)"), "{error}");
+    assert!(error.contains("a nested repository (lib)"), "{error}");
     trees
         .remove(&name("task-2"), Removal::WhatIsLostIsKnown, NOW)
         .unwrap();
@@ -169,7 +169,7 @@ fn nested_repository_starts_no_program() {
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     read_after_change();
     let error = refusal(trees.remove(&tree, Removal::OnlyIfSafe, NOW)).to_string();
-    assert!(why.contains("a nested repository (inside)"), "{error}");
+    assert!(error.contains("a nested repository (inside)"), "{error}");
 
     // A merge reads .gitmodules.
     let gitmodules = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n\tignore = none\n";

@@ -10,8 +10,6 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
-use crate::ui::Do;
-use crate::ui::UiState;
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
@@ -20,6 +18,7 @@ use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::widgets::line_input::Searching;
+use crate::ui::{Do, UiState};
 
 /// A crew to which several kinds of things have happened, trouble among them.
 pub fn eventful(width: u16, height: u16) -> UiState {

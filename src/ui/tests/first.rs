@@ -10,8 +10,7 @@ use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{picture, press, started, tell};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::update;
-use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys};
+use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys, update};
 
 #[test]
 fn the_first_page_does_what_it_offers_and_nothing_else() {

@@ -12,8 +12,7 @@ use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::rows;
 use crate::ui::shell::hit_test;
-use crate::ui::update;
-use crate::ui::{Do, Msg, UiState};
+use crate::ui::{Do, Msg, UiState, update};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);

@@ -10,8 +10,7 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
 use crate::ui::tests::scenes::cast::{asked, rules};
-use crate::ui::update;
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState};
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);

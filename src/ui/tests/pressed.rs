@@ -20,9 +20,8 @@ use crate::ui::keymap::{Action, Context, Found, TABLE};
 use crate::ui::panes::{board, rows};
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
-use crate::ui::update;
 use crate::ui::widgets::placed::Placed;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 

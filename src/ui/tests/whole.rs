@@ -10,8 +10,7 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, Setup};
 use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
-use crate::ui::update;
-use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState};
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
 fn without_colour_nothing_is_coloured_and_the_bar_is_there() {

@@ -1,6 +1,7 @@
 //! Pure: what the crew has used, by agent and by task, and what holds it up; the lines of the cost panel.
 
 mod accounts;
+mod feature;
 mod limits;
 mod table;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{Place, centered, framed};
 use crate::ui::widgets::list::first_row;
+pub use feature::CostsPopup;
 
 /// Widest panel, in columns.
 const WIDTH_MAX: u16 = 112;

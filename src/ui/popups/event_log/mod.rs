@@ -1,5 +1,6 @@
 //! The event log over the panes: which lines are in view, and where. Pure.
 
+mod feature;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod update;
@@ -14,6 +15,7 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::list::first_row;
+pub use feature::EventLogPopup;
 
 /// Widest popup, in columns.
 const WIDTH_MAX: u16 = 140;

@@ -6,16 +6,11 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
-use crate::ui::text::wrap;
-use crate::ui::widgets::area::{Place, centered, framed, inside, low, whole_or};
+use crate::ui::widgets::area::{Place, centered, inside, low, whole_or};
 use crate::ui::widgets::list::first_row;
 
 /// Widest list to choose from, in columns.
 const PICKER_WIDTH: u16 = 76;
-/// Widest list of jobs, in columns.
-const JOBS_WIDTH: u16 = 120;
-/// Most rows of the list of jobs; the rest is for the output of the selected one.
-const JOBS_MAX: usize = 8;
 
 /// A list of `len` rows with a line to search in it and a blank one above.
 pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
@@ -53,39 +48,5 @@ pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
         area,
         list,
         first: first_row(len, picker.row, list.height),
-    }
-}
-
-/// The columns of the list of jobs with its frame.
-pub fn jobs_width(screen: Rect) -> u16 {
-    JOBS_WIDTH.min(screen.width.saturating_sub(4))
-}
-
-/// What the list of jobs says while it is empty.
-pub const NO_JOBS: &str = "No background jobs. An agent starts one with background_run for what takes long: \
-                           builds, test suites, servers.";
-
-/// The words of a list without jobs, wrapped to its width.
-pub fn no_jobs(screen: Rect) -> Vec<String> {
-    wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
-}
-
-/// The list of `len` jobs, above what the selected one writes; words in a low frame where there are none.
-pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
-    let height = match len {
-        0 => framed(no_jobs(screen).len()),
-        _ => screen.height.saturating_sub(4).min(30),
-    };
-    let area = centered(screen, jobs_width(screen), height);
-    let inside = inside(area);
-    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
-    let list = Rect {
-        height: rows.min(inside.height),
-        ..inside
-    };
-    Place {
-        area,
-        list,
-        first: first_row(len, row, rows),
     }
 }

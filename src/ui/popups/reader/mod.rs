@@ -1,7 +1,9 @@
 //! The texts of the popups that are read: a task, a letter, the problems, the skills; `help` has the keys.
 
+mod feature;
 pub(in crate::ui) mod text_search;
 pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -21,6 +23,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{centered, framed};
 use crate::ui::widgets::line_input::Searching;
+pub use feature::ReaderPopup;
 
 /// Widest popup of text, in columns.
 const WIDTH_MAX: u16 = 96;

@@ -1,10 +1,11 @@
 //! The keys of a text that is read: the search in it, and the selected entry of the help.
 
+use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Reader, Text};
+use crate::ui::app::popup::{Popup, Reader, Text, push};
 use crate::ui::diff;
-use crate::ui::diff::Spot;
+use crate::ui::diff::{Changes, Spot};
 use crate::ui::frame::elsewhere;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
@@ -276,4 +277,25 @@ pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
         }
         (Round::None, _) => app.say(Level::Info, nothing),
     }
+}
+
+/// Shows what the branch of a task changes.
+pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
+    let changes = Changes::new(stat, text, untracked);
+    if changes.is_empty() {
+        app.say(
+            Level::Info,
+            format!("The branch of {task} changes nothing."),
+        );
+        return;
+    }
+    app.diff = changes;
+    let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
+    app.popups.retain(|p| !is_diff(p));
+    push(app, Popup::read(Text::Diff(task)));
+}
+
+/// Shows what agents can load.
+pub fn skills(app: &mut App) {
+    push(app, Popup::read(Text::Skills));
 }

@@ -10,7 +10,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
 use crate::ui::panes::rows;
-use crate::ui::popups::buttons::asked;
+use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
@@ -67,7 +67,8 @@ fn wide(hint: &Hint) -> usize {
 fn answers(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
-        asked(app, p)
+        feature(p)
+            .buttons(app, p)
             .iter()
             .any(|(action, _)| *action == hint.action)
     })

@@ -6,7 +6,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::{board, rows};
-use crate::ui::popups::buttons;
+use crate::ui::popups::feature::feature;
 use crate::ui::popups::reader::text_search;
 
 /// What `Back` does in a filtered list.
@@ -36,7 +36,10 @@ pub fn words(app: &App, binding: &Bound) -> String {
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = app.popups.last()
-        && let Some((_, words)) = buttons::asked(app, popup).iter().find(|b| b.0 == action)
+        && let Some((_, words)) = feature(popup)
+            .buttons(app, popup)
+            .iter()
+            .find(|b| b.0 == action)
     {
         return (*words).into();
     }

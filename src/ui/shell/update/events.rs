@@ -20,10 +20,11 @@ use crate::ui::model::{MODELS_MAX, Model, Models, costs, sentence};
 use crate::ui::panes::needs::answers;
 use crate::ui::panes::rows;
 use crate::ui::popups::confirm::{merge, task_actions};
-use crate::ui::popups::task_form;
+use crate::ui::popups::reader::update as reader_update;
+use crate::ui::popups::{jobs, task_form};
 use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{guard, popups, refused};
+use crate::ui::shell::update::{guard, refused};
 
 /// Takes an event in.
 #[allow(clippy::too_many_lines)] // every event, once
@@ -91,8 +92,8 @@ pub fn event(state: &mut UiState, event: &Event) {
             stat,
             text,
             untracked,
-        } => popups::diff(state, *task, stat, text, untracked),
-        EventKind::JobChanged { job } => popups::job_changed(state, job),
+        } => reader_update::diff(state, *task, stat, text, untracked),
+        EventKind::JobChanged { job } => jobs::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
         EventKind::TeamChanged { team } => state.model.team = team.clone(),

@@ -2,7 +2,6 @@
 
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Way;
@@ -97,22 +96,6 @@ pub fn copy_menu(app: &mut App) {
         return;
     }
     crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
-}
-
-/// Copies a part of the conversation.
-pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
-    app.popups.pop();
-    let Some(text) = shown(app).text_of(portion) else {
-        app.say(Level::Info, "That is not there any more.");
-        return;
-    };
-    let what = match portion {
-        Portion::Cell(_) => "the message",
-        Portion::Code(..) => "the code",
-        Portion::Whole => "the conversation",
-    };
-    app.say(Level::Info, format!("Copied {what}."));
-    out.push(Do::Copy(text));
 }
 
 /// All of the conversation that is shown, as the menu of what can be copied has it; says so where there is nothing yet.

@@ -42,14 +42,6 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     out.push(wish);
 }
 
-/// Approves the settings that the page shows.
-pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
-    if offers(app, Action::ApproveSettings) {
-        app.say(Level::Info, "Approved: starting with these settings…");
-        out.push(Do::ApproveSettings);
-    }
-}
-
 /// What the lead is asked, and what comes of it, as far as the beginning needs to know.
 pub fn heard(app: &mut App, event: &EventKind) {
     if let EventKind::Prompted { agent, text } = event {

@@ -1,11 +1,11 @@
 //! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
 
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::Scrolls;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::{board, rows};
-use crate::ui::popups::reader;
+use crate::ui::popups::feature;
 use crate::ui::shell::peek;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
@@ -64,21 +64,9 @@ pub fn select(app: &mut App, pane: Pane, at: usize) {
 
 fn popup_to(state: &mut UiState, bar: Scrollbar, row: u16) {
     let (first, at) = (bar.first_at(row), bar.row_at(row));
-    match state.popups.last_mut() {
-        Some(Popup::Reader(reader)) if matches!(reader.text, Text::Help(_)) => {
-            reader::update::select_near(state, at);
-        }
-        Some(Popup::Reader(reader)) => {
-            reader.scroll = first;
-            if matches!(reader.text, Text::Diff(_)) {
-                reader::update::scrolled(state);
-            }
-        }
-        Some(Popup::Picker(picker)) => picker.row = at,
-        Some(Popup::Jobs { row }) => *row = at,
-        Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::select(state, at),
-        Some(Popup::Costs(_)) => crate::ui::popups::costs::update::select(state, at),
-        Some(Popup::Peek(_)) => peek::update::read(state, Go::To(first)),
-        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
+    if let Some(Popup::Peek(_)) = state.popups.last() {
+        peek::update::read(state, Go::To(first));
+    } else if let Some(popup) = feature::top(state) {
+        popup.jump(state, first, at);
     }
 }

@@ -7,10 +7,10 @@ use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::index;
-use crate::ui::model::{Model, Models};
 use crate::ui::panes::{board, rows};
 use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
+use crate::ui::popups::picker::rows::model_in_use;
 
 /// What was selected before an event.
 #[derive(Debug, Default)]
@@ -123,16 +123,4 @@ fn keep_task_row(app: &mut App, row: usize) {
     let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
     let next = next.and_then(|row| index.id(row.task));
     app.selected.task = next.or(app.selected.task);
-}
-
-/// The row of the model in use in the list of models.
-pub fn model_in_use(model: &Model) -> usize {
-    let Models::Listed(names) = &model.models else {
-        return 0;
-    };
-    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
-    let latest = format!("{current}:latest");
-    let at = names.iter().position(|name| name == current);
-    at.or_else(|| names.iter().position(|name| *name == latest))
-        .unwrap_or(0)
 }

@@ -11,8 +11,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::{board, rows};
-use crate::ui::popups::costs;
-use crate::ui::popups::picker::rows as picker_rows;
+use crate::ui::popups::feature;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas::{board_area, page_of, viewport};
@@ -20,9 +19,6 @@ use crate::ui::shell::{layout, peek};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::list::step;
-
-/// Rows of a page in a list over the panes.
-const PAGE: usize = 10;
 
 /// Gives the keys to a pane; if it has them, the whole screen, or back.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
@@ -244,24 +240,10 @@ fn scroll_transcript(state: &mut UiState, by: Scroll) {
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {
-    match state.popups.last() {
-        Some(Popup::Reader(_)) => crate::ui::popups::reader::update::scroll(state, by),
-        Some(Popup::Picker(picker)) => {
-            let len = picker_rows::picks(state, picker).len();
-            if let Some(Popup::Picker(picker)) = state.popups.last_mut() {
-                picker.row = step(picker.row, len, by, PAGE);
-            }
-        }
-        Some(Popup::Jobs { .. }) => {
-            let len = state.model.jobs.listed().len();
-            if let Some(Popup::Jobs { row }) = state.popups.last_mut() {
-                *row = step(*row, len, by, PAGE);
-            }
-        }
-        Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::scroll(state, by),
-        Some(Popup::Costs(_)) => costs::update::scroll(state, by),
-        Some(Popup::Peek(_)) => peek::update::scroll(state, by),
-        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
+    if let Some(Popup::Peek(_)) = state.popups.last() {
+        peek::update::scroll(state, by);
+    } else if let Some(popup) = feature::top(state) {
+        popup.scroll(state, by);
     }
 }
 

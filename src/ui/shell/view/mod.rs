@@ -12,12 +12,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::{App, popup};
+use crate::ui::frame;
 use crate::ui::frame::layout::{Class, Layout};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
 use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
+use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -25,7 +27,6 @@ pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
-use crate::ui::{frame, popups};
 
 /// Draws the whole screen.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
@@ -93,7 +94,7 @@ fn draw_on(
             };
             buffer.set_style(panes, theme.behind());
         }
-        cursor = popups::view::draw(state, top, theme, area, buffer);
+        cursor = feature(top).draw(state, top, theme, area, buffer);
     }
     match layout.peek {
         Some(area) => peek::view::draw(state, cache, theme, area, buffer),

@@ -14,8 +14,7 @@ use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, star
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
-use crate::ui::update;
-use crate::ui::{Msg, Seat, UiState, begin_replay};
+use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
 /// The smallest screen, one of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];

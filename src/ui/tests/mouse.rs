@@ -10,7 +10,7 @@ use crate::ui::app::task_form::Field;
 use crate::ui::fixture::{busy, name, picture, press};
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::rows;
+use crate::ui::panes::team;
 use crate::ui::shell::hit_test;
 use crate::ui::{Do, Msg, UiState, update};
 
@@ -76,7 +76,7 @@ fn a_click_selects_a_row_and_another_one_opens_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     click(&mut state, "carol");
-    assert_eq!(rows::selected_member(&state), Some((2, name("carol"))));
+    assert_eq!(team::selected_member(&state), Some((2, name("carol"))));
     assert!(state.shown.is_lead());
     click(&mut state, "carol");
     assert_eq!(state.shown, name("carol"));
@@ -95,7 +95,7 @@ fn a_click_selects_a_row_and_another_one_opens_it() {
 #[test]
 fn the_first_click_on_a_pane_only_gives_it_the_keys() {
     let mut state = busy(160, 45);
-    let (_, first) = rows::selected_member(&state).unwrap();
+    let (_, first) = team::selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
     let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)

@@ -3,6 +3,7 @@
 //! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
 //! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
 
+mod feature;
 mod places;
 pub(in crate::ui) mod task_actions;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use crate::ui::panes::board::task_actions::{
     Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
 };
 use crate::ui::text::{age, width};
+pub use feature::BoardPane;
 
 /// Most tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;

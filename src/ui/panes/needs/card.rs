@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::model::Model;
-use crate::ui::panes::rows;
+use crate::ui::panes::needs;
 use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -53,7 +53,7 @@ pub fn inside(area: Rect) -> Rect {
 
 /// The selected request's card in `height` rows of `width` columns, list and buttons among them.
 pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return Card::default();
     };
     let mut lines = text(app, request, width, usize::MAX, theme);
@@ -160,7 +160,7 @@ pub struct Reading {
 
 /// How much of the selected permission is in view; `None`: it is none, which is decided without.
 pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
-    let (_, request) = rows::selected_request(app)?;
+    let (_, request) = needs::selected_request(app)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
@@ -183,14 +183,14 @@ pub fn listed(model: &Model) -> u16 {
 
 /// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
 pub fn height(app: &App, width: u16, most: u16) -> u16 {
-    let lines = rows::selected_request(app).map_or(0, |(_, request)| {
+    let lines = needs::selected_request(app).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(app, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
     let blanks =
-        rows::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+        needs::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
     lines.saturating_add(listed(app))
 }

@@ -17,7 +17,7 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::{answers, buttons, card};
-use crate::ui::panes::rows;
+use crate::ui::panes::{needs, team};
 use crate::ui::widgets::composer::Composer;
 
 /// Where the keys of what waits count.
@@ -49,7 +49,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
         answers::send(app, &id, verdict, words, out);
         return;
     }
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -77,7 +77,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
 /// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
 /// said once: the next yes gives it.
 fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
-    let is_selected = rows::selected_request(app).is_some_and(|(_, r)| r.id == *id);
+    let is_selected = needs::selected_request(app).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
         let kind = app.model.requests.get(id).map(|r| r.kind);
         if kind != Some(RequestKind::Permission) {
@@ -156,7 +156,7 @@ fn has_settled(app: &mut App, id: &RequestId) -> bool {
 
 /// Asks how far a yes to the selected permission reaches.
 pub fn choose_scope(app: &mut App, area: Option<Rect>) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -192,7 +192,7 @@ pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
 
 /// Answers the selected question with its choice of that number, counted from 1.
 pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
     let (id, count) = (request.id.clone(), request.choices.len());
@@ -245,7 +245,7 @@ pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
 }
 
 fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -289,7 +289,7 @@ pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
 
 /// The selected teammate, if it is at work; else says why there is nothing to do.
 fn selected_at_work(app: &mut App) -> Option<Name> {
-    let Some((_, member)) = rows::selected_member(app) else {
+    let Some((_, member)) = team::selected_member(app) else {
         app.say_while(Level::Info, "There is no teammate yet.", |app| {
             app.model.team.members.is_empty()
         });

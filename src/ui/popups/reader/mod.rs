@@ -15,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Reader, Text, push};
 use crate::ui::diff::{PageRow, Spot, page};
 use crate::ui::model::style;
-use crate::ui::panes::rows;
+use crate::ui::panes::todo;
 use crate::ui::popups::help::Entry;
 use crate::ui::popups::{help, problems, reader, skills, task_page, thread};
 use crate::ui::text::wrap;
@@ -192,7 +192,7 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
 
 /// An item of the shown todo list, whole.
 fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(item) = rows::todo(app).get(at) else {
+    let Some(item) = todo::todo(app).get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = style::todo(item.status, theme);

@@ -7,9 +7,7 @@ use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::board::index;
-use crate::ui::model::board::index::Standing;
-use crate::ui::panes::rows;
+use crate::ui::panes;
 use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
@@ -124,7 +122,7 @@ pub fn tab_line(
             " "
         };
         let count = match counts {
-            Counts::Shown => tab_count(app, pane),
+            Counts::Shown => panes::feature::feature(pane).tab_count(app),
             Counts::Hidden => String::new(),
         };
         format!("{mark}{} {}{count} ", pane_key(app, pane), tab_title(pane))
@@ -147,26 +145,6 @@ fn tab_title(pane: Pane) -> &'static str {
     match pane {
         Pane::Needs => "Needs",
         Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
-    }
-}
-
-fn tab_count(app: &App, pane: Pane) -> String {
-    match pane {
-        Pane::Board if !app.model.board.is_empty() => {
-            let done = index(app).count(Standing::Done);
-            format!(" {done}/{}", app.model.board.len())
-        }
-        Pane::Needs if app.model.requests.for_person() > 0 => {
-            format!(" ({})", app.model.requests.for_person())
-        }
-        Pane::Team if !app.model.team.members.is_empty() => {
-            format!(" {}", app.model.team.present().count())
-        }
-        Pane::Inbox if app.model.letters.unread(&app.model.team) > 0 => {
-            format!(" {}", app.model.letters.unread(&app.model.team))
-        }
-        Pane::Todo => rows::todo_progress(app).map_or_else(String::new, |p| format!(" {p}")),
-        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context};
 use crate::ui::panes::lead::answering;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, needs};
 use crate::ui::popups::feature::feature;
 use crate::ui::popups::reader::text_search;
 
@@ -92,7 +92,7 @@ fn answer_words(app: &App, binding: &Bound) -> Option<&'static str> {
     let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
         Some(&comment.request)
     } else if app.is_in_panes() {
-        rows::selected_request(app).map(|(_, r)| &r.id)
+        needs::selected_request(app).map(|(_, r)| &r.id)
     } else {
         None
     };

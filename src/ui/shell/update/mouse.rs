@@ -11,7 +11,8 @@ use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::{board, rows};
+use crate::ui::panes;
+use crate::ui::panes::board;
 use crate::ui::popups::{feature, reader};
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
@@ -231,17 +232,11 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
 /// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.
 fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
     let had_keys = state.focus == Focus::Pane(pane);
-    let selected = match pane {
-        Pane::Todo => rows::selected_todo(state),
-        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
-        // Opening a request leaves it: one click alone must not.
-        Pane::Needs => (click == Click::Again).then_some(at),
-        Pane::Lead | Pane::Board => None,
-    };
+    let is_second = click == Click::Again;
+    let opens = panes::feature::feature(pane).opens(state, at, is_second);
     navigation::focus(state, pane);
-    jump::select(state, pane, at);
-    if had_keys && selected == Some(at) {
+    panes::feature::feature(pane).select(state, at);
+    if had_keys && opens {
         act(state, Action::Open, out);
     }
 }

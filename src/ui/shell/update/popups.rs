@@ -1,15 +1,13 @@
 //! What lies over the panes: opening it, choosing in it, copying from it.
 
-use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup, Text, push};
-use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::sentence;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes;
+use crate::ui::panes::inbox;
 use crate::ui::popups::feature;
 use crate::ui::popups::feature::Copied;
 use crate::ui::popups::reader::letter_and_thread;
@@ -56,41 +54,14 @@ pub fn open(state: &mut UiState) {
     if let Some(popup) = feature::top(state) {
         return popup.open(state);
     }
-    match state.focus.pane() {
-        Pane::Lead => {
-            let viewport = areas::viewport(state);
-            let transcript = &mut state.shown_agent().transcript;
-            transcript.toggle_selected();
-            transcript.reveal_selected(viewport);
-        }
-        Pane::Todo => {
-            if let Some(at) = rows::selected_todo(state) {
-                push(state, Popup::read(Text::Todo(at)));
-            }
-        }
-        Pane::Board => {
-            if let Some((_, id)) = board::selected(state) {
-                push(state, Popup::read(Text::Task(id)));
-            }
-        }
-        Pane::Team => {
-            if let Some((_, member)) = rows::selected_member(state) {
-                navigation::show(state, &member);
-            }
-        }
-        Pane::Inbox => {
-            let letter = rows::selected_letter(state).map(|(_, letter)| letter.number);
-            if let Some(number) = letter {
-                letter_and_thread(state, number);
-            }
-        }
-        Pane::Needs => {
-            let asker = rows::selected_request(state).map(|(_, r)| r.target.clone());
-            if let Some(agent) = asker {
-                navigation::show(state, &agent);
-            }
-        }
+    let pane = state.focus.pane();
+    let area = areas::frame_of(state, pane);
+    if let (Pane::Inbox, Some((_, letter))) = (pane, inbox::selected_letter(state)) {
+        // It opens where its thread has it.
+        let number = letter.number;
+        return letter_and_thread(state, number);
     }
+    panes::feature::feature(pane).open(state, area);
 }
 
 /// Begins to search a text or the help, or to filter the list that has the keys.
@@ -133,39 +104,5 @@ fn selected_text(app: &App) -> Option<(String, String)> {
         Copied::Nothing => return None,
         Copied::Below => {}
     }
-    match app.focus.pane() {
-        Pane::Lead => {
-            let agent = app.model.agents.get(&app.shown)?;
-            if let Some((what, text)) = agent.transcript.selected_text() {
-                return Some((what.into(), text));
-            }
-            let said = &agent.last_said;
-            let what = format!("the last answer of {}", app.shown);
-            (!said.is_empty()).then(|| (what, harmless(said)))
-        }
-        Pane::Todo => {
-            let list = &app.model.agents.get(&app.shown)?.todo;
-            let text = harmless(&list.render());
-            (!list.items().is_empty()).then(|| ("the todo list".into(), text))
-        }
-        Pane::Board => {
-            let (_, id) = board::selected(app)?;
-            let task = app.model.board.get(id)?;
-            let text = format!("{id} {}\n\n{}", task.subject, task.description);
-            Some((format!("task {id}"), harmless(text.trim_end())))
-        }
-        Pane::Team => {
-            let (_, name) = rows::selected_member(app)?;
-            Some((format!("the name {name}"), name.to_string()))
-        }
-        Pane::Inbox => {
-            let (_, traced) = rows::selected_letter(app)?;
-            Some(("the message".into(), harmless(&traced.letter.content)))
-        }
-        Pane::Needs => {
-            let (_, request) = rows::selected_request(app)?;
-            let text = format!("{}\n\n{}", sentence::request(request), request.body);
-            Some(("the request".into(), harmless(&text)))
-        }
-    }
+    panes::feature::feature(app.focus.pane()).copied(app)
 }

@@ -12,13 +12,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::{App, popup};
-use crate::ui::frame;
 use crate::ui::frame::layout::{Class, Layout};
 use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
-use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
+use crate::ui::panes::{lead, needs};
 use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
@@ -27,6 +26,7 @@ pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
+use crate::ui::{frame, panes};
 
 /// Draws the whole screen.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
@@ -70,14 +70,8 @@ fn draw_on(
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {
-        match pane {
-            Pane::Lead => searching = lead::view::draw(state, cache, theme, *area, buffer),
-            Pane::Todo => todo::view::draw(state, theme, *area, buffer),
-            Pane::Board => board::view::draw(state, theme, *area, buffer),
-            Pane::Team => team::view::draw(state, theme, *area, buffer),
-            Pane::Inbox => inbox::view::draw(state, theme, *area, buffer),
-            Pane::Needs => needs::view::draw(state, theme, *area, buffer),
-        }
+        let cursor = panes::feature::feature(*pane).draw(state, cache, theme, *area, buffer);
+        searching = searching.or(cursor);
     }
     let mut cursor = layout
         .composer
@@ -131,7 +125,7 @@ const ABOUT_LEAST: usize = 12;
 
 /// The line that says that something waits and, where there is room, what; while its pane is not in view.
 fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
     let more = match app.model.requests.for_person() {

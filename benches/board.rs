@@ -1,7 +1,7 @@
-//! What a board costs at 12, 1,000 and 10,000 tasks, and how soon a change by another program comes out as an event.
+//! Measures board operations with 12, 1,000 and 10,000 tasks, and the delay until a change by another program is an event.
 //!
-//! `cargo bench --bench board` prints medians. Compare ratios of one run; the times depend on the machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
+//! `cargo bench --bench board` prints medians. The times depend on the machine, so compare only ratios of one run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 const SIZES: [u64; 3] = [12, 1_000, 10_000];
 const ROUNDS: usize = 21;
 const OPENINGS: usize = 5;
-/// Until the times of fresh files tell one version from the next.
+/// Time after which modification times are old enough to detect every later change.
 const SETTLE: Duration = Duration::from_millis(3_500);
-/// What a change by another program may take until it is told.
+/// Maximum milliseconds from a change by another program to its event.
 const SOON: f64 = 100.0;
 const WITHIN: Duration = Duration::from_secs(60);
 const NOW: Stamp = Stamp(1.0);
 
-/// The medians of one size, in milliseconds and bytes.
+/// The medians for one board size, in milliseconds and bytes.
 struct Row {
     open: f64,
-    look: f64,
+    reread: f64,
     claim: f64,
     change: f64,
-    told: f64,
+    whole_board: f64,
     journal: f64,
 }
 
@@ -40,7 +40,7 @@ fn main() {
         "{:>7} {:>10} {:>10} {:>15} {:>16} {:>14} {:>15}",
         "tasks",
         "open",
-        "look again",
+        "read again",
         "claim+complete",
         "foreign change",
         "whole board",
@@ -51,27 +51,27 @@ fn main() {
         let row = measure(size);
         println!(
             "{size:>7} {:>7.2} ms {:>7.2} ms {:>12.2} ms {:>13.2} ms {:>11.1} ms {:>13.0} B",
-            row.open, row.look, row.claim, row.change, row.told, row.journal
+            row.open, row.reread, row.claim, row.change, row.whole_board, row.journal
         );
         rows.push(row);
     }
     let (few, many) = (&rows[0], &rows[2]);
     println!(
-        "10,000 against 12 tasks: open x{:.0}, look again x{:.0}, claim+complete x{:.2}, foreign change x{:.2}, journal x{:.2}",
+        "10,000 against 12 tasks: open x{:.0}, read again x{:.0}, claim+complete x{:.2}, foreign change x{:.2}, journal x{:.2}",
         many.open / few.open,
-        many.look / few.look,
+        many.reread / few.reread,
         many.claim / few.claim,
         many.change / few.change,
         many.journal / few.journal
     );
     println!(
-        "at 10,000 tasks a claim and its completion take {:.2} of one reading of the board",
+        "with 10,000 tasks, claiming and completing one takes {:.2} of the time to read the board",
         many.claim / many.open
     );
     let slowest = rows.iter().map(|r| r.change).fold(0.0, f64::max);
     let verdict = if slowest < SOON { "yes" } else { "NO" };
     println!(
-        "a change by another program is told within {SOON} ms: {verdict} (slowest median {slowest:.1} ms)"
+        "a change by another program is reported within {SOON} ms: {verdict} (slowest median {slowest:.1} ms)"
     );
 }
 
@@ -91,7 +91,7 @@ fn measure(size: u64) -> Row {
     });
     let board = Board::open(dir.path());
     board.read().unwrap();
-    let look = median(OPENINGS, || {
+    let reread = median(OPENINGS, || {
         let began = Instant::now();
         board.read().unwrap();
         ms(began.elapsed())
@@ -100,7 +100,7 @@ fn measure(size: u64) -> Row {
         name: Name::member("alice").unwrap(),
         tags: vec![],
     };
-    // Few tasks are soon done; then they are made anew by hand.
+    // Resets each completed task, so that a small board does not run out of tasks.
     let claim = median(ROUNDS, || {
         let began = Instant::now();
         let task = board.claim(None, &claimer, NOW).unwrap().unwrap();
@@ -110,36 +110,36 @@ fn measure(size: u64) -> Row {
             .ask(|graph| assert!(graph.get(task.id).is_some()))
             .unwrap();
         write(dir.path(), task.id.0, "again");
-        // So that the next claim finds it as it is.
+        // Reads the reset file before the next claim.
         board.get(task.id).unwrap();
         ms(took)
     });
     let mut run = Run::start(dir.path());
-    let told = run.whole_board(size);
+    let whole_board = run.whole_board(size);
     let mut journal = Vec::new();
     let change = median(ROUNDS, || {
         let id = size / 2 + 1;
         let subject = format!("changed {}", journal.len());
         let began = Instant::now();
         write(dir.path(), id, &subject);
-        let line = run.heard(&subject);
+        let line = run.wait_for_event(&subject);
         journal.push(line.bytes());
-        // Not in step with the merging of events.
+        // Avoids running in step with the merging of events.
         std::thread::sleep(Duration::from_millis(37));
         ms(line.at.duration_since(began))
     });
     journal.sort_by(f64::total_cmp);
     Row {
         open,
-        look,
+        reread,
         claim,
         change,
-        told,
+        whole_board,
         journal: journal[journal.len() / 2],
     }
 }
 
-/// In place and without the lock, as the reference writes; every third waits for the one before it.
+/// Writes a task file in place and without the lock, as learn-claude-code does. Every third task is blocked by the previous.
 fn write(root: &Path, id: u64, subject: &str) {
     let blocked_by: Vec<TaskId> = if id.is_multiple_of(3) {
         vec![TaskId(id - 1)]
@@ -158,7 +158,7 @@ fn write(root: &Path, id: u64, subject: &str) {
     std::fs::write(path, serde_json::to_string_pretty(&task).unwrap()).unwrap();
 }
 
-/// A crew whose lead talks very slowly, and what it says in JSON lines.
+/// A crew whose lead responds very slowly, and its events as JSON lines.
 struct Run {
     child: Child,
     lines: Receiver<Line>,
@@ -171,7 +171,7 @@ struct Line {
 }
 
 impl Line {
-    /// With its end.
+    /// The length of the line, including its newline.
     fn bytes(&self) -> f64 {
         f64::from(u32::try_from(self.text.len()).unwrap() + 1)
     }
@@ -194,11 +194,11 @@ impl Run {
             .spawn()
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
-        let (tell, lines) = channel();
+        let (sender, lines) = channel();
         std::thread::spawn(move || {
             for text in out.lines().map_while(Result::ok) {
                 let at = Instant::now();
-                if text.contains("\"board_changed\"") && tell.send(Line { at, text }).is_err() {
+                if text.contains("\"board_changed\"") && sender.send(Line { at, text }).is_err() {
                     return;
                 }
             }
@@ -210,24 +210,24 @@ impl Run {
         }
     }
 
-    /// Waits until every task was told; how long that took since the start, in milliseconds.
+    /// Waits until events have covered every task. Returns the milliseconds since the start.
     fn whole_board(&mut self, size: u64) -> f64 {
-        let mut told = 0;
+        let mut reported = 0;
         loop {
             let line = self.lines.recv_timeout(WITHIN).unwrap();
             let event: Value = serde_json::from_str(&line.text).unwrap();
-            told += event["changed"].as_array().unwrap().len() as u64;
-            if told == size {
+            reported += event["changed"].as_array().unwrap().len() as u64;
+            if reported == size {
                 return ms(line.at.duration_since(self.began));
             }
         }
     }
 
-    /// The event that tells of a task with these words.
-    fn heard(&mut self, words: &str) -> Line {
+    /// Waits for an event that contains this text.
+    fn wait_for_event(&mut self, text: &str) -> Line {
         loop {
             let line = self.lines.recv_timeout(WITHIN).unwrap();
-            if line.text.contains(words) {
+            if line.text.contains(text) {
                 return line;
             }
         }

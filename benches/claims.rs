@@ -1,6 +1,7 @@
-//! How long a task waits for an idle teammate: from the moment at which another process has written it until
-//! it is claimed. 200 tasks, 8 idle teammates; with worktrees and without. `cargo bench --bench claims`.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)] // a bench ends by them
+//! Measures the time from a task's creation by another process to its claim by an idle teammate.
+//!
+//! 200 tasks and 8 idle teammates, with and without worktrees. `cargo bench --bench claims`.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)] // a failed benchmark panics
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,7 +14,7 @@ use crewdeck::store::Board;
 use serde_json::Value;
 
 const TASKS: usize = 200;
-const MATES: usize = 8;
+const TEAMMATES: usize = 8;
 
 fn now() -> f64 {
     SystemTime::now()
@@ -28,7 +29,7 @@ fn script() -> String {
             "      - {{ tool: spawn_teammate, input: {{ name: mate{n}, role: worker, prompt: wait }} }}\n"
         )
     };
-    let spawns = (1..=MATES).map(spawn).collect::<Vec<_>>().concat();
+    let spawns = (1..=TEAMMATES).map(spawn).collect::<Vec<_>>().concat();
     format!(
         r#"
 rules:
@@ -48,7 +49,7 @@ rules:
     )
 }
 
-/// Milliseconds from written to claimed, sorted.
+/// Returns the milliseconds from creation to claim, sorted.
 fn measure(root: &Path, gap: Duration) -> Vec<f64> {
     let file = root.join("script.yaml");
     std::fs::write(&file, script()).unwrap();
@@ -105,10 +106,10 @@ fn measure(root: &Path, gap: Duration) -> Vec<f64> {
     waits
 }
 
-fn tell(what: &str, waits: &[f64]) {
+fn report(what: &str, waits: &[f64]) {
     let at = |share: usize| waits[(waits.len() * share / 100).min(waits.len() - 1)];
     println!(
-        "{what}: {} tasks, {MATES} idle teammates: median {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
+        "{what}: {} tasks, {TEAMMATES} idle teammates: median {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
         waits.len(),
         at(50),
         at(95),
@@ -118,7 +119,7 @@ fn tell(what: &str, waits: &[f64]) {
 
 fn main() {
     let plain = tempfile::tempdir().unwrap();
-    tell(
+    report(
         "without worktrees",
         &measure(plain.path(), Duration::from_millis(30)),
     );
@@ -134,7 +135,7 @@ fn main() {
     git(&["config", "user.name", "bench"]);
     git(&["config", "user.email", "bench@localhost"]);
     git(&["commit", "--quiet", "--allow-empty", "-m", "start"]);
-    tell(
+    report(
         "with worktrees",
         &measure(repository.path(), Duration::from_millis(200)),
     );

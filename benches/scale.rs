@@ -1,8 +1,8 @@
-//! Whether the cost of a change and of an idle dashboard grows with the board: 10,000 tasks beside 100.
+//! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard.
 //!
-//! `cargo bench --bench scale` prints a line for each figure with the ratio of the two boards. `-- verbs`, `-- crew` and
-//! `-- idle` print one of them. Times depend on the machine: compare the ratios of one run.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
+//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- verbs`, `-- crew` and `-- idle`
+//! run one part. Times depend on the machine, so compare only ratios of one run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
 
@@ -17,15 +17,17 @@ use common::{SIZE, crewdeck, median, ms, script, settle};
 use serde_json::json;
 
 const SIZES: [u64; 2] = [100, 10_000];
-/// Until the times of fresh files tell one version from the next.
+/// Time after which modification times are old enough to detect every later change.
 const SETTLE: Duration = Duration::from_millis(3_500);
-/// How often each verb is run.
+/// Runs of each verb.
 const ROUNDS: u64 = 15;
-/// Teammates of the crew, its first tasks that are not counted, and those that are.
-const MATES: usize = 8;
+/// Teammates of the crew.
+const TEAMMATES: usize = 8;
+/// Tasks completed before the measurement.
 const WARM: usize = 20;
+/// Tasks measured.
 const COUNTED: usize = 60;
-/// How long the idle dashboard is watched: a look at all files of the large board is within it.
+/// Duration of the idle measurement. Long enough to include a full scan of the large board.
 const WATCHED: Duration = Duration::from_secs(135);
 
 fn main() {
@@ -40,7 +42,7 @@ fn main() {
     if all || named("crew") {
         let [few, many] = SIZES.map(crew);
         println!(
-            "a crew of {MATES}: {:.1} tasks a second at {} tasks, {:.1} at {}: x{:.2}",
+            "a crew of {TEAMMATES}: {:.1} tasks per second with {} tasks, {:.1} with {}: x{:.2}",
             few.rate,
             SIZES[0],
             many.rate,
@@ -48,7 +50,7 @@ fn main() {
             few.rate / many.rate
         );
         println!(
-            "  CPU of a task: {:.1} ms at {} tasks, {:.1} ms at {}: x{:.2}",
+            "  CPU per task: {:.1} ms with {} tasks, {:.1} ms with {}: x{:.2}",
             few.cpu,
             SIZES[0],
             many.cpu,
@@ -59,7 +61,7 @@ fn main() {
     if all || named("idle") {
         let [few, many] = SIZES.map(idle);
         println!(
-            "idle dashboard: {few:.2} % of a core at {} tasks, {many:.2} % at {}: x{:.2}",
+            "idle dashboard: {few:.2} % of a core with {} tasks, {many:.2} % with {}: x{:.2}",
             SIZES[0],
             SIZES[1],
             many / few
@@ -68,7 +70,7 @@ fn main() {
     println!("{}", process::load());
 }
 
-/// A board on which every task is ready.
+/// Creates a board on which every task is ready.
 fn board(size: u64) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("project");
@@ -89,7 +91,7 @@ fn board(size: u64) -> (tempfile::TempDir, PathBuf) {
     (dir, root)
 }
 
-/// Milliseconds of each verb as a process of its own.
+/// Prints the time of each task command, run as a process.
 fn verbs() {
     let all: [&[&str]; 4] = [
         &["show"],
@@ -122,7 +124,7 @@ fn verbs() {
         let name = args[0];
         let (few, many) = (median(few), median(many));
         println!(
-            "task {name}: {few:.1} ms at {} tasks, {many:.1} ms at {}: x{:.2}",
+            "task {name}: {few:.1} ms with {} tasks, {many:.1} ms with {}: x{:.2}",
             SIZES[0],
             SIZES[1],
             many / few
@@ -130,16 +132,16 @@ fn verbs() {
     }
 }
 
-/// What a crew completes that has no other work: the model is scripted and answers at once.
-struct Work {
-    /// Tasks a second.
+/// The throughput of a crew with a scripted model that responds immediately.
+struct Throughput {
+    /// Tasks per second.
     rate: f64,
-    /// CPU time of a task in milliseconds.
+    /// CPU milliseconds per task.
     cpu: f64,
 }
 
 #[allow(clippy::cast_precision_loss)] // some thousands
-fn crew(size: u64) -> Work {
+fn crew(size: u64) -> Throughput {
     let (_dir, root) = board(size);
     let file = root.join("script.yaml");
     std::fs::write(&file, rules()).unwrap();
@@ -168,7 +170,7 @@ fn crew(size: u64) -> Work {
     let (took, used) = (began.elapsed(), cpu_ms(child.id()) - before);
     child.kill().unwrap();
     child.wait().unwrap();
-    Work {
+    Throughput {
         rate: COUNTED as f64 / took.as_secs_f64(),
         cpu: used as f64 / COUNTED as f64,
     }
@@ -180,7 +182,7 @@ fn rules() -> String {
             "      - {{ tool: spawn_teammate, input: {{ name: mate{n}, role: worker, prompt: wait }} }}\n"
         )
     };
-    let spawns = (1..=MATES).map(spawn).collect::<Vec<_>>().concat();
+    let spawns = (1..=TEAMMATES).map(spawn).collect::<Vec<_>>().concat();
     format!(
         r#"
 rules:
@@ -200,7 +202,7 @@ rules:
     )
 }
 
-/// The share of a core that a dashboard takes in which nothing happens.
+/// Returns the CPU use of an idle dashboard in percent of a core.
 #[allow(clippy::cast_precision_loss)] // a few seconds
 fn idle(size: u64) -> f64 {
     let (dir, root) = board(size);
@@ -208,7 +210,7 @@ fn idle(size: u64) -> f64 {
     let args = ["--provider", &provider];
     let screen = Screen::start(&root, SIZE.0, SIZE.1, &args);
     settle(&screen);
-    // The first looks tell the young files once more.
+    // The first scans report recent files again.
     std::thread::sleep(Duration::from_secs(10));
     let (began, before) = (Instant::now(), cpu_ms(screen.pid()));
     std::thread::sleep(WATCHED);

@@ -1,9 +1,9 @@
-//! How fast the dashboard is there, and how quiet: beside the smallest ratatui program in the same run.
+//! Measures the start-up time, idle activity and key echo of the dashboard, compared with a minimal ratatui program.
 //!
-//! `cargo bench --bench screen` prints: first screen with 12 and with 10,000 tasks and with a long session, wake-ups,
-//! output, files and memory at rest, and key echo while a reply streams at 200 tokens a second. Compare ratios of one
-//! run; the times themselves depend on the machine.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a bench ends by them
+//! `cargo bench --bench screen` prints: first screen with 12 tasks, with 10,000 tasks and with a long session; wake-ups,
+//! output, files and memory when idle; key echo while a reply streams at 200 tokens per second. Times depend on the
+//! machine, so compare only ratios of one run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
 
@@ -12,32 +12,33 @@ use std::time::Duration;
 
 use common::pty::Screen;
 use common::{
-    SIZE, crewdeck, echo, files, median, median_and, process, repository, script, settle, shows,
-    tell, this,
+    SIZE, crewdeck, echo, files, median, median_and, process, report, repository, script, settle,
+    this, time_until_shown,
 };
 use crewdeck::store::Journal;
 use serde_json::json;
 
 const ROUNDS: usize = 15;
-/// With so many tasks a round takes a while.
+/// Rounds with many tasks, which take longer.
 const MANY_ROUNDS: usize = 7;
 const FEW: u64 = 12;
 const MANY: u64 = 10_000;
-/// Events of the session that is gone on with.
+/// Events of the resumed session.
 const LONG: u32 = 20_000;
-/// Most times the smallest program's first screen.
+/// Maximum ratio of the dashboard's first screen to that of the minimal program.
 const FIRST: f64 = 5.0;
-/// Most milliseconds until the dashboard is there with many tasks, or a long session.
+/// Maximum milliseconds until the dashboard shows with many tasks or a long session.
 const FIRST_MANY: f64 = 50.0;
+/// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(10);
-/// Most wake-ups of all threads in that time, less one.
+/// Wake-ups of all threads in that time must stay below this.
 const WAKE_UPS: u64 = 10;
-/// What follows from the last change is over by then.
+/// Time after which all effects of the last change are over.
 const CALM: Duration = Duration::from_secs(12);
 const KEYS: usize = 200;
-/// Between two keys: about twelve a second, faster than most people type.
+/// Pause between two keys: about twelve per second, faster than most people type.
 const TYPING: Duration = Duration::from_millis(80);
-/// A frame, in milliseconds.
+/// Milliseconds per frame.
 const FRAME: f64 = 33.4;
 const SMALLEST: &str = "CREWDECK_BENCH_SMALLEST";
 
@@ -51,13 +52,13 @@ fn main() {
     let provider = script(dir.path(), 200, words.trim_end());
     println!("{}", process::load());
     first_screens(dir.path(), &provider);
-    at_rest(dir.path(), &provider);
-    demo_at_rest(dir.path());
+    idle_dashboard(dir.path(), &provider);
+    idle_demo(dir.path());
     key_echo(dir.path(), &provider);
     println!("{}", process::load());
 }
 
-/// The smallest program: one frame, then it waits for a key.
+/// The minimal program: draws one frame, then waits for a key.
 fn smallest() {
     let mut terminal = ratatui::init();
     terminal
@@ -69,22 +70,23 @@ fn smallest() {
 
 fn first_screens(dir: &Path, provider: &str) {
     let few = repository(dir, "few", FEW);
-    let (mut floors, mut ours) = (Vec::new(), Vec::new());
-    // In turns: what else the machine does meets both.
+    let (mut minimal_times, mut times) = (Vec::new(), Vec::new());
+    // Alternates, so that other load affects both.
     for _ in 0..ROUNDS {
-        floors.push(shows(&this(), dir, &[], &[(SMALLEST, "1")], &["smallest"])[0]);
+        minimal_times
+            .push(time_until_shown(&this(), dir, &[], &[(SMALLEST, "1")], &["smallest"])[0]);
         let shown = &["Lead", "Subject 1 "];
         let args = &["--provider", provider];
-        ours.push(shows(crewdeck(), &few, args, &[], shown));
+        times.push(time_until_shown(crewdeck(), &few, args, &[], shown));
     }
-    let floor = median(floors);
-    let dashboard = median(ours.iter().map(|t| t[0]).collect());
-    let board = median(ours.iter().map(|t| t[1]).collect());
-    println!("first screen of the smallest ratatui program: {floor:.1} ms");
-    let ratio = board / floor;
-    tell(
-        &format!("first screen with {FEW} tasks on it"),
-        &format!("{board:.1} ms, ratio {ratio:.1}; without them {dashboard:.1} ms"),
+    let minimal = median(minimal_times);
+    let dashboard = median(times.iter().map(|t| t[0]).collect());
+    let board = median(times.iter().map(|t| t[1]).collect());
+    println!("first screen of a minimal ratatui program: {minimal:.1} ms");
+    let ratio = board / minimal;
+    report(
+        &format!("first screen with {FEW} tasks shown"),
+        &format!("{board:.1} ms, ratio {ratio:.1}; before the tasks {dashboard:.1} ms"),
         &format!("ratio <= {FIRST:.0}"),
         ratio <= FIRST,
     );
@@ -107,21 +109,22 @@ fn first_screens(dir: &Path, provider: &str) {
     );
 }
 
-/// Until the dashboard is there, and until `all` of it is.
+/// Measures the time until the dashboard shows, and until `all` shows.
 fn many_first(what: &str, root: &Path, args: &[&str], all: &str) {
-    let rounds = (0..MANY_ROUNDS).map(|_| shows(crewdeck(), root, args, &[], &["Lead", all]));
+    let rounds =
+        (0..MANY_ROUNDS).map(|_| time_until_shown(crewdeck(), root, args, &[], &["Lead", all]));
     let rounds: Vec<Vec<f64>> = rounds.collect();
-    let there = median(rounds.iter().map(|t| t[0]).collect());
-    let whole = median(rounds.iter().map(|t| t[1]).collect());
-    tell(
+    let first = median(rounds.iter().map(|t| t[0]).collect());
+    let complete = median(rounds.iter().map(|t| t[1]).collect());
+    report(
         what,
-        &format!("{there:.1} ms, all of it on screen after {whole:.0} ms"),
+        &format!("{first:.1} ms, complete after {complete:.0} ms"),
         &format!("<= {FIRST_MANY:.0} ms"),
-        there <= FIRST_MANY,
+        first <= FIRST_MANY,
     );
 }
 
-/// A journal of a long session, and the conversation that it is about.
+/// Writes the journal of a long session and an empty transcript.
 fn record(root: &Path, session: &str) {
     crewdeck::store::prepare(root).unwrap();
     let mut journal = Journal::open(root, session).unwrap();
@@ -134,15 +137,15 @@ fn record(root: &Path, session: &str) {
     std::fs::write(log, "").unwrap();
 }
 
-fn at_rest(dir: &Path, provider: &str) {
+fn idle_dashboard(dir: &Path, provider: &str) {
     let root = repository(dir, "idle", FEW);
     let screen = Screen::start(&root, SIZE.0, SIZE.1, &["--provider", provider]);
     screen.wait_for("Subject 1 ");
-    quiet("at rest with a fresh board", &screen, &root);
+    measure_idle("idle with a new board", &screen, &root);
 }
 
-/// The whole demo by itself, and then its team idle for as long as one looks on.
-fn demo_at_rest(dir: &Path) {
+/// Runs the whole demo, then measures its idle team.
+fn idle_demo(dir: &Path) {
     let home = dir.join("demo");
     let settings = home.join(".config/crewdeck");
     std::fs::create_dir_all(&settings).unwrap();
@@ -153,11 +156,11 @@ fn demo_at_rest(dir: &Path) {
     }
     let screen = Screen::start(&home, SIZE.0, SIZE.1, &args);
     screen.wait_for("That was the demo");
-    quiet("at rest after the demo, teammates idle", &screen, &home);
+    measure_idle("idle after the demo", &screen, &home);
 }
 
-/// Waits until all is calm, and then looks on for a while.
-fn quiet(what: &str, screen: &Screen, dir: &Path) {
+/// Waits until nothing happens any more, then measures the activity of an idle dashboard.
+fn measure_idle(what: &str, screen: &Screen, dir: &Path) {
     settle(screen);
     std::thread::sleep(CALM);
     let pid = screen.pid();
@@ -171,7 +174,7 @@ fn quiet(what: &str, screen: &Screen, dir: &Path) {
         println!("  written meanwhile: {}", path.display());
     }
     let seconds = IDLE.as_secs();
-    tell(
+    report(
         &format!("{seconds} s {what}"),
         &format!(
             "{wake_ups} wake-ups, {bytes} bytes and {} files written, {cpu} ms of CPU, {:.1} MiB (PSS)",
@@ -191,19 +194,19 @@ fn key_echo(dir: &Path, provider: &str) {
     screen.wait_for("word word");
     let mut typed = String::new();
     let echoes = (0..KEYS).map(|n| typed_key(&mut screen, &mut typed, n));
-    let (half, most) = median_and(99, echoes.collect());
-    tell(
-        "key echo while 200 tokens a second stream in",
-        &format!("median {half:.1} ms, p99 {most:.1} ms"),
+    let (median, p99) = median_and(99, echoes.collect());
+    report(
+        "key echo while 200 tokens per second stream in",
+        &format!("median {median:.1} ms, p99 {p99:.1} ms"),
         "p99 within a frame, 33 ms",
-        most <= FRAME,
+        p99 <= FRAME,
     );
     screen.send("\u{3}");
     screen.wait_for("interrupted");
     screen.send("\u{1b}[27u\u{15}");
 }
 
-/// Milliseconds until a typed key stands in the composer, typed as fast as people type.
+/// Types a key after a pause and returns the milliseconds until it is in the composer.
 fn typed_key(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     std::thread::sleep(TYPING);
     echo(screen, typed, n)

@@ -26,10 +26,10 @@ struct Options {
     /// Time limit of a run, in seconds
     #[arg(long, default_value_t = 300)]
     limit: u64,
-    /// The crewdeck to test; the one that was built with this program if missing
+    /// The crewdeck binary to test; by default the one built with this program
     #[arg(long, value_name = "FILE")]
     crewdeck: Option<PathBuf>,
-    /// Play the control rules of each task with the scripted model in place of a real one
+    /// Run the control rules of each task with the scripted model instead of a real one
     #[arg(long)]
     control: bool,
     /// Print the names and kinds of the tasks and exit
@@ -91,7 +91,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The program beside this one: cargo puts examples one directory below it.
+/// Returns the crewdeck binary of this build. Cargo puts examples one directory below it.
 fn built_crewdeck() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let profile = this
@@ -120,7 +120,7 @@ fn run_and_grade(options: &Options, crewdeck: &std::path::Path, task: &EvalTask)
     Ok(Graded {
         name: task.name.clone(),
         kind: task.kind.clone(),
-        // A run that failed or hit the limit can still have solved the task; the table shows both.
+        // A run that failed or hit the time limit may still have solved the task. The table shows both.
         reason: graded.map(|reason| run.failure.clone().unwrap_or(reason)),
         run,
     })
@@ -143,7 +143,7 @@ fn write_row(out: &mut impl Write, graded: &Graded) -> Result<()> {
     Ok(())
 }
 
-/// A row for each kind and one for all.
+/// Writes a row for each kind and one for the total.
 fn write_summary(out: &mut impl Write, results: &[Graded]) -> Result<()> {
     let mut kinds: Vec<&str> = results.iter().map(|graded| graded.kind.as_str()).collect();
     kinds.dedup();

@@ -11,21 +11,21 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-use crate::task::{EvalTask, Workspace};
+use super::task::{EvalTask, Workspace};
 
-/// How long crewdeck may take to end after it was asked to.
+/// Time from SIGTERM to SIGKILL.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(10);
 
 /// What one run cost and how it ended.
 #[derive(Debug, Default)]
 pub struct RunResult {
-    /// Calls of the model, of all agents.
+    /// Model calls of all agents.
     pub model_calls: u64,
-    /// Tool calls that ended with an error or were refused.
+    /// Tool calls that failed or were rejected.
     pub failed_tool_calls: u64,
-    /// Input tokens, of all agents, cached ones included.
+    /// Input tokens of all agents, including cached ones.
     pub input_tokens: u64,
-    /// Output tokens, of all agents.
+    /// Output tokens of all agents.
     pub output_tokens: u64,
     /// Wall-clock time of the run in seconds.
     pub seconds: f64,
@@ -38,7 +38,7 @@ pub struct RunResult {
 /// Runs `crewdeck run --json` with `options` in the workspace of `task`, for at most `time_limit`.
 ///
 /// # Errors
-/// When crewdeck cannot be started.
+/// Fails if crewdeck cannot be started.
 pub fn run(
     crewdeck: &Path,
     task: &EvalTask,
@@ -108,14 +108,14 @@ pub fn run(
     result.failure = match (in_time, status.success()) {
         (false, _) => Some(format!("time limit of {} s", time_limit.as_secs())),
         (true, true) => None,
-        // The run has ended with open tasks: whether that is right is for the grader to say.
+        // Exit code 4 means open tasks. The grader decides whether that is right.
         (true, false) if status.code() == Some(4) => None,
         (true, false) => Some(last_error),
     };
     Ok(result)
 }
 
-/// Asks crewdeck to end, then kills what is left of its process group.
+/// Sends SIGTERM to crewdeck's process group, then SIGKILL after [`SHUTDOWN_TIME`].
 fn stop(child: &mut Child) -> Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let group = group.context("the process has no id")?;
@@ -131,7 +131,7 @@ fn stop(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// The newest usage of each agent: each event reports the agent's total so far.
+/// The latest usage of each agent; every event reports the agent's total.
 #[derive(Default)]
 struct Tally {
     agents: std::collections::BTreeMap<String, (u64, u64, u64)>,

@@ -1,4 +1,4 @@
-//! One eval task: what is asked, where the work begins, and how the result is graded.
+//! An eval task: prompt, start files and grader.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-/// The tools that an agent needs for files and commands. A small model does better with few.
+/// The default tools, for files and commands. Small models do better with few tools.
 const DEFAULT_TOOLS: [&str; 4] = ["bash", "read_file", "write_file", "edit_file"];
 
 /// Functions for graders: `!` before a command does not end a script that runs under `sh -e`.
@@ -19,26 +19,26 @@ fails() { if "$@"; then echo "does not fail: $*" >&2; return 1; fi; }
 /// Longest reason for a failure, in characters.
 const REASON_MAX: usize = 120;
 
-/// A task as its file in `evals/tasks/` describes it.
+/// A task, as defined by its file in `evals/tasks/`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvalTask {
-    /// The name of its file without the extension.
+    /// The file name without the extension.
     #[serde(skip)]
     pub name: String,
-    /// The ability that it tests: `fix`, `rename`, `add`, `delete`, `refactor`, `find`, `run`, `board` or `team`.
+    /// The tested ability: `fix`, `rename`, `add`, `delete`, `refactor`, `find`, `run`, `board` or `team`.
     pub kind: String,
-    /// What the lead is asked to do.
+    /// The prompt for the lead.
     pub prompt: String,
-    /// The tools that agents get; [`DEFAULT_TOOLS`] if missing.
+    /// The tools of the agents; [`DEFAULT_TOOLS`] if missing.
     tools: Option<Vec<String>>,
-    /// A shell script that runs in the work directory afterwards. It succeeds if the task was solved. It finds the lead's last
-    /// answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the program under test in `$CREWDECK`, and the
+    /// A shell script that runs in the work directory afterwards and succeeds if the task was solved. It has the lead's last
+    /// answer in the file `$EVAL_ANSWER`, a scratch directory in `$EVAL_SCRATCH`, the tested program in `$CREWDECK`, and the
     /// functions `absent PATTERN FILE...` and `fails COMMAND...`.
     grade: String,
-    /// Rules of the scripted model that solve the task: they prove that the task can be solved and that the grader accepts it.
+    /// Rules of the scripted model that solve the task. They prove that it is solvable and that the grader accepts a solution.
     pub control: String,
-    /// The files at the start, by path. A first newline is dropped.
+    /// The start files, by path. A leading newline is removed.
     files: BTreeMap<String, String>,
 }
 
@@ -46,7 +46,7 @@ impl EvalTask {
     /// Reads every task in `dir`, sorted by kind and name.
     ///
     /// # Errors
-    /// When a file cannot be read or is not a task; the error names the file.
+    /// Fails if a file cannot be read or is not a task; the error names the file.
     pub fn load_all(dir: &Path) -> Result<Vec<EvalTask>> {
         let mut tasks = Vec::new();
         for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
@@ -69,7 +69,7 @@ impl EvalTask {
         Ok(task)
     }
 
-    /// The value of `--tools` for this task.
+    /// Returns the value of `--tools` for this task.
     pub fn tools(&self) -> String {
         match &self.tools {
             Some(tools) => tools.join(","),
@@ -87,7 +87,7 @@ impl Workspace {
     /// Writes the files of `task` and commits them on the branch `main`. State directories of crewdeck are not committed.
     ///
     /// # Errors
-    /// When a file cannot be written or git fails.
+    /// Fails if a file cannot be written or git fails.
     pub fn create(task: &EvalTask) -> Result<Workspace> {
         let workspace = Workspace {
             dir: tempfile::tempdir()?,
@@ -118,12 +118,12 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// The repository.
+    /// Returns the repository.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("repo")
     }
 
-    /// The home directory of the program under test: settings of the user do not change a result.
+    /// Returns the home directory of the tested program, so that the user's settings do not affect results.
     pub fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }
@@ -135,7 +135,7 @@ impl Workspace {
     /// Writes the control rules of `task` as a script of the scripted model and returns the value of `--provider` for it.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn control_provider(&self, task: &EvalTask) -> Result<String> {
         let path = self.scratch().join("control.yaml");
         std::fs::write(&path, format!("rules:\n{}", task.control))?;
@@ -145,7 +145,7 @@ impl Workspace {
     /// Runs the grader. Returns why the task is not solved, or `None` if it is solved.
     ///
     /// # Errors
-    /// When the grader cannot be started.
+    /// Fails if the grader cannot be started.
     pub fn grade(&self, task: &EvalTask, crewdeck: &Path, answer: &str) -> Result<Option<String>> {
         let answer_file = self.scratch().join("answer.txt");
         std::fs::write(&answer_file, answer)?;
@@ -170,10 +170,10 @@ impl Workspace {
     }
 }
 
-/// Finds the tasks of this checkout.
+/// Reads the tasks of this checkout.
 ///
 /// # Errors
-/// When a task cannot be read, or two tasks cannot be told apart.
+/// Fails if there are no tasks or one cannot be read.
 pub fn tasks_of_checkout() -> Result<Vec<EvalTask>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("evals/tasks");
     let tasks = EvalTask::load_all(&dir)?;

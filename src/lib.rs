@@ -1,112 +1,125 @@
-//! crewdeck: a full-screen terminal dashboard for a team of coding agents. This page is the map.
+//! crewdeck: a full-screen terminal dashboard for a team of coding agents. This page describes the architecture.
 //!
-//! # The picture
+//! # Overview
 //!
-//! A person talks to a **lead** agent. The lead writes tasks on a **board** and spawns **teammates**, which
-//! claim ready tasks by themselves, write letters to one another, and ask before they carry out a plan. All
-//! shared state is files below the root ([`store`] has the formats); what is in memory is a cache of them.
+//! The user talks to a **lead** agent. The lead creates tasks on a **board** and spawns **teammates**. Teammates claim
+//! ready tasks automatically, send messages to each other, and submit plans for approval before they carry them out.
+//! All shared state is in files below the project root ([`store`] defines the formats); memory only caches them.
 //!
-//! Two queues meet in the middle. A [`protocol::Command`] goes down: what the person wants. A
-//! [`protocol::Event`] comes up: what happened. Both are plain data, and a front end knows nothing else of
-//! the crew: the dashboard, `crewdeck run --json`, the journal and the tests use the same two.
+//! A front end and the crew exchange two kinds of plain data. A [`protocol::Command`] says what the user wants, a
+//! [`protocol::Event`] says what happened. The dashboard, `crewdeck run --json`, the journal and the tests all use
+//! these two types and know nothing else of the crew.
 //!
 //! ```text
-//!  keys ─> ui::update ─> Command ─> crew ─> agent driver ─> model (HTTP)        files on disk are the truth;
-//!  pixels <─ ui::view <─ UiState <─ Event <─ bus <─┬─ agent turns (pure machine) what is in memory is a
-//!                                                 └─ file watcher on .tasks .team  cache of them
+//!  keys ─> ui::update ─> Command ─> crew ─> agent driver ─> model (HTTP)        the files on disk are the
+//!  screen <─ ui::view <─ UiState <─ Event <─ bus <─┬─ agent turns (pure machine) source of truth; memory
+//!                                                 └─ file watcher on .tasks .team is a cache of them
 //! ```
 //!
-//! [`promises`] says what users can rely on, what keeps each promise, and which tests hold it.
+//! `docs/GUARANTEES.md` lists the guarantees for users, what enforces each one, and which tests cover it.
 //!
-//! # The floors
+//! # Layers
 //!
-//! Each imports only what lies below it; `tests/architecture.rs` holds that.
+//! Each layer imports only from the layers above it in this table; `tests/it/architecture.rs` enforces that.
 //!
-//! | floor | what it is | what it must not know |
+//! | layer | contents | must not know |
 //! |---|---|---|
-//! | [`domain`] | plain data and rules: tasks, letters, requests, chat | files, async, the clock |
-//! | [`protocol`] | Event, Command, the bus | who sends and who listens |
-//! | [`process`] | one child with all that it starts, and where it may write | what it is for |
-//! | [`store`] | the doors to the state files: Board, Post, Requests, Roster, Worktrees | agents, the screen |
-//! | [`model`] | language models behind their wires | tools, the crew |
-//! | [`tools`] | one file a tool, the table, the policy | models, the crew (it asks through [`tools::host::Host`]) |
+//! | [`domain`] | plain data and rules: tasks, messages, requests, conversations | files, async, the clock |
+//! | [`protocol`] | events, commands, the bus | who sends and who receives |
+//! | [`process`] | a child process with its descendants, and where it may write | what it is for |
+//! | [`store`] | access to the state files: Board, Post, Requests, Roster, Worktrees | agents, the screen |
+//! | [`model`] | language models and their wire formats | tools, the crew |
+//! | [`tools`] | one file per tool, the tool table, the policy | models, the crew (reached through [`tools::host::Host`]) |
 //! | [`agent`] | one agent: the pure turn and idle machines, their driver | other agents, the screen |
-//! | [`crew`] | the lead, the teammates, their subagents and background jobs, requests, the watcher | the screen |
-//! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal | everything but domain and protocol |
-//! | [`app`] | the roof: settings, assembly, the loops of the front ends | – |
+//! | [`crew`] | the lead, teammates, subagents, background jobs, requests, the file watcher | the screen |
+//! | [`ui`] | state, update and view of the dashboard, all pure; a thin terminal layer | everything but domain and protocol |
+//! | [`app`] | settings, assembly, the main loops of the front ends | – |
 //!
-//! Beside them: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its verbs on the state files),
-//! [`doctor`] (what is found and what can be mended), [`fuzzing`] (what holds for every reader of bytes from outside).
+//! Outside the layers: [`config`] (settings), [`cli`] (the command line), [`verbs`] (its commands on the state files),
+//! [`doctor`] (checks and repairs), [`fuzzing`] (invariants of every parser of external bytes).
 //!
-//! # Where is …
+//! # Where to find things
 //!
-//! - what an agent does next: [`agent::turn`] (within a turn), [`agent::idle`] (between two turns)
-//! - when and how a conversation is shortened: [`agent::compact`]; what a log adds up to after a crash:
-//!   [`domain::conversation`]; its file: [`store::Transcript`]
-//! - what a tool may do: [`tools::policy`]; a new tool: one file in `tools/` and its line in [`tools::table`]
-//! - where a program of an agent may write: [`process::confine`]; how it is ended: [`process::guard`]; how the history
-//!   of the repository is kept from it: [`process::history`]
-//! - what a repository may bring along: settings `config/trust.rs`, repositories inside `store/worktrees/inside.rs`,
-//!   files in the folders of [`domain::folders`]: nothing (`store/worktrees/merge.rs`)
-//! - a skill that ships with crewdeck: a folder in `skills/` at the top level, and its line in `store/skills/built_in.rs`
-//! - a new provider: one folder in `model/` and its arm in [`model::provider`]
-//! - which call of a model may begin, and when: [`model::governor`]; what agents may use: [`domain::ceiling`]
-//! - who decides a request: `crew/clerk.rs`, and what becomes of it when nobody does: `crew/undecided.rs`; what the person allowed for the session: `crew/rules.rs`, and what that
-//!   covers: `tools/policy/scopes.rs`; the card of a request: `ui/known/needs_card.rs`, a plan on it: `ui/known/plan_pages.rs`
-//! - which commands wait for one another and which go on beside: `crew/obey.rs`, for the crew and a viewer alike; what a refusal
-//!   is about: [`protocol::Asked`], and what the screen gives back then: `ui/update/refused.rs`
-//! - what the person does to the board by key, here or in a viewer: `crew/person.rs`, by the rules of `domain/graph/may.rs`;
-//!   what is asked and said: `ui/update/hands.rs`, `ui/board/hands.rs`; the form of a task: `ui/writing/task_form.rs`, those that wait:
+//! Agents and models
+//! - what an agent does next: [`agent::turn`] (within a turn), [`agent::idle`] (between turns)
+//! - compaction: [`agent::compact`]; conversation recovery after a crash: [`domain::conversation`]; the
+//!   conversation file: [`store::Transcript`]
+//! - permissions of a tool: [`tools::policy`]; a new tool: one file in `tools/` and an entry in [`tools::table`]
+//! - a new provider: one folder in `model/` and an arm in [`model::provider`]
+//! - scheduling of model calls: [`model::governor`]; budgets: [`domain::ceiling`]
+//! - built-in skills: a folder in the top-level `skills/` and an entry in `store/skills/built_in.rs`
+//!
+//! Processes and the sandbox
+//! - where a command may write: [`process::confine`]; how it is terminated: [`process::guard`]; protection of the git
+//!   history: [`process::history`]
+//! - content of the repository that is not trusted: settings (`config/trust.rs`), nested repositories
+//!   (`store/worktrees/inside.rs`), files in the folders of [`domain::folders`] (`store/worktrees/merge.rs`)
+//!
+//! Requests and commands
+//! - who decides a request: `crew/clerk.rs`; reminders for undecided requests: `crew/undecided.rs`; permissions for the
+//!   session: `crew/rules.rs`, their scopes: `tools/policy/scopes.rs`; the approval card: `ui/known/needs_card.rs`, a plan
+//!   on it: `ui/known/plan_pages.rs`
+//! - which commands run in order and which concurrently: `crew/obey.rs`; the subject of a refused command:
+//!   [`protocol::Asked`]; how the screen restores what was refused: `ui/update/refused.rs`
+//! - the user's own actions on the board: `crew/person.rs` under the rules of `domain/graph/may.rs`; their dialogs:
+//!   `ui/update/hands.rs`, `ui/board/hands.rs`; the task form: `ui/writing/task_form.rs`, pending forms:
 //!   `ui/writing/task_forms.rs`
-//! - what would be lost with a worktree, and its removal by the person: `crew/removal.rs`, over `store/worktrees/remove.rs`
-//!   (where it lies meanwhile: `aside.rs` beside it)
-//! - who may take letters, and what a killed reader leaves: `store/reader.rs`; the wait for another one: `crew/mailbox.rs`
-//! - where a claimed task is worked on and how it is merged: `crew/trees.rs`, over [`store::Worktrees`]
-//! - what is merged and what is not: `store/worktrees/branches.rs` asks git, and `own.rs` beside it for the content where
-//!   the history says no; `crew/branches.rs` tells, `ui/board/branches.rs` marks what [`domain::worktree::unmerged`] finds; the question before a merge: `ui/update/merge.rs`, `ui/popup/boxes.rs`
-//! - who comes back after a restart: `crew/roll.rs` and `crew/mate/mod.rs`; what was decided and not followed:
-//!   `crew/late.rs`; that all of it holds wherever crewdeck is killed: `tests/crash.rs`, `tests/resume.rs`
-//! - what `crewdeck doctor` looks at: one file in `doctor/checks/` and its line in the table of [`doctor`]; what counts
-//!   as left behind: [`domain::aftermath`]
-//! - what the system's errors are called and what to do about them: [`store::words`]; who opens a state file:
-//!   [`store::plain`]
-//! - what the event log tells of each event, and by whom it was: `ui/event_log/tell.rs` and
-//!   `ui/event_log/actors.rs`; what counts as a problem, and what helps: `ui/problems/`
-//! - how a change of a file is noticed, and what is done where nobody tells of it: [`store::watch`]; in which folders
-//!   git keeps the branches, and what is checked out: `store/refs.rs`
-//! - what stands on the first page: `app/first.rs` and `app/ground.rs`; how it is shown: `ui/guide/first.rs`; how it goes:
-//!   `app/dashboard/first.rs`; a new start from it: `app/dashboard/starts.rs`
-//! - how a tool call looks: `ui/transcript/fold.rs`, which tools answer in crewdeck's own words: `ui/transcript/forms.rs`;
-//!   a diff: `ui/diff/`
-//! - which pane gets how many rows: `ui/layout/shares.rs`; the thumb of what is longer than its place: `ui/layout/scrollbar.rs`;
-//!   what lists are filtered by: `ui/writing/filters.rs`
-//! - what everybody has used, and what is spent on which task: `ui/costs/`; what is peeked at, and where: `ui/popup/peek.rs`
-//! - who has the terminal while the screen is away (`$EDITOR`, the printed conversation): `app/errand.rs`
-//! - how a text that is being written is broken into rows, and which cell a place in it has: `ui/writing/composer/rows.rs`; where
-//!   such a text lies: `ui/writing/mod.rs`
-//! - what the mouse can press: `ui/hit/`; what completes a word in the composer: `ui/writing/complete.rs`
-//! - a session that is watched again: [`ui::replay`] (the player), `ui/update/replay.rs` (the screen moved through it)
-//! - a second dashboard in the same directory: what it sees `app/follow.rs`, what it does `crew/viewer.rs`, how it takes
-//!   over `app/viewing.rs` and `app/dashboard/crew.rs`; who runs the crew: `app/lock.rs`
-//! - what a key does: [`ui::keymap`]; a colour, a new theme: [`ui::theme`]; the themes that people write:
-//!   [`domain::own_theme`], `config/themes.rs`, `ui/theme/own.rs`
-//! - which tools the dashboard was compared with, what was taken over and what not: [`ui::compared`]
+//! - who may read an inbox, and recovery after a killed reader: `store/reader.rs`; waiting for another reader:
+//!   `crew/mailbox.rs`
 //!
-//! # Rules that hold everywhere
+//! Worktrees and merging
+//! - where a claimed task is worked on and how it is merged: `crew/trees.rs` over [`store::Worktrees`]
+//! - removal of a worktree and what would be lost: `crew/removal.rs` over `store/worktrees/remove.rs`; the trash folder:
+//!   `aside.rs` beside it
+//! - merge status: `store/worktrees/branches.rs` asks git, `own.rs` compares content where the history is not enough;
+//!   `crew/branches.rs` publishes it, `ui/board/branches.rs` shows what [`domain::worktree::unmerged`] finds; the merge
+//!   dialog: `ui/update/merge.rs`, `ui/popup/boxes.rs`
+//! - branch folders and the checked-out branch: `store/refs.rs`
 //!
-//! - **Pure inside, IO at the edge.** Machines take inputs and give effects; time and ids come in as data.
-//! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was
-//!   interrupted ([`domain::chat::check`]; the turn machine keeps it under every order of inputs).
-//! - **A letter is acknowledged when the conversation that holds it is on disk**, not before; the line that holds it
-//!   says how far the inbox was read, so that it does not come twice. One reader of an inbox at a time ([`store::Reader`]).
-//! - **What follows from something on disk can be told from the disk again**: crewdeck may be killed between any two
-//!   steps, and the next start does the second one.
-//! - **Every change of the board is made under its lock, after a look at every file that it depends on**, and
-//!   written whole; `store/board` says what that guarantees against whom. What changed travels, never the whole.
-//! - **Every buffer, queue and file that is read has a stated bound**, and a cut says so.
-//! - **Text from outside passes [`domain::text::harmless`] before it reaches a terminal.**
-//! - **A child dies with all that it has started**: at its time-out, on interrupt, at exit, also by kill -9
-//!   ([`process::guard`]). A program of an agent writes where [`process::confine`] lets it and nowhere else.
+//! Restart and recovery
+//! - which teammates are restored: `crew/roll.rs` and `crew/mate/mod.rs`; decisions that were not acted on:
+//!   `crew/late.rs`; crash tests: `tests/it/crash.rs`, `tests/it/resume.rs`
+//! - a second dashboard in the same directory: following `app/follow.rs`, acting `crew/viewer.rs`, taking over
+//!   `app/viewing.rs` and `app/dashboard/crew.rs`; the crew lock: `app/lock.rs`
+//! - checks of `crewdeck doctor`: one file in `doctor/checks/` and an entry in the table of [`doctor`]; leftovers of a
+//!   dead session: [`domain::aftermath`]
+//!
+//! Files
+//! - explanations of system errors: [`store::words`]; opening a state file: [`store::plain`]
+//! - change detection and its poll fallback: [`store::watch`]
+//!
+//! The dashboard
+//! - event log texts: `ui/event_log/tell.rs`, the agent behind each event: `ui/event_log/actors.rs`; problems and their
+//!   fixes: `ui/problems/`
+//! - the first page: content `app/first.rs` and `app/ground.rs`, view `ui/guide/first.rs`, control
+//!   `app/dashboard/first.rs`, restarts `app/dashboard/starts.rs`
+//! - tool calls in the transcript: `ui/transcript/fold.rs`, tools with texts of their own: `ui/transcript/forms.rs`;
+//!   diffs: `ui/diff/`
+//! - pane heights: `ui/layout/shares.rs`; scroll bars: `ui/layout/scrollbar.rs`; list filters: `ui/writing/filters.rs`
+//! - usage and cost: `ui/costs/`; the preview pane: `ui/popup/peek.rs`
+//! - external programs in the terminal (`$EDITOR`, the printed conversation): `app/errand.rs`
+//! - text input: `ui/writing/mod.rs`; line wrapping and cursor cells: `ui/writing/composer/rows.rs`; completion:
+//!   `ui/writing/complete.rs`; mouse targets: `ui/hit/`
+//! - session replay: [`ui::replay`] (the player), `ui/update/replay.rs` (seeking)
+//! - key bindings: [`ui::keymap`]; colours and built-in themes: [`ui::theme`]; custom themes: [`domain::own_theme`],
+//!   `config/themes.rs`, `ui/theme/own.rs`
+//! - comparison with other tools: `docs/PRIOR_ART.md`
+//!
+//! # Rules for all code
+//!
+//! - **Logic is pure, IO is at the edge.** State machines take inputs and return effects; time and ids are passed in.
+//! - **A conversation sent to a model is valid**: each tool call has exactly one result, whatever was interrupted
+//!   ([`domain::chat::check`]; the turn machine guarantees it for every order of inputs).
+//! - **A message is acknowledged after the conversation that contains it is on disk.** The same line records how far the
+//!   inbox was read, so no message is delivered twice. An inbox has one reader at a time ([`store::Reader`]).
+//! - **Every follow-up step can be derived from the disk again**: crewdeck may be killed between any two steps, and the
+//!   next start completes the second one.
+//! - **A board change holds the board's lock, re-reads every file it depends on, and is written atomically**;
+//!   `store/board` documents the guarantees. Writers send the change, never the whole board.
+//! - **Every buffer, queue and file read has a stated limit**, and truncation is reported.
+//! - **External text passes [`domain::text::harmless`] before it reaches a terminal.**
+//! - **A child process is terminated with all its descendants**: on timeout, interrupt and exit, also after kill -9
+//!   ([`process::guard`]). Commands of agents write only where [`process::confine`] allows it.
 
 pub mod agent;
 pub mod app;
@@ -119,7 +132,6 @@ pub mod domain;
 pub mod fuzzing;
 pub mod model;
 pub mod process;
-pub mod promises;
 pub mod protocol;
 pub mod store;
 pub mod tools;

@@ -1,4 +1,4 @@
-//! The program: reads the command line, picks a mode, and turns errors into exit codes.
+//! The binary: parses the command line, runs the chosen mode, and maps errors to exit codes.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use crewdeck::cli::Cli;
 use crewdeck::domain::redact::Redactor;
 
 fn main() -> ExitCode {
-    // Each program of an agent waits for this one: nothing else may come before.
+    // Every command of an agent starts through this process, so this check comes first.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|verb| verb == app::guard::VERB)
@@ -17,14 +17,14 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(help) => return told(&help),
+        Err(error) => return print_usage_error(&error),
     };
     match app::main(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            // One line that says why and what to do; a reader that is gone needs none.
+            // One line with the cause and the fix. A closed standard error is ignored.
             let text = Redactor::default()
-                .text(&app::in_words(&error))
+                .text(&app::describe_error(&error))
                 .into_owned();
             let text = crewdeck::domain::text::one_line(&text);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
@@ -33,19 +33,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what the command line says about itself, or what is wrong with it, which repeats words that were given. An error
-/// begins like every other one of crewdeck.
-fn told(help: &clap::Error) -> ExitCode {
-    let text = crewdeck::domain::text::harmless(&help.render().to_string());
+/// Prints help, the version or a usage error, and returns its exit code. The text may repeat arguments, so control
+/// characters are escaped. Errors start with `crewdeck: ` like all others.
+fn print_usage_error(error: &clap::Error) -> ExitCode {
+    let text = crewdeck::domain::text::harmless(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {
-        Some(error) => format!("crewdeck: {error}"),
+        Some(message) => format!("crewdeck: {message}"),
         None => text,
     };
-    // A reader that is gone needs none.
-    let _ = if help.use_stderr() {
+    // A closed output stream is ignored.
+    let _ = if error.use_stderr() {
         write!(std::io::stderr().lock(), "{text}")
     } else {
         write!(std::io::stdout().lock(), "{text}")
     };
-    ExitCode::from(u8::try_from(help.exit_code()).unwrap_or(2))
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

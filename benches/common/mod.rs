@@ -1,9 +1,8 @@
-//! What the benches of the screen share: figures beside their goals, a repository with a board, and what the system
-//! knows of a process.
-#![allow(dead_code)] // each bench uses some of it
+//! Helpers of the benchmarks: result lines, a repository with a board, scripted models, and screen timing.
+#![allow(dead_code)] // each benchmark uses only some of it
 
 pub mod process;
-#[path = "../../tests/common/pty.rs"]
+#[path = "../../tests/it/common/pty.rs"]
 pub mod pty;
 
 use std::path::{Path, PathBuf};
@@ -13,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime};
 use pty::Screen;
 use serde_json::json;
 
-/// The size of the terminal in all of them: columns and rows.
+/// The terminal size in columns and rows.
 pub const SIZE: (u16, u16) = (160, 45);
-/// How long a screen must have been still before it counts as settled.
+/// Time without output after which a screen counts as settled.
 const STILL: Duration = Duration::from_millis(700);
 
-/// One line a figure: what was measured, beside its goal, and whether it is met.
-pub fn tell(what: &str, measured: &str, goal: &str, is_met: bool) {
+/// Prints a measurement, its goal, and whether the goal is met.
+pub fn report(what: &str, measured: &str, goal: &str, is_met: bool) {
     let verdict = if is_met { "met" } else { "MISSED" };
     println!("{what}: {measured} (goal {goal}: {verdict})");
 }
@@ -28,7 +27,7 @@ pub fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The median of measured times, and the one that `share` of a hundred do not exceed.
+/// Returns the median and the `share`th percentile.
 pub fn median_and(share: usize, mut all: Vec<f64>) -> (f64, f64) {
     all.sort_by(f64::total_cmp);
     let at = (all.len() * share).div_ceil(100).saturating_sub(1);
@@ -39,17 +38,17 @@ pub fn median(all: Vec<f64>) -> f64 {
     median_and(50, all).0
 }
 
-/// The program that is measured.
+/// Returns the path of the program under test.
 pub fn crewdeck() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crewdeck"))
 }
 
-/// This bench itself, which is the smallest program as well.
+/// Returns the path of this benchmark, which also contains the minimal program to compare with.
 pub fn this() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// A git repository with one commit, and a board of `tasks`.
+/// Creates a git repository with one commit and a board of `tasks` tasks.
 pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
     let root = dir.join(name);
     std::fs::create_dir(&root).unwrap();
@@ -68,7 +67,7 @@ pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
     root
 }
 
-/// A task as another program writes it: beside its place, and then renamed. Every third waits for the one before it.
+/// Writes a task to a temporary file and renames it, as other programs do. Every third task is blocked by the previous one.
 pub fn write_task(root: &Path, id: u64, subject: &str) {
     let blocked_by: Vec<u64> = if id.is_multiple_of(3) {
         vec![id - 1]
@@ -89,7 +88,7 @@ pub fn write_task(root: &Path, id: u64, subject: &str) {
     std::fs::rename(temporary, root.join(format!(".tasks/task_{id}.json"))).unwrap();
 }
 
-/// A script whose lead says `words`, which come at `pace` tokens a second.
+/// Writes a script whose lead says `words` at `pace` tokens per second. Returns the provider name.
 pub fn script(dir: &Path, pace: u32, words: &str) -> String {
     let file = dir.join("script.yaml");
     let text = format!("pace: {pace}\nrules:\n  - say: \"{words}\"\n");
@@ -97,8 +96,8 @@ pub fn script(dir: &Path, pace: u32, words: &str) -> String {
     format!("script:{}", file.display())
 }
 
-/// Milliseconds until each of `words` was on the screen, from the start of the program. It is ended then.
-pub fn shows(
+/// Starts a program and returns the milliseconds until each of `words` was on the screen. Ends the program.
+pub fn time_until_shown(
     program: &Path,
     dir: &Path,
     args: &[&str],
@@ -117,7 +116,7 @@ pub fn shows(
     times
 }
 
-/// Waits until nothing was written for a while.
+/// Waits until the screen has had no output for [`STILL`].
 pub fn settle(screen: &Screen) {
     let mut before = 0;
     loop {
@@ -130,8 +129,7 @@ pub fn settle(screen: &Screen) {
     }
 }
 
-/// Every file below `dir` with its size and the time of its last change, sorted: what was written meanwhile is
-/// another list.
+/// Lists all files below `dir` with size and modification time, sorted. Two lists differ if anything was written between.
 pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let mut out = Vec::new();
     let mut todo = vec![dir.to_path_buf()];
@@ -148,7 +146,7 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     out
 }
 
-/// Milliseconds until a typed key stands on the screen, the `n`th that is typed; `typed` is what the line holds.
+/// Types the `n`th key and returns the milliseconds until it is on the screen. `typed` is the content of the line.
 pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     if n.is_multiple_of(20) {
         screen.send("\u{15}");

@@ -1,26 +1,26 @@
-//! What the system knows of a process.
+//! Reads CPU time, memory and wake-ups of a process from `/proc`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the threads: what one that ends was woken since the last look is lost.
-const LOOK: Duration = Duration::from_millis(200);
+/// Sampling interval of the threads. Wake-ups of a thread that ends between two samples are lost.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
 fn stat(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
 }
 
-/// CPU time of the process so far, all threads, user and system, in milliseconds (the kernel tells ticks of 10 ms).
+/// Returns the user and system CPU time of all threads in milliseconds, with a resolution of 10 ms.
 pub fn cpu_ms(pid: u32) -> u64 {
     let text = stat(pid, "stat");
     let behind = text.rsplit(')').next().unwrap_or_default();
     let fields: Vec<&str> = behind.split_whitespace().collect();
-    // utime and stime are fields 14 and 15 of the line, counted from 1; the first one behind the name is field 3.
+    // utime and stime are fields 14 and 15, counted from 1. The first field after the name is field 3.
     let ticks = |at: usize| fields.get(at - 3).and_then(|f| f.parse::<u64>().ok());
     (ticks(14).unwrap_or(0) + ticks(15).unwrap_or(0)) * 10
 }
 
-/// Its memory, in MiB: pages that others share are counted in part.
+/// Returns the proportional set size (PSS) in MiB.
 pub fn pss_mib(pid: u32) -> f64 {
     let text = stat(pid, "smaps_rollup");
     let line = text.lines().find(|l| l.starts_with("Pss:"));
@@ -28,7 +28,7 @@ pub fn pss_mib(pid: u32) -> f64 {
     kib.unwrap_or(0.0) / 1024.0
 }
 
-/// How many programs want to run, on average of the last minutes, and how many can.
+/// Formats the load average and the number of cores.
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().take(3).collect();
@@ -36,8 +36,7 @@ pub fn load() -> String {
     format!("load {} on {cores} cores", words.join(" "))
 }
 
-/// How often each thread of the process was put on a core so far, because it had slept or because another one had its
-/// turn: by thread.
+/// Returns the number of context switches so far, by thread.
 fn switches(pid: u32) -> HashMap<String, u64> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"));
     let count = |text: &str, name: &str| {
@@ -58,7 +57,7 @@ fn switches(pid: u32) -> HashMap<String, u64> {
         .collect()
 }
 
-/// How often threads of the process are woken in the next `time`, those that begin or end meanwhile included.
+/// Counts the wake-ups of all threads during `time`, including threads that start or end meanwhile.
 pub fn wake_ups(pid: u32, time: Duration) -> u64 {
     let until = Instant::now() + time;
     let mut before = switches(pid);
@@ -68,13 +67,13 @@ pub fn wake_ups(pid: u32, time: Duration) -> u64 {
         if left.is_zero() {
             return all;
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(SAMPLE_INTERVAL));
         let now = switches(pid);
         all += now
             .iter()
             .map(|(thread, n)| n - before.get(thread).unwrap_or(&0))
             .sum::<u64>();
-        // To end, a thread was woken.
+        // A thread must wake up to end.
         all += before.keys().filter(|t| !now.contains_key(*t)).count() as u64;
         before = now;
     }

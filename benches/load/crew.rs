@@ -1,7 +1,7 @@
-//! A dashboard with a lead and fifteen teammates that all stream at the same time, and what they have written so far.
+//! Runs a dashboard with a lead and fifteen teammates that all stream at the same time, and measures their output.
 //!
-//! Each answer is followed by a call of `read_file`, which leads to the next answer. A teammate rests after as many
-//! rounds as a work phase may have; a letter wakes it.
+//! Each response is followed by a call of `read_file`, which leads to the next response. A teammate becomes idle after the
+//! maximum rounds of a work phase; a message wakes it.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -15,15 +15,15 @@ use crate::common::SIZE;
 use crate::common::pty::Screen;
 
 pub const AGENTS: usize = 16;
-/// Steps in a circle: more than the loop detection looks back.
+/// Length of the cycle of steps. Longer than the window of the loop detection.
 const STEPS: usize = 40;
 const WAIT: Duration = Duration::from_millis(50);
-/// Only a bench that fails waits this long for the next answer.
+/// Time without a response after which the benchmark fails.
 const WITHIN: Duration = Duration::from_secs(60);
-/// What a token of a script stands for, in characters.
+/// Characters per token in a script.
 const TOKEN: u64 = 4;
 
-/// What an agent says, once a round.
+/// The response of an agent in each round.
 const ANSWER: &str = "\
 ## Step {{1}}: what I found
 
@@ -56,22 +56,22 @@ pub fn parse<R: BufRead>(reader: R) -> Result<Vec<Entry>, ParseError> {
 
 Next I look at the callers: two of them hand over a text that they have read themselves, and those can stay as they \
 are, since a slice of bytes is a reader as well. The third one, in `import.rs`, opens the file and reads it whole; it \
-gets the reader instead. Its test writes a file of three lines and one that can not be read, and expects the number \
+gets the reader instead. Its test writes a file of three lines and one that cannot be read, and expects the number \
 of the line in the message. I also want to see what happens with a line of a hundred megabytes, which is legal, and \
 which would still be held in memory whole: that deserves a bound and a word about it in the documentation.
 ";
 
-/// The dashboard, and how far its journal was read.
-pub struct Busy {
+/// A running dashboard and its journal.
+pub struct StreamingCrew {
     screen: Screen,
     dir: tempfile::TempDir,
     journal: Journal,
-    letters: u32,
+    messages: u32,
 }
 
-impl Busy {
-    /// Starts the dashboard and all agents, at `pace` tokens a second each.
-    pub fn start(pace: u64) -> Busy {
+impl StreamingCrew {
+    /// Starts the dashboard and all agents, each at `pace` tokens per second.
+    pub fn start(pace: u64) -> StreamingCrew {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("project");
         std::fs::create_dir_all(root.join(".crewdeck")).unwrap();
@@ -88,11 +88,11 @@ impl Busy {
         screen.wait_for("script");
         screen.send("go\r");
         let journal = Journal::find(&root);
-        Busy {
+        StreamingCrew {
             screen,
             dir,
             journal,
-            letters: 0,
+            messages: 0,
         }
     }
 
@@ -104,14 +104,14 @@ impl Busy {
         &mut self.screen
     }
 
-    /// Frames that were drawn so far: each is one synchronized update.
+    /// Returns the number of frames so far. Each frame is one synchronized update.
     pub fn frames(&self) -> usize {
         let raw = self.screen.raw();
         let begin = b"\x1b[?2026h";
         raw.windows(begin.len()).filter(|w| w == begin).count()
     }
 
-    /// Waits until each agent has answered at least once.
+    /// Waits until each agent has responded at least once.
     pub fn wait_until_all_stream(&mut self) {
         let until = Instant::now() + WITHIN;
         while self.journal.agents.len() < AGENTS {
@@ -121,46 +121,46 @@ impl Busy {
                 self.journal.agents.len(),
                 self.screen.text()
             );
-            self.look();
+            self.step();
         }
     }
 
-    /// Lets them work that long: what each streamed in tokens a second, lowest first.
-    pub fn during(&mut self, time: Duration) -> Vec<f64> {
+    /// Runs for `time`. Returns the tokens per second of each agent, lowest first.
+    pub fn run_for(&mut self, time: Duration) -> Vec<f64> {
         self.journal.begin();
         let until = Instant::now() + time;
         while Instant::now() < until {
-            self.look();
+            self.step();
         }
         self.journal.rates()
     }
 
-    /// Lets them work until they have streamed that many tokens since the beginning: how many it were.
-    pub fn until_tokens(&mut self, tokens: u64) -> u64 {
+    /// Runs until all agents together have streamed `tokens` since the start. Returns the exact number.
+    pub fn run_until_tokens(&mut self, tokens: u64) -> u64 {
         let (mut before, mut since) = (0, Instant::now());
         while self.journal.tokens() < tokens {
-            self.look();
+            self.step();
             if self.journal.tokens() > before {
                 (before, since) = (self.journal.tokens(), Instant::now());
             }
             assert!(
                 since.elapsed() < WITHIN,
-                "nobody answers any more after {before} tokens; the screen:\n{}",
+                "no agent responds after {before} tokens; the screen:\n{}",
                 self.screen.text()
             );
         }
         self.journal.tokens()
     }
 
-    /// Reads on in the journal, and wakes those who rest.
-    fn look(&mut self) {
+    /// Reads new journal lines and wakes idle teammates with a message.
+    fn step(&mut self) {
         std::thread::sleep(WAIT);
         for agent in self.journal.read() {
-            self.letters += 1;
-            let letter = serde_json::json!({
+            self.messages += 1;
+            let message = serde_json::json!({
                 "type": "message",
                 "from": "lead",
-                "content": format!("next {}", self.letters as usize % STEPS),
+                "content": format!("next {}", self.messages as usize % STEPS),
                 "timestamp": 1.0,
             });
             let inbox = self.dir.path().join("project/.team/inbox");
@@ -168,7 +168,7 @@ impl Busy {
             let mut file = OpenOptions::new().append(true).create(true).open(inbox);
             file.as_mut()
                 .unwrap()
-                .write_all(format!("{letter}\n").as_bytes())
+                .write_all(format!("{message}\n").as_bytes())
                 .unwrap();
         }
     }
@@ -206,22 +206,24 @@ rules:
     )
 }
 
-/// What the journal says of one agent.
+/// The output of one agent.
 #[derive(Default)]
-struct Streamed {
+struct AgentOutput {
     tokens: u64,
-    /// When it answered since [`Journal::begin`], first and last, and the tokens of all answers but the first.
+    /// Time of the first response since [`Journal::begin`].
     first: Option<f64>,
+    /// Time of the last response.
     last: f64,
+    /// Tokens of all responses since [`Journal::begin`] except the first.
     between: u64,
 }
 
-/// The journal as it grows.
+/// A reader of a growing journal.
 struct Journal {
     path: PathBuf,
     read: u64,
     rest: Vec<u8>,
-    agents: HashMap<String, Streamed>,
+    agents: HashMap<String, AgentOutput>,
 }
 
 impl Journal {
@@ -243,7 +245,7 @@ impl Journal {
         }
     }
 
-    /// Reads on: who ended a turn and rests now.
+    /// Reads new lines. Returns the teammates that have ended a turn and are idle.
     fn read(&mut self) -> Vec<String> {
         let Ok(mut file) = std::fs::File::open(&self.path) else {
             return Vec::new();
@@ -257,20 +259,20 @@ impl Journal {
         };
         let rest = self.rest.split_off(whole + 1);
         let lines = std::mem::replace(&mut self.rest, rest);
-        let mut resting = Vec::new();
+        let mut idle = Vec::new();
         for line in lines.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
             let event: Value = serde_json::from_slice(line).unwrap();
             let agent = event["agent"].as_str().unwrap_or_default().to_string();
             match event["type"].as_str() {
-                Some("said") => self.said(agent, &event),
-                Some("turn_ended") if agent != "lead" => resting.push(agent),
+                Some("said") => self.record(agent, &event),
+                Some("turn_ended") if agent != "lead" => idle.push(agent),
                 _ => {}
             }
         }
-        resting
+        idle
     }
 
-    fn said(&mut self, agent: String, event: &Value) {
+    fn record(&mut self, agent: String, event: &Value) {
         let tokens = event["text"].as_str().unwrap_or_default().chars().count() as u64 / TOKEN;
         let streamed = self.agents.entry(agent).or_default();
         streamed.tokens += tokens;
@@ -291,10 +293,10 @@ impl Journal {
         self.agents.values().map(|s| s.tokens).sum()
     }
 
-    /// Between the first and the last answer since the beginning, in tokens a second.
+    /// Returns the tokens per second of each agent between its first and last response since [`Journal::begin`].
     #[allow(clippy::cast_precision_loss)] // far below 2^52
     fn rates(&self) -> Vec<f64> {
-        let rate = |s: &Streamed| s.first.map(|first| s.between as f64 / (s.last - first));
+        let rate = |s: &AgentOutput| s.first.map(|first| s.between as f64 / (s.last - first));
         let mut rates: Vec<f64> = self.agents.values().filter_map(rate).collect();
         rates.sort_by(f64::total_cmp);
         rates

@@ -1,4 +1,4 @@
-//! The lead's conversation with few cells and with as many as are kept: what each frame costs beside the other.
+//! Compares frame times of the lead's conversation with few cells and with the maximum number of cells.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,19 @@ use ratatui::backend::TestBackend;
 use crate::common::SIZE;
 
 const FEW: usize = 100;
-/// Frames of one measurement, and how many measurements are made in turns: the best of them counts, since what else
-/// the machine does can only make one slower.
+/// Frames per measurement.
 const FRAMES: u32 = 60;
+/// Alternating measurements of each pane. The fastest counts, since other load only makes one slower.
 const TURNS: usize = 15;
 
-/// What is measured: a name, keys pressed before all of it, what happens before each frame, and whether a search goes
-/// through all cells.
+/// A measured case.
 struct Case {
     name: &'static str,
+    /// Keys to press before the measurement.
     before: &'static [&'static str],
+    /// What happens before each frame.
     each: fn(&mut Pane, u32),
+    /// The goal for the ratio.
     goal: &'static str,
 }
 
@@ -44,13 +46,13 @@ const CASES: &[Case] = &[
         goal: "1",
     },
     Case {
-        name: "a tool call comes in and is done",
+        name: "a tool call starts and finishes",
         before: &[],
         each: |pane, n| pane.call(u64::from(n)),
         goal: "1",
     },
     Case {
-        name: "a page up, a page down",
+        name: "page up, page down",
         before: &["esc", "1", "pgup", "pgup"],
         each: |pane, n| pane.key(if n % 2 == 0 { "pgup" } else { "pgdn" }),
         goal: "1",
@@ -62,13 +64,13 @@ const CASES: &[Case] = &[
         goal: "1",
     },
     Case {
-        name: "another width",
+        name: "resize",
         before: &[],
         each: |pane, n| pane.resize(if n % 2 == 0 { 120 } else { 160 }),
         goal: "1",
     },
     Case {
-        name: "another width, scrolled up",
+        name: "resize, scrolled up",
         before: &["esc", "1", "pgup", "pgup"],
         each: |pane, n| pane.resize(if n % 2 == 0 { 120 } else { 160 }),
         goal: "1",
@@ -86,55 +88,57 @@ const CASES: &[Case] = &[
         goal: "1",
     },
     Case {
-        name: "a letter of a search is typed",
+        name: "typing a search",
         before: &["esc", "1", "/"],
         each: |pane, n| pane.key(if n % 2 == 0 { "e" } else { "backspace" }),
-        goal: "none: all words are looked through",
+        goal: "none: searches all text",
     },
 ];
 
-/// Lines of the part of an answer that has not ended.
+/// Lines of an unfinished block in a streamed response.
 const SHORT: usize = 20;
 const LONG: usize = 2000;
 
-/// One part of an answer that grows at its end: what begins it, and each line of it.
-struct Growing {
+/// A block of a streamed response that grows at its end.
+struct GrowingBlock {
     name: &'static str,
+    /// The start of the block.
     begin: &'static str,
+    /// Each of its lines.
     line: &'static str,
-    what: What,
+    kind: StreamKind,
 }
 
 #[derive(Clone, Copy)]
-enum What {
-    Words,
-    Thoughts,
+enum StreamKind {
+    Text,
+    Thinking,
 }
 
-const GROWING: &[Growing] = &[
-    Growing {
+const GROWING: &[GrowingBlock] = &[
+    GrowingBlock {
         name: "a code block streams in",
         begin: "```rust\n",
         line: "    let value = table.get(\"key\").unwrap_or(&0) + 1; // counts\n",
-        what: What::Words,
+        kind: StreamKind::Text,
     },
-    Growing {
+    GrowingBlock {
         name: "a list streams in",
         begin: "",
         line: "- an item of a **list** with `code` and some more words\n",
-        what: What::Words,
+        kind: StreamKind::Text,
     },
-    Growing {
+    GrowingBlock {
         name: "a paragraph streams in",
         begin: "",
         line: "and more words of a paragraph that does not end, with `code` in it\n",
-        what: What::Words,
+        kind: StreamKind::Text,
     },
-    Growing {
-        name: "thoughts stream in",
+    GrowingBlock {
+        name: "thinking streams in",
         begin: "",
         line: "I should look at the parser first, and then at its callers.\n",
-        what: What::Thoughts,
+        kind: StreamKind::Thinking,
     },
 ];
 
@@ -149,7 +153,7 @@ pub fn print() {
             }
             pane.draw();
         }
-        let micros = beside(&mut few, &mut many, case.each);
+        let micros = compare(&mut few, &mut many, case.each);
         println!(
             "{}: {:.0} µs with {FEW} cells, {:.0} µs with {CELLS_MAX}, ratio {:.2} (goal: {})",
             case.name,
@@ -162,17 +166,17 @@ pub fn print() {
     for case in GROWING {
         let [mut short, mut long] = [SHORT, LONG].map(|lines| {
             let mut pane = Pane::new(FEW);
-            pane.grow(case.what, case.begin);
-            pane.grow(case.what, &case.line.repeat(lines));
+            pane.grow(case.kind, case.begin);
+            pane.grow(case.kind, &case.line.repeat(lines));
             pane.draw();
             pane
         });
-        let micros = beside(&mut short, &mut long, |pane, _| {
-            // Half a word a frame: the part does not become much longer while it is measured.
-            pane.grow(case.what, "x");
+        let micros = compare(&mut short, &mut long, |pane, _| {
+            // One character per frame, so that the block hardly grows during the measurement.
+            pane.grow(case.kind, "x");
         });
         println!(
-            "{}: {:.0} µs behind {SHORT} lines, {:.0} µs behind {LONG}, ratio {:.2} (goal: below 3)",
+            "{}: {:.0} µs after {SHORT} lines, {:.0} µs after {LONG}, ratio {:.2} (goal: below 3)",
             case.name,
             micros[0],
             micros[1],
@@ -181,8 +185,8 @@ pub fn print() {
     }
 }
 
-/// What a frame costs in both, in microseconds.
-fn beside(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f64; 2] {
+/// Returns the time of a frame in both panes, in microseconds.
+fn compare(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f64; 2] {
     let mut best = [Duration::MAX; 2];
     for _ in 0..TURNS {
         for (pane, best) in [&mut *one, &mut *other].into_iter().zip(&mut best) {
@@ -197,7 +201,7 @@ fn beside(one: &mut Pane, other: &mut Pane, each: impl Fn(&mut Pane, u32)) -> [f
     best.map(|b| b.as_secs_f64() * 1e6)
 }
 
-/// A screen with a conversation of so many cells, and a terminal in memory.
+/// A dashboard with a conversation, drawn to an in-memory terminal.
 struct Pane {
     state: UiState,
     cache: ViewCache,
@@ -216,7 +220,7 @@ impl Pane {
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             seq: 0,
         };
-        pane.tell(EventKind::CrewReady(Setup {
+        pane.apply(EventKind::CrewReady(Setup {
             session: "s".into(),
             root: "~/project".into(),
             provider: "script".into(),
@@ -229,11 +233,11 @@ impl Pane {
         }));
         for n in 0..cells as u64 {
             match n % 4 {
-                0 => pane.tell(EventKind::Prompted {
+                0 => pane.apply(EventKind::Prompted {
                     agent: Name::lead(),
                     text: format!("what about file {n}?"),
                 }),
-                1 => pane.tell(EventKind::Said {
+                1 => pane.apply(EventKind::Said {
                     agent: Name::lead(),
                     text: format!(
                         "I look at **file {n}**:\n\n- one\n- two\n\n```rust\nfn f() -> u64 {{ {n} }}\n```\n\nThat is all that there is to say of it."
@@ -247,7 +251,7 @@ impl Pane {
         pane
     }
 
-    fn tell(&mut self, kind: EventKind) {
+    fn apply(&mut self, kind: EventKind) {
         self.seq += 1;
         let at = Stamp(1_700_000_000.0);
         let seq = self.seq;
@@ -256,33 +260,33 @@ impl Pane {
 
     fn delta(&mut self, n: u32) {
         if n == 0 {
-            // What was streamed is over: the next words begin a cell.
+            // Ends the streamed response, so that the next text starts a new cell.
             self.call(0);
         }
         let end = if n % 12 == 11 { "\n\n" } else { " " };
         let text = format!("a few more words of a reply about file {n}{end}");
         let agent = Name::lead();
-        self.tell(EventKind::TextDelta { agent, text });
+        self.apply(EventKind::TextDelta { agent, text });
     }
 
-    fn grow(&mut self, what: What, text: &str) {
+    fn grow(&mut self, kind: StreamKind, text: &str) {
         let (agent, text) = (Name::lead(), text.to_string());
-        self.tell(match what {
-            What::Words => EventKind::TextDelta { agent, text },
-            What::Thoughts => EventKind::ThinkingDelta { agent, text },
+        self.apply(match kind {
+            StreamKind::Text => EventKind::TextDelta { agent, text },
+            StreamKind::Thinking => EventKind::ThinkingDelta { agent, text },
         });
     }
 
     fn call(&mut self, n: u64) {
         let (agent, call, tool) = (Name::lead(), CallId(n.to_string()), "read_file".to_string());
-        self.tell(EventKind::ToolStarted {
+        self.apply(EventKind::ToolStarted {
             agent: agent.clone(),
             call: call.clone(),
             tool: tool.clone(),
             on: format!("src/file-{n}.rs"),
             input: serde_json::json!({ "path": format!("src/file-{n}.rs") }),
         });
-        self.tell(EventKind::ToolFinished {
+        self.apply(EventKind::ToolFinished {
             agent,
             call,
             tool,

@@ -1,4 +1,4 @@
-//! The smallest ratatui program that shows what is typed: the floor of key echo on this machine, now.
+//! A minimal ratatui program that shows typed text: the lower bound of key echo on this machine.
 
 use crossterm::event::{Event, KeyCode, KeyModifiers};
 
@@ -11,7 +11,7 @@ pub fn is_asked_for() -> bool {
     std::env::var_os(ASKED).is_some()
 }
 
-/// Starts it in a terminal of its own.
+/// Starts the program in its own terminal.
 pub fn start() -> Screen {
     let there = std::env::temp_dir();
     let screen = Screen::start_program(&this(), &there, SIZE.0, SIZE.1, &[], &[(ASKED, "1")]);
@@ -19,7 +19,7 @@ pub fn start() -> Screen {
     screen
 }
 
-/// Draws a frame for each key, until the terminal is gone.
+/// Draws a frame for each key until the terminal closes.
 pub fn run() {
     let mut terminal = ratatui::init();
     let mut typed = String::new();

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `edit`.
+//! Runs the fuzz target `edit` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `journal`.
+//! Runs the fuzz target `journal` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `keys`.
+//! Runs the fuzz target `keys` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `markdown`.
+//! Runs the fuzz target `markdown` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `record`.
+//! Runs the fuzz target `record` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `roster`.
+//! Runs the fuzz target `roster` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

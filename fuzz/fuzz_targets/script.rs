@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `script`.
+//! Runs the fuzz target `script` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `settings`.
+//! Runs the fuzz target `settings` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

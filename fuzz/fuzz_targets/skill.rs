@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `skill`.
+//! Runs the fuzz target `skill` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `sse`.
+//! Runs the fuzz target `sse` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `task`.
+//! Runs the fuzz target `task` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

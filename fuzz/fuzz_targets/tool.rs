@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `tool`.
+//! Runs the fuzz target `tool` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

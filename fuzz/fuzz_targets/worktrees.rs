@@ -1,4 +1,4 @@
-//! Fuzzes `crewdeck::fuzzing`: the target `worktrees`.
+//! Runs the fuzz target `worktrees` of `crewdeck::fuzzing`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,12 +1,12 @@
-//! Runs one target of `crewdeck::fuzzing`; a promise that does not hold is a panic, which the fuzzer keeps.
+//! Runs a target of `crewdeck::fuzzing` and panics if an invariant is violated, which the fuzzer records.
 
-/// Runs the target of that name.
+/// Runs the target `name`.
 ///
 /// # Panics
-/// When there is none, or a promise does not hold.
+/// Panics if there is no such target or an invariant is violated.
 pub fn run(name: &str, bytes: &[u8]) {
     let found = crewdeck::fuzzing::TARGETS.iter().find(|(known, _)| *known == name);
-    let (_, target) = found.unwrap_or_else(|| panic!("no target is called {name}"));
+    let (_, target) = found.unwrap_or_else(|| panic!("no target is named {name}"));
     if let Err(why) = target(bytes) {
         panic!("{name}: {why}");
     }

@@ -1,4 +1,4 @@
-//! Tool calls in action: found, judged by the policy, asked about, run; and what the screen hears of them.
+//! Executes tool calls: finds the tool, applies the policy, asks for approval, runs it, and publishes events.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,51 +21,51 @@ use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, Rules, Ruling, Standing};
-use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, place_below, reach, table};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
 
-/// Most bytes of one tool result that enter the conversation.
+/// Most bytes of one tool result in the conversation.
 pub const RESULT_MAX: usize = 64 * 1024;
-/// Most bytes of a decision's comment that are added to a result.
+/// Most bytes of an approver's comment that are added to a result.
 const COMMENT_MAX: usize = 8 * 1024;
-/// Most bytes of a call's input that an event carries.
+/// Most bytes of a call's input in an event.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
 
-/// The standing rules of a crew; those of the session come and go.
+/// The crew's permissions, shared by all agents; session permissions change while they work.
 pub type RuleBook = Arc<RwLock<Rules>>;
 
-/// Where an agent's calls are carried out.
+/// Runs the tool calls of one agent.
 pub struct Workshop {
-    /// The tools that it was given.
+    /// The agent's tools.
     pub tools: Arc<Vec<&'static Tool>>,
-    /// The standing rules.
+    /// The crew's permissions.
     pub rules: RuleBook,
-    /// What the crew and the agent share.
+    /// State that the crew and the agent share.
     pub desk: Arc<Desk>,
     /// The skills that can be loaded.
     pub skills: Skills,
-    /// The floors above.
+    /// The crew.
     pub host: Arc<dyn Host>,
-    /// The crew's root.
+    /// The crew's root directory.
     pub root: PathBuf,
     /// The crew's board.
     pub board: Board,
-    /// Where the agent works.
+    /// The agent's work directory.
     pub workdir: PathBuf,
-    /// How long a program may run.
+    /// Longest run time of a program.
     pub timeout: Duration,
-    /// Takes secrets out of what tools bring back, and out of what is asked and written down for others.
+    /// Removes secrets from tool results, approval requests and texts for other agents.
     pub redactor: Redactor,
-    /// What stands between crewdeck and a program; `None`: nothing.
+    /// Supervises and confines programs; `None` runs them directly.
     pub guard: Option<Arc<Guard>>,
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
-    /// The time.
+    /// Returns the current time.
     pub clock: fn() -> Stamp,
 }
 
 impl Workshop {
-    /// Carries one call out; also says how long the tool itself took, without the wait for a person.
-    /// Dropping the future ends the tool and withdraws an open question.
+    /// Executes one call. Returns the result and how long the tool took, without the wait for approval.
+    /// Dropping the future stops the tool and withdraws an open request.
     pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
             let names: Vec<&str> = self.tools.iter().map(|t| t.name).collect();
@@ -108,7 +108,7 @@ impl Workshop {
         let began = Instant::now();
         let mut output = (tool.run)(context, self.input_for(tool, call)).await;
         let took = began.elapsed();
-        // Before the cut, which could go through a secret.
+        // Before the text is cut: a cut through a secret would hide it from the redactor.
         output.text = self.redactor.text(&output.text).into_owned();
         output.diff = self.redactor.text(&output.diff).into_owned();
         output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
@@ -116,8 +116,8 @@ impl Workshop {
         (output, took)
     }
 
-    /// What a tool is given. What it writes down for others (letters, tasks, plans, questions) has no secrets in it; a
-    /// command and a file are as the model wrote them.
+    /// Returns the input for a tool. Texts for others (messages, tasks, plans, questions) are redacted; commands and files
+    /// stay as the model wrote them.
     fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
         match tool.access {
             Access::Crew => self.redactor.data(call.input.clone()),
@@ -125,7 +125,7 @@ impl Workshop {
         }
     }
 
-    /// The ruling with the question for the network, where the settings have it asked.
+    /// Adds the approval of the network to a ruling, if the settings require it.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -155,7 +155,10 @@ impl Workshop {
         })
     }
 
-    /// Asks whether a call may run. What comes back is added to its result; the error is its result.
+    /// Requests approval of a call. Returns a note for the call's result.
+    ///
+    /// # Errors
+    /// The result of the call, if it was not approved.
     async fn ask(
         &self,
         agent: &Name,
@@ -165,19 +168,18 @@ impl Workshop {
     ) -> Result<String, String> {
         let command = call.input.get("command").and_then(Value::as_str);
         let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
-        // Before they are cut: half a secret is not found any more.
+        // Before they are cut: a cut through a secret would hide it from the redactor.
         let clean = |part: &String| self.redactor.text(part).into_owned();
         let parts: Vec<String> = parts.iter().map(clean).collect();
         let body = permission_card::body(tool, &call.input, why, &parts);
         let body = self.redactor.text(&body).into_owned();
         let asking = Asking {
-            workdir: place_below(&self.root, &self.workdir),
+            workdir: path_below_root(&self.root, &self.workdir),
             call: self.asked_call(tool, &call.input, why),
             ..Asking::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
-        let request =
-            asked.map_err(|e| format!("Error: the permission could not be asked for: {e}"))?;
+        let request = asked.map_err(|e| format!("Error: approval could not be requested: {e}"))?;
         let comment = head_and_tail(&request.comment, COMMENT_MAX);
         let said = if comment.is_empty() {
             String::new()
@@ -189,22 +191,24 @@ impl Workshop {
             other => other,
         };
         match request.status {
-            // A standing rule has nothing to say to one call.
+            // The comment of an automatic rule says nothing about this call.
             RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
                 Ok(String::new())
             }
-            RequestStatus::Approved => Ok(format!("\n[Allowed by {by}, who says: {comment}]")),
+            RequestStatus::Approved => {
+                Ok(format!("\n[Approved by {by} with the comment: {comment}]"))
+            }
             RequestStatus::Rejected => Err(format!(
-                "Error: not allowed by {by}{said}. Find another way or ask."
+                "Error: rejected by {by}{said}. Do not retry it: find another way or ask."
             )),
             RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
-                "Error: nobody decided whether this is allowed{said}"
+                "Error: the approval request was withdrawn before a decision{said}"
             )),
         }
     }
 
-    /// The call as its request holds it. One that is too long to be held whole, or has a secret in it, is like no
-    /// other: what is held of it would not tell them apart.
+    /// Returns the call for its request, so that identical calls can share one decision. `None` if the call is too long
+    /// to store whole or contains a secret: the stored form could then not tell calls apart.
     fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
         let command = input.get("command").and_then(Value::as_str);
         let shown = command.map_or_else(|| input.to_string(), str::to_string);
@@ -217,7 +221,7 @@ impl Workshop {
     }
 }
 
-/// What a call works on, in one line; for a tool that is not there, its input.
+/// Summarises a call in one line; for an unknown tool, its input.
 pub fn shown(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -225,27 +229,27 @@ pub fn shown(call: &ToolCall) -> String {
     }
 }
 
-/// Which calls the screen has heard of, so that each is begun once and ended once.
+/// The calls for which events were published, so that each starts once and finishes once.
 #[derive(Debug, Default)]
-pub struct Announced {
+pub struct PublishedCalls {
     asked: HashMap<CallId, ToolCall>,
     running: HashMap<CallId, ToolCall>,
 }
 
-impl Announced {
-    /// The events for calls that begin.
+impl PublishedCalls {
+    /// Returns the events for calls that start.
     pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
         calls
             .iter()
             .map(|call| {
                 self.asked.remove(&call.id);
                 self.running.insert(call.id.clone(), call.clone());
-                begun(agent, call)
+                started_event(agent, call)
             })
             .collect()
     }
 
-    /// The event for a call that ended.
+    /// Returns the event for a call that finished.
     pub fn finished(
         &mut self,
         agent: &Name,
@@ -265,7 +269,7 @@ impl Announced {
         }
     }
 
-    /// The events for calls that the machine answered itself: refused, broken, interrupted.
+    /// Returns the events for calls that got a result without running: refused, malformed or interrupted.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked
             .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
@@ -281,7 +285,7 @@ impl Announced {
             };
             let known = match self.asked.remove(call) {
                 Some(asked) => {
-                    events.push(begun(agent, &asked));
+                    events.push(started_event(agent, &asked));
                     Some(asked)
                 }
                 None => self.running.remove(call),
@@ -299,15 +303,14 @@ impl Announced {
     }
 }
 
-/// An input of at most about [`SHOWN_MAX`] bytes: its long texts are cut, each for itself, and where that is not enough it is
-/// a text that is cut.
+/// Shortens an input to about [`SHOWN_MAX`] bytes: cuts each long text, and if that is not enough, the whole JSON text.
 fn bounded(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {
         return input.clone();
     }
     if let Value::Object(fields) = input {
-        // As JSON a text may take twice the room, and the marks take some.
+        // Escapes can double the length of a text in JSON, and the cut notes take some space.
         let each = SHOWN_MAX / (2 * fields.len().max(1));
         let mut short = fields.clone();
         for value in short.values_mut() {
@@ -323,7 +326,7 @@ fn bounded(input: &Value) -> Value {
     Value::String(head_and_tail(&whole, SHOWN_MAX))
 }
 
-fn begun(agent: &Name, call: &ToolCall) -> EventKind {
+fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
     EventKind::ToolStarted {
         agent: agent.clone(),
         call: call.id.clone(),
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_input_each_text_is_cut_and_what_is_short_stays() {
+    fn long_texts_of_an_input_are_cut_and_short_fields_kept() {
         let long = "line\n".repeat(50_000);
         let input =
             serde_json::json!({"subject": "Write it", "description": long, "blocked_by": [1]});
@@ -385,9 +388,9 @@ mod tests {
     }
 
     #[test]
-    fn every_call_begins_once_and_ends_once_whatever_happens_to_it() {
+    fn every_call_starts_once_and_finishes_once() {
         let lead = Name::lead();
-        let mut announced = Announced::default();
+        let mut announced = PublishedCalls::default();
         let calls = ["done", "interrupted", "broken"].map(call);
         let asked = Message::assistant(calls.iter().cloned().map(Block::ToolCall).collect());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What an agent and the crew share about the agent while it works: small, locked, never held across a wait.
+//! State that an agent and the crew share while the agent works. Locks are never held across an await.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -10,35 +10,34 @@ use crate::domain::todo::TodoList;
 use crate::store::Reader;
 use crate::tools::policy::PlanGate;
 
-/// Most lines of housekeeping that wait for an agent's next call; older ones are dropped.
+/// Most crew notes that wait for an agent's next call; older ones are dropped.
 pub const NOTES_MAX: usize = 20;
 
-/// Most ends of background jobs that wait for an agent's next call; older ones are dropped.
+/// Most results of background jobs that wait for an agent's next call; older ones are dropped.
 pub const RESULTS_MAX: usize = 32;
 
-/// The ends of background jobs, as they enter a conversation.
+/// The results of background jobs that ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
-    /// In the reference's form, for the model.
+    /// All results, in the form of learn-claude-code, for the model.
     pub block: Block,
-    /// Each for the screen: its first line, and all of it where there is more.
+    /// Each result for the screen: its first line, and the whole text if it has more lines.
     pub lines: Vec<(String, String)>,
     /// The jobs.
     pub jobs: Vec<JobId>,
 }
 
-/// Whether an agent can take letters.
+/// Whether waiting messages may wake an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Intake {
-    /// It can.
+    /// They may.
     #[default]
     Open,
-    /// Those that it took last could not be written down, so that they wait still: they must not wake it
-    /// again and again.
+    /// They may not: the last messages could not be acknowledged, so they still wait and would wake it again and again.
     Shut,
 }
 
-/// One agent's desk.
+/// The state that one agent and the crew share.
 #[derive(Debug, Default)]
 pub struct Desk {
     todo: Mutex<Option<TodoList>>,
@@ -54,17 +53,17 @@ pub struct Desk {
     reader: Mutex<Option<Arc<Reader>>>,
 }
 
-/// An agent's answer to the wish that it shuts down.
+/// An agent's answer to a shutdown request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parting {
-    /// It goes when its task is off its hands.
+    /// It leaves once it has no open task.
     Agreed,
     /// It stays.
     Refused,
 }
 
 impl Desk {
-    /// A desk of an agent whose plan stands at `gate`.
+    /// Creates the state of an agent with this plan gate.
     pub fn new(gate: PlanGate) -> Desk {
         Desk {
             gate: Mutex::new(gate),
@@ -72,52 +71,52 @@ impl Desk {
         }
     }
 
-    /// Lays a new todo list down.
+    /// Stores a new todo list for the driver.
     pub fn set_todo(&self, list: TodoList) {
         *lock(&self.todo) = Some(list);
     }
 
-    /// Takes the todo list that was laid down since the last look.
+    /// Takes the new todo list, if there is one.
     pub fn take_todo(&self) -> Option<TodoList> {
         lock(&self.todo).take()
     }
 
-    /// Where the agent's plan stands.
+    /// Returns the agent's plan gate.
     pub fn gate(&self) -> PlanGate {
         *lock(&self.gate)
     }
 
-    /// The agent's plan was approved.
+    /// Opens the plan gate, because the plan was approved.
     pub fn open_gate(&self) {
         *lock(&self.gate) = PlanGate::Open;
     }
 
-    /// Whether the agent can take letters.
+    /// Returns whether waiting messages may wake the agent.
     pub fn intake(&self) -> Intake {
         *lock(&self.intake)
     }
 
-    /// Says whether the agent can take letters.
+    /// Sets whether waiting messages may wake the agent.
     pub fn set_intake(&self, intake: Intake) {
         *lock(&self.intake) = intake;
     }
 
-    /// The agent takes letters: it keeps the right to until they are acknowledged.
+    /// Stores the inbox reader until the messages that were taken are acknowledged.
     pub fn keep_reader(&self, reader: Arc<Reader>) {
         *lock(&self.reader) = Some(reader);
     }
 
-    /// The right to take letters, while the agent has it.
+    /// Returns the stored inbox reader.
     pub fn reader(&self) -> Option<Arc<Reader>> {
         lock(&self.reader).clone()
     }
 
-    /// What it took is acknowledged, or was nothing: others may read.
+    /// Drops the inbox reader, so that others may read the inbox.
     pub fn drop_reader(&self) {
         *lock(&self.reader) = None;
     }
 
-    /// Adds a line of housekeeping for the agent's next call.
+    /// Adds a crew note for the agent's next call.
     pub fn note(&self, line: String) {
         let mut notes = lock(&self.notes);
         if notes.len() == NOTES_MAX {
@@ -126,25 +125,25 @@ impl Desk {
         notes.push_back(line);
     }
 
-    /// A background job began: it is untold until [`Desk::told`]. Bounded by the jobs that may run, and
-    /// by [`RESULTS_MAX`].
+    /// Records that a background job started. It stays in the list until [`Desk::told`]. The list is bounded by the number
+    /// of jobs that may run and by [`RESULTS_MAX`].
     pub fn began(&self, job: JobId, command: String) {
         lock(&self.untold).push((job, command));
     }
 
-    /// The background jobs whose end is not in the conversation on disk, with their commands.
+    /// Returns the background jobs whose end is not in the conversation on disk, with their commands.
     pub fn untold(&self) -> Vec<(JobId, String)> {
         lock(&self.untold).clone()
     }
 
-    /// The end of a background job is in the conversation on disk; its command comes back.
+    /// Records that the end of a background job is in the conversation on disk. Returns its command.
     pub fn told(&self, job: &JobId) -> Option<String> {
         let mut untold = lock(&self.untold);
         let at = untold.iter().position(|(id, _)| id == job)?;
         Some(untold.remove(at).1)
     }
 
-    /// Lays the end of a background job down.
+    /// Stores the result of a background job for the agent's next call.
     pub fn put_result(&self, job: JobId, line: String) {
         let dropped = {
             let mut results = lock(&self.results);
@@ -156,12 +155,12 @@ impl Desk {
         }
     }
 
-    /// Whether background jobs have ended that the agent has not heard of.
+    /// Returns whether results of background jobs wait.
     pub fn has_results(&self) -> bool {
         !lock(&self.results).is_empty()
     }
 
-    /// Takes the ends of background jobs that wait.
+    /// Takes the waiting results of background jobs.
     pub fn take_results(&self) -> Option<Results> {
         let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
         (!all.is_empty()).then(|| {
@@ -181,47 +180,48 @@ impl Desk {
         })
     }
 
-    /// Lays the agent's answer to a shutdown request down.
+    /// Stores the agent's answer to a shutdown request.
     pub fn part(&self, answer: Parting) {
         *lock(&self.parting) = Some(answer);
     }
 
-    /// Takes that answer.
+    /// Takes the answer to a shutdown request.
     pub fn take_parting(&self) -> Option<Parting> {
         lock(&self.parting).take()
     }
 
-    /// The agent is interrupted because that task was taken from it: it need not wait for words before it goes on.
+    /// Records that the agent is interrupted because this task was taken from it, so that it continues without waiting for
+    /// a message.
     pub fn lift(&self, task: TaskId) {
         *lock(&self.lifted) = Some(task);
     }
 
-    /// Takes the reason of such an interrupt.
+    /// Takes the task of such an interrupt.
     pub fn take_lifted(&self) -> Option<TaskId> {
         lock(&self.lifted).take()
     }
 
-    /// The agent works at `place` from its next call on.
+    /// Sets the agent's work directory from its next call on.
     pub fn put_place(&self, place: PathBuf) {
         *lock(&self.place) = Some(place);
     }
 
-    /// Takes the place that the agent is to work at, if it is another than before.
+    /// Takes the new work directory, if there is one.
     pub fn take_place(&self) -> Option<PathBuf> {
         lock(&self.place).take()
     }
 
-    /// The agent wants its conversation summarised before the next call, with most room for `focus`.
+    /// Requests a summary of the conversation before the next call, in most detail about `focus`.
     pub fn wish_compaction(&self, focus: String) {
         *lock(&self.compaction) = Some(focus);
     }
 
-    /// Takes that wish.
+    /// Takes the requested summary's focus.
     pub fn take_compaction(&self) -> Option<String> {
         lock(&self.compaction).take()
     }
 
-    /// Takes all lines of housekeeping, as one line for the model.
+    /// Takes all crew notes, as one block for the model.
     pub fn take_notes(&self) -> Option<Block> {
         let lines: Vec<String> = lock(&self.notes).drain(..).collect();
         (!lines.is_empty()).then(|| Block::text(format!("<crew>{}</crew>", lines.join("; "))))

@@ -1,4 +1,4 @@
-//! The driver: carries the effects of one agent's turn out, feeds the answers back, publishes events.
+//! The driver: executes the effects of one agent's turn, feeds the results back, and publishes events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
-use super::calls::{Announced, Workshop};
+use super::calls::{PublishedCalls, Workshop};
 pub use super::engine::{Engine, EngineSlot};
 use super::meter::Meter;
 use super::turn::{Effect, Input, TodoOpen, Turn};
@@ -23,108 +23,109 @@ use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, LetterStep, Level, TurnEnd};
 use crate::store::{Board, Cursor, Post, PromptQueue, QueuedPrompt, Requests, Transcript};
 
-/// What reaches an agent from above while it works.
+/// Commands of the crew to an agent while it works.
 #[derive(Debug)]
 pub enum Control {
-    /// Words for its conversation.
+    /// Adds text to its conversation.
     Say(Vec<Block>),
-    /// Stop the turn.
+    /// Interrupts the turn.
     Interrupt,
-    /// Summarise the conversation, with most room for this.
+    /// Summarises the conversation, in most detail about this.
     Compact(String),
 }
 
-/// One agent's means.
+/// Everything that one agent works with.
 pub struct Driver {
-    /// Who it is.
+    /// The agent's name.
     pub name: Name,
-    /// Its system prompt.
+    /// The system prompt.
     pub system: String,
-    /// The tools that its model is told of.
+    /// The tools that are sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
     /// The model.
     pub engine: EngineSlot,
-    /// How its tool calls are carried out.
+    /// Runs tool calls.
     pub workshop: Workshop,
-    /// Counts what it uses, and says when it must not go on.
+    /// Counts usage and enforces budgets.
     pub meter: Arc<dyn Meter>,
-    /// Where its events go.
+    /// Publishes events.
     pub publisher: Publisher,
-    /// Its mail; a subagent has none.
+    /// The message store; `None` for subagents.
     pub post: Option<Post>,
-    /// The prompts that wait for it; the lead's alone.
+    /// The queue of prompts; only for the lead.
     pub prompts: Option<Arc<PromptQueue>>,
-    /// The requests that its letters speak of.
+    /// The requests that messages refer to.
     pub requests: Requests,
-    /// The board with its open task.
+    /// The board with the agent's open task.
     pub board: Board,
-    /// Who it is, in the words that survive a compaction; empty for the lead.
+    /// Who the agent is, in words that are kept at a compaction; empty for the lead.
     pub identity: String,
-    /// The share of the window, in percent, at which its conversation is summarised.
+    /// The share of the window, in percent, at which the conversation is summarised.
     pub compact_at: u64,
-    /// Where its conversation is written.
+    /// The log of the conversation.
     pub transcript: Transcript,
-    /// The time.
+    /// Returns the current time.
     pub clock: fn() -> Stamp,
-    /// Random numbers in 0..1, to spread repeats.
+    /// Returns random numbers in 0..1, to spread retries.
     pub jitter: fn() -> f64,
-    /// State that lives from turn to turn.
+    /// State that is kept from turn to turn.
     pub state: State,
 }
 
-/// How an agent's log on disk stands to its conversation.
+/// Whether an agent's log on disk holds its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
-    /// Nothing was said yet.
+    /// The conversation is empty.
     Empty,
-    /// It holds all of it.
+    /// The log holds the whole conversation.
     Whole,
-    /// A line could not be written, or somebody took the log away: it is to be written anew.
+    /// A line could not be written, or the log was removed: it must be rewritten.
     Behind,
 }
 
-/// What a driver remembers from turn to turn.
+/// The state of a driver that is kept from turn to turn.
 pub struct State {
     /// The conversation.
     pub turn: Turn,
-    /// All tokens so far.
+    /// Total usage so far, in tokens.
     pub usage: Usage,
-    /// What they cost, where the price is known.
+    /// Total cost so far, if the price is known.
     pub cost: Option<f64>,
-    /// The calls of the model so far.
+    /// The number of model calls so far.
     pub calls: u64,
-    /// Its todo list.
+    /// The todo list.
     pub todo: TodoList,
-    /// Whether an approved shutdown request has reached it.
+    /// The approved shutdown request, if the agent has received one.
     pub asked_to_go: Option<Letter>,
-    /// Whether all of it is on disk.
+    /// Whether the log on disk is complete.
     pub(super) log: Log,
-    /// How far the inbox was read into the message that is being gathered, and with which letters.
-    pub(super) taken: Option<Cursor>,
-    /// How far the inbox was read into messages that are not on disk yet, or could not be acknowledged.
-    pub(super) owed: Option<Cursor>,
+    /// The inbox position after the messages in the conversation message that is being built.
+    pub(super) pending_inbox: Option<Cursor>,
+    /// The inbox position after messages that are not yet on disk or not yet acknowledged.
+    pub(super) unacknowledged_inbox: Option<Cursor>,
+    /// The inbox messages up to that position.
     pub(super) letters: Vec<Letter>,
-    /// Prompts in the message that is being gathered.
+    /// Prompts in the conversation message that is being built.
     pub(super) prompts: Vec<QueuedPrompt>,
     /// Prompts in the conversation that are still in the queue on disk.
-    pub(super) prompts_owed: Vec<PromptId>,
-    /// Background jobs whose end stands in the message that is being gathered.
-    pub(super) told: Vec<JobId>,
-    /// The same of messages that are not on disk yet.
-    pub(super) told_owed: Vec<JobId>,
-    /// Letters that are in the conversation and that the model has not answered yet.
+    pub(super) unacknowledged_prompts: Vec<PromptId>,
+    /// Background jobs whose end is in the conversation message that is being built.
+    pub(super) pending_jobs: Vec<JobId>,
+    /// Background jobs whose end is in conversation messages that are not on disk yet.
+    pub(super) unacknowledged_jobs: Vec<JobId>,
+    /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<Letter>,
-    /// How long the thoughts of the last answer took, in milliseconds.
+    /// How long the model thought before its last answer, in milliseconds.
     pub(super) thought_ms: u64,
-    pub(super) announced: Announced,
-    /// When the turn began.
+    pub(super) announced: PublishedCalls,
+    /// The start of the turn.
     pub(super) began: Stamp,
-    /// What the person was told of state files since the turn began: it is not told at every step.
+    /// The file errors that were reported in this turn, so that each is reported once.
     troubles: Mutex<BTreeSet<String>>,
 }
 
 impl State {
-    /// The state of an agent that has not spoken yet.
+    /// Creates the state of an agent with an empty conversation.
     pub fn new(turn: Turn) -> State {
         State {
             turn,
@@ -134,16 +135,16 @@ impl State {
             todo: TodoList::default(),
             asked_to_go: None,
             log: Log::Empty,
-            taken: None,
-            owed: None,
+            pending_inbox: None,
+            unacknowledged_inbox: None,
             letters: Vec::new(),
             prompts: Vec::new(),
-            prompts_owed: Vec::new(),
-            told: Vec::new(),
-            told_owed: Vec::new(),
+            unacknowledged_prompts: Vec::new(),
+            pending_jobs: Vec::new(),
+            unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
             thought_ms: 0,
-            announced: Announced::default(),
+            announced: PublishedCalls::default(),
             began: Stamp::default(),
             troubles: Mutex::default(),
         }
@@ -151,7 +152,7 @@ impl State {
 }
 
 impl Driver {
-    /// Works on `start` until the turn ends: words (none: the mail that waits), or a compaction.
+    /// Runs a turn that begins with `start`: new text (empty to read the inbox), or a compaction.
     pub async fn turn(&mut self, start: Input, control: &mut mpsc::Receiver<Control>) -> TurnEnd {
         self.publish(EventKind::TurnStarted {
             agent: self.name.clone(),
@@ -168,7 +169,7 @@ impl Driver {
                     Effect::CheckMail => {
                         self.set_budget();
                         self.catch_up().await;
-                        // What is taken for a turn that is interrupted already would be answered by nobody.
+                        // If the turn is already interrupted, messages taken now would stay unanswered.
                         let is_over = inputs.iter().any(|i| matches!(i, Input::Interrupt { .. }));
                         let blocks = if is_over {
                             Vec::new()
@@ -224,7 +225,7 @@ impl Driver {
             TurnEnd::Done | TurnEnd::Interrupted | TurnEnd::Stopped { .. } => Activity::Idle,
         })
         .await;
-        self.rest().await;
+        self.record_turn_end().await;
         let end = ended.clone();
         self.publish(EventKind::TurnEnded {
             agent: self.name.clone(),
@@ -234,7 +235,7 @@ impl Driver {
         ended
     }
 
-    /// The model in use.
+    /// Returns the model in use.
     pub(super) fn engine(&self) -> Engine {
         self.engine
             .read()
@@ -242,7 +243,7 @@ impl Driver {
             .clone()
     }
 
-    /// Says what the agent does now.
+    /// Publishes what the agent does now.
     pub async fn activity(&self, activity: Activity) {
         self.publish(EventKind::ActivityChanged {
             agent: self.name.clone(),
@@ -256,7 +257,7 @@ impl Driver {
         self.publisher.publish(kind).await;
     }
 
-    /// Tells the person that a state file could not be read or written; the same once a turn.
+    /// Reports to the user that a state file could not be read or written, each error once per turn.
     pub async fn trouble(&self, what: &str, error: &crate::store::StoreError) {
         let text = format!("{what}: {error}");
         if !self.troubles().insert(text.clone()) {
@@ -280,7 +281,7 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
-        if let Some(stop) = self.held_up(control, inputs).await {
+        if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
         self.activity(Activity::Thinking).await;
@@ -349,7 +350,7 @@ impl Driver {
             })
             .await;
         }
-        // What is done stays done when its neighbours are interrupted.
+        // Results of finished calls are kept when the other calls are interrupted.
         let done = Mutex::new(Vec::new());
         let work = join_all(calls.into_iter().enumerate().map(async |(at, call)| {
             let (output, took) = self.workshop.carry_out(&self.name, &call).await;
@@ -384,12 +385,12 @@ impl Driver {
         }
         if let Some(list) = self.workshop.desk.take_todo() {
             inputs.push_front(Input::TodoSet(todo_open(&list)));
-            self.keep_todo(list).await;
+            self.save_todo(list).await;
         }
     }
 }
 
-/// Whether the list has items left, for the reminder.
+/// Returns whether the list has open items, for the reminder.
 pub(super) fn todo_open(list: &TodoList) -> TodoOpen {
     if list.has_open() {
         TodoOpen::Yes
@@ -398,7 +399,8 @@ pub(super) fn todo_open(list: &TodoList) -> TodoOpen {
     }
 }
 
-/// Runs `work` and listens: words are kept for the turn, an interrupt drops the work (`None`).
+/// Runs `work` while receiving commands: new text is queued for the turn, and an interrupt drops the work and returns
+/// `None`.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<Input>,
@@ -418,7 +420,7 @@ pub(super) async fn until_interrupt<T>(
     }
 }
 
-/// Runs blocking file work off the async threads; a panic in it ends this agent only.
+/// Runs file work on a thread for blocking work. A panic in it becomes an error.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::store::StoreError> + Send + 'static,
 ) -> Result<T, crate::store::StoreError> {

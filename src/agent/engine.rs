@@ -1,27 +1,27 @@
-//! The model that agents call, and how much it can hold.
+//! The model that agents call, and its context window.
 
 use std::sync::{Arc, RwLock};
 
 use crate::domain::usage::Price;
 use crate::model::{Model, Window, window};
 
-/// The model that agents call; replaced while they run when the user chooses another.
+/// A model and its options. Replaced while agents run if the user selects another model.
 #[derive(Clone)]
 pub struct Engine {
-    /// The wire.
+    /// The client of the model server.
     pub model: Arc<dyn Model>,
-    /// The model's name.
+    /// The name of the model.
     pub name: String,
-    /// The tokens that it can hold, where the settings or a script say it.
+    /// The context window in tokens, if the settings or a script set it.
     pub window: Option<u64>,
-    /// What its tokens cost, where known.
+    /// The price of its tokens, if known.
     pub price: Option<Price>,
     /// Most tokens of one answer.
     pub max_tokens: u32,
 }
 
 impl Engine {
-    /// The model's window: as set, else as its server has listed it, else as its family is known for.
+    /// Returns the context window: from the settings, else from the server's model list, else assumed from the name.
     pub fn known_window(&self) -> Option<Window> {
         let set = self.window.map(Window::known);
         set.or_else(|| self.model.listed_window(&self.name))
@@ -29,7 +29,7 @@ impl Engine {
     }
 }
 
-/// The engine in use, shared by the team.
+/// The model in use, shared by the team.
 pub type EngineSlot = Arc<RwLock<Engine>>;
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     use futures::{FutureExt, StreamExt, stream};
     use pretty_assertions::assert_eq;
 
-    /// A server whose list told this window.
+    /// A server that lists this window.
     struct Listing(Option<Window>);
 
     impl Model for Listing {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn setting_wins_over_the_list_and_the_list_over_the_name() {
-        let told = Some(Window::known(64_000));
+        let from_list = Some(Window::known(64_000));
         let by_name = Window {
             tokens: 200_000,
             is_assumed: true,
@@ -68,11 +68,11 @@ mod tests {
         for (set, listed, name, expected) in [
             (
                 Some(8_000),
-                told,
+                from_list,
                 "claude-opus-4",
                 Some(Window::known(8_000)),
             ),
-            (None, told, "claude-opus-4", told),
+            (None, from_list, "claude-opus-4", from_list),
             (None, None, "claude-opus-4", Some(by_name)),
             (None, None, "my-own", None),
         ] {

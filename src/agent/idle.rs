@@ -1,66 +1,66 @@
-//! A teammate between two turns, as a pure machine: mail, then its own task, then a claim, else rest.
+//! The idle cycle of a teammate as a pure state machine: messages first, then its own task, then a claim, else idle.
 
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
 
-/// How often an agent that ended its turn with its task open is sent back to it.
+/// How often an agent that ended its turn with its task open is reminded of it.
 pub const NUDGES_MAX: u32 = 2;
 
-/// What a teammate finds when it looks around.
+/// The situation of a teammate between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sight {
-    /// Whether letters wait for it.
+    /// Whether messages wait in its inbox.
     pub mail: Mail,
-    /// The task that it owns and has not completed.
+    /// The open task that it owns.
     pub own: Option<TaskId>,
     /// A task that it may claim.
     pub claimable: Option<TaskId>,
-    /// Whether something waits for the person.
+    /// Whether a request waits for the user.
     pub person: Person,
-    /// Now, by a clock that nobody sets: how long the crew has run.
+    /// The monotonic time since the crew started.
     pub now: Duration,
 }
 
 impl Sight {
-    /// Whether there is something to do in it.
+    /// Returns whether there is work to do.
     pub fn has_work(&self) -> bool {
         self.mail == Mail::Waiting || self.own.is_some() || self.claimable.is_some()
     }
 }
 
-/// Whether the team waits for the person: that time is nobody's rest.
+/// Whether a request waits for the user. Such time does not count as idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Person {
-    /// Nothing waits.
+    /// No request waits.
     Free,
     /// A request waits for a decision.
     Asked,
 }
 
-/// What lies in an inbox.
+/// Whether messages wait in an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mail {
-    /// Nothing.
+    /// No messages wait.
     None,
-    /// Something to read.
+    /// Messages wait.
     Waiting,
 }
 
-/// What it does next.
+/// What a teammate does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
-    /// Read the mail and work on it.
+    /// Read its messages and work on them.
     Read,
-    /// Go on with its own task; it ended its turn without completing it.
+    /// Continue its own task: it ended its turn without completing it.
     Resume(TaskId),
     /// Try to claim this task.
     Claim(TaskId),
-    /// Rest until something changes, or until then to look again.
+    /// Stay idle until something changes, or until this time.
     Rest(Option<Duration>),
-    /// Its own task stays open after [`NUDGES_MAX`] reminders: only mail brings it on.
+    /// Wait for a message: its own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
-    /// It was asked to go and nothing holds it, or it rested too long.
+    /// Leave.
     Leave(Why),
 }
 
@@ -69,7 +69,7 @@ pub enum Next {
 pub enum Why {
     /// A shutdown request was approved.
     Asked,
-    /// It had nothing to do for too long.
+    /// It was idle for too long.
     Rested,
 }
 
@@ -81,10 +81,10 @@ enum Leaving {
     Asked,
 }
 
-/// The memory of the machine.
+/// The state of the idle cycle.
 #[derive(Debug, Clone, Default)]
 pub struct Idle {
-    /// How long it may rest; `None`: for ever.
+    /// How long the agent may be idle; `None` means forever.
     timeout: Option<Duration>,
     since: Option<Duration>,
     nudged: Option<(TaskId, u32)>,
@@ -92,7 +92,7 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// A machine whose agent leaves after resting for `timeout`; `None`: never.
+    /// Creates the state of an agent that leaves after being idle for `timeout`; `None` means never.
     pub fn new(timeout: Option<Duration>) -> Idle {
         Idle {
             timeout,
@@ -100,17 +100,17 @@ impl Idle {
         }
     }
 
-    /// A shutdown request was approved: it leaves as soon as its task is off its hands.
+    /// Records an approved shutdown request: the agent leaves once it has no open task.
     pub fn ask_to_go(&mut self) {
         self.leaving = Leaving::Asked;
     }
 
-    /// It answered that it stays.
+    /// Records that the agent rejected the shutdown request.
     pub fn stay(&mut self) {
         self.leaving = Leaving::No;
     }
 
-    /// The next thing to do.
+    /// Returns what to do next.
     pub fn next(&mut self, sight: Sight) -> Next {
         if sight.mail == Mail::Waiting {
             self.since = None;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_then_own_task_then_claim() {
+    fn messages_come_before_own_task_and_claims() {
         let mut idle = Idle::new(None);
         let all = Sight {
             mail: Mail::Waiting,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_task_is_resumed_twice_and_then_left_to_mail() {
+    fn open_task_is_resumed_twice_then_waits_for_messages() {
         let mut idle = Idle::new(None);
         let own = Sight {
             own: Some(TaskId(1)),
@@ -213,12 +213,12 @@ mod tests {
         assert_eq!(
             idle.next(own),
             Next::Resume(TaskId(1)),
-            "mail starts the count anew"
+            "a message resets the count"
         );
     }
 
     #[test]
-    fn resting_has_a_limit_that_work_resets() {
+    fn work_resets_the_idle_timeout() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
         assert_eq!(
             idle.next(sight(10)),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_person_is_not_resting() {
+    fn waiting_for_the_user_does_not_count_as_idle() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
         assert_eq!(
             idle.next(sight(0)),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_to_go_it_finishes_its_task_first_and_claims_no_other() {
+    fn approved_shutdown_finishes_own_task_and_claims_no_other() {
         let mut idle = Idle::new(None);
         idle.ask_to_go();
         let own = Sight {

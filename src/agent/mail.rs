@@ -1,4 +1,4 @@
-//! Letters on their way into a conversation: how the model reads them, and which ones ask to go.
+//! Messages on their way into a conversation: their form for the model, and which ones are shutdown requests.
 
 use serde_json::{Map, Value};
 
@@ -7,14 +7,14 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 
-/// The letters as one block: the reference's `<inbox>` with a JSON array.
+/// Returns the messages as one block: `<inbox>` with a JSON array, as in learn-claude-code.
 pub fn block(letters: &[Letter]) -> Block {
     let list: Vec<Value> = letters.iter().map(plain).collect();
     let json = serde_json::to_string_pretty(&list).unwrap_or_default();
     Block::text(format!("<inbox>\n{json}\n</inbox>"))
 }
 
-/// What a model needs of a letter: not the ids and dates of the file.
+/// Returns the fields of a message that the model needs, without the ids and dates of the file.
 fn plain(letter: &Letter) -> Value {
     let mut out = Map::new();
     out.insert("from".into(), letter.from.clone().into());
@@ -28,8 +28,8 @@ fn plain(letter: &Letter) -> Value {
     Value::Object(out)
 }
 
-/// Whether `letter` tells `to` to shut down, and somebody who may has approved that (promise 7): the
-/// letter alone proves nothing, since any program can write one.
+/// Returns whether `letter` asks `to` to shut down and the matching request is approved (promise 7). The message alone
+/// proves nothing, because any program can write one.
 pub fn is_approved_shutdown(letter: &Letter, to: &Name, request: Option<&Request>) -> bool {
     letter.kind == LetterKind::ShutdownRequest
         && request.is_some_and(|r| {
@@ -47,7 +47,7 @@ mod tests {
     use crate::domain::stamp::Stamp;
 
     #[test]
-    fn only_an_approved_request_about_oneself_shuts_down() {
+    fn only_an_approved_request_for_the_recipient_shuts_down() {
         let bob = Name::member("bob").unwrap();
         let alice = Name::member("alice").unwrap();
         let id = RequestId("r1".into());
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_who_wrote_what() {
+    fn inbox_block_names_sender_and_omits_unknown_fields() {
         let letter: Letter = serde_json::from_str(
             r#"{"id":"x","type":"message","from":"alice","content":"hi","timestamp":5,"odd":1}"#,
         )

@@ -1,4 +1,4 @@
-//! What counts an agent's tokens and may hold it up before a call. Declared here, implemented by the crew.
+//! Counts an agent's usage and holds model calls back when a budget is used up. Declared here, implemented by the crew.
 
 use std::collections::VecDeque;
 
@@ -10,12 +10,12 @@ use super::turn::Input;
 use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 
-/// The crew's count of what its agents use.
+/// The crew's budget for its agents.
 pub trait Meter: Send + Sync {
-    /// A turn of the agent begins: what was denied in an earlier one may be asked for again.
+    /// Starts a turn of the agent: an increase that was denied in an earlier turn may be requested again.
     fn begin(&self, agent: &Name);
 
-    /// The agent has used this much more; `cost` in US dollars, where the price is known.
+    /// Adds usage of the agent; `cost` is in US dollars, if the price is known.
     fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>);
 
     /// Waits until the agent may call its model. The error says why it may not.
@@ -23,8 +23,8 @@ pub trait Meter: Send + Sync {
 }
 
 impl Driver {
-    /// Waits until the model may be called. What ends the turn instead comes back.
-    pub(super) async fn held_up(
+    /// Waits until the model may be called. Returns the input that ends the turn, if it may not.
+    pub(super) async fn await_budget(
         &self,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,

@@ -1,4 +1,4 @@
-//! Floor 4: one agent. The turn and the idle cycle are pure machines; the driver carries their effects out.
+//! Layer 4: a single agent. The turn and the idle cycle are pure state machines; the driver executes their effects.
 
 pub mod calls;
 pub mod compact;
@@ -7,11 +7,11 @@ pub mod driver;
 mod engine;
 mod environment;
 pub mod idle;
-mod keeper;
-mod letterbox;
+mod inbox_reader;
 pub mod mail;
 pub mod meter;
 mod permission_card;
+mod persistence;
 pub mod prompt;
 mod stream;
 mod summary;

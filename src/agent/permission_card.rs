@@ -1,5 +1,5 @@
-//! What a permission request says. A short call is shown as it is, with the reason below. Of a long one the reason and
-//! the parts that it is asked about come first: its end may be far below, and that is where one hides something. Pure.
+//! The text of a permission request. A short call comes first, with the reason below. For a long call the reason and the
+//! parts that need approval come first, because something may be hidden far below. Pure.
 
 use serde_json::Value;
 
@@ -7,14 +7,16 @@ use super::calls::SHOWN_MAX;
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::tools::Tool;
 
-/// Most characters and lines of a command that is short.
+/// Most characters of a short command.
 const SHORT_CHARS: usize = 240;
+/// Most lines of a short command.
 const SHORT_LINES: usize = 4;
-/// Most parts of a command that are quoted, and the longest of them in characters.
+/// Most parts of a command that are quoted.
 const PARTS_MAX: usize = 5;
+/// Most characters of a quoted part.
 const PART_MAX: usize = 400;
 
-/// The body of the request: the tool, its whole input, bounded, and why it is asked about.
+/// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.
 pub fn body(tool: &Tool, input: &Value, why: &str, parts: &[String]) -> String {
     let text = match input.get("command").and_then(Value::as_str) {
         Some(command) => format!("$ {command}"),
@@ -54,12 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn a_short_command_stands_before_its_reason() {
+    fn short_command_comes_before_its_reason() {
         assert_eq!(card("rm -rf x"), "bash\n$ rm -rf x\n\nit deletes files");
     }
 
     #[test]
-    fn what_is_cut_from_a_card_is_marked_as_cut() {
+    fn cut_request_text_is_marked_as_cut() {
         use crate::domain::text::bytes_cut;
         let long = "x".repeat(2 * SHOWN_MAX);
         assert!(bytes_cut(&card(&long)) > SHOWN_MAX / 2);
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_stands_behind_its_dangerous_part() {
+    fn long_command_comes_after_its_dangerous_part() {
         for hiding in ["\n".repeat(300), format!("# {}\n", "x".repeat(3000))] {
             let card = card(&format!("echo hello {hiding}rm -rf /srv/data"));
             let begin = "bash needs approval: it deletes files\n  it runs: rm -rf /srv/data\nFull text:\n$ echo hello";

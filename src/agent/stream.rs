@@ -1,4 +1,4 @@
-//! The driver and its model: one streamed call, its deltas merged before they are published.
+//! The driver's streamed model calls. Deltas are merged before they are published.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::protocol::event::EventKind;
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
-    /// Says what a call waits for before it begins; then that the agent is `doing` what it called for.
+    /// Publishes what a call waits for before it starts, and then the activity `doing`.
     pub(super) async fn held(&self, held: Held, doing: Activity) {
         self.activity(match held {
             Held::Queued { place } => Activity::Queued { place },
@@ -31,8 +31,8 @@ impl Driver {
         .await;
     }
 
-    /// Calls the model. `partial` holds the words that have arrived, also when this is dropped, and `thought_ms` how long
-    /// was thought before them.
+    /// Calls the model. `partial` receives the text so far, even if the future is dropped, and `thought_ms` the time spent
+    /// thinking, in milliseconds.
     pub(super) async fn stream(
         &self,
         engine: &Engine,

@@ -1,4 +1,4 @@
-//! The driver and compaction: the summary is asked for, the whole conversation put aside, the rest replaced.
+//! The driver's part of a compaction: requests the summary, archives the whole conversation, and replaces it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::model::{Delta, ModelError, ModelRequest, Reply};
 use crate::protocol::event::{Compaction, EventKind, Level};
 use crate::tools::Access;
 
-/// Most decisions that are carried over.
+/// Most decisions that are kept.
 const DECISIONS_MAX: usize = 10;
-/// Longest line about a decision, in characters.
+/// Most characters of a line about a decision.
 const DECISION_MAX: usize = 400;
 
 impl Driver {
-    /// Tells the turn how much its conversation may hold; the model may be another than before.
+    /// Sets the turn's limits from the current model, which may have changed.
     pub(super) fn set_budget(&mut self) {
         let known = self.engine().known_window();
         let window = known.map_or(WINDOW_ASSUMED, |window| window.tokens);
@@ -42,14 +42,14 @@ impl Driver {
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
 
-    /// Asks the model for a summary. Its words are for the conversation and not for the screen.
+    /// Requests a summary from the model. The answer goes into the conversation and not to the screen.
     pub(super) async fn summarise(
         &mut self,
         question: Question,
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<Input>,
     ) -> Input {
-        if let Some(stop) = self.held_up(control, inputs).await {
+        if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
         self.activity(Activity::Compacting).await;
@@ -93,12 +93,12 @@ impl Driver {
         Err(cut())
     }
 
-    /// Puts the whole conversation aside and gathers what must survive beside the summary.
+    /// Archives the whole conversation and collects what is kept besides the summary.
     pub(super) async fn archive(&mut self) -> Input {
         self.catch_up().await;
         if self.state.log != Log::Whole {
             return Input::ArchiveFailed {
-                why: "its log can not be written".into(),
+                why: "its log cannot be written".into(),
             };
         }
         let transcript = self.transcript.clone();
@@ -113,19 +113,19 @@ impl Driver {
         let (board, name) = (self.board.clone(), self.name.clone());
         let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
         if let Err(error) = &task {
-            self.trouble("The board can not be read", error).await;
+            self.trouble("The board cannot be read", error).await;
         }
         let requests = self.requests.clone();
         let decisions = match blocking(move || requests.read_all()).await {
             Ok(reading) => {
-                // Who reads first sets damaged files aside, and tells it.
+                // The first reader moves damaged files aside and must report it.
                 for notice in reading.notices {
                     self.publish(EventKind::notice(Level::Warn, notice)).await;
                 }
                 self.decisions(&reading.requests)
             }
             Err(error) => {
-                self.trouble("The requests can not be read", &error).await;
+                self.trouble("The requests cannot be read", &error).await;
                 Vec::new()
             }
         };
@@ -139,7 +139,8 @@ impl Driver {
         }))
     }
 
-    /// The state of what this agent can change. A subagent that only reads changes nothing, and its rounds are limited.
+    /// Returns the fingerprint of what this agent can change; `None` for a subagent that only reads, whose rounds are
+    /// limited anyway.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.workshop.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -154,7 +155,7 @@ impl Driver {
             .ok()
     }
 
-    /// The last decisions about this agent's requests, oldest first.
+    /// Returns the last decisions about this agent's requests, oldest first.
     fn decisions(&self, requests: &[Request]) -> Vec<String> {
         let mine = |r: &&Request| r.from.same(&self.name) || r.target.same(&self.name);
         let decided = |r: &&Request| match r.status {
@@ -181,10 +182,10 @@ impl Driver {
         lines[from..].to_vec()
     }
 
-    /// The conversation was shortened: its log is written anew.
+    /// Rewrites the log after the conversation was shortened.
     pub(super) async fn replace(&mut self) {
-        if let Err(error) = self.write_anew().await {
-            self.trouble("The conversation can not be saved", &error)
+        if let Err(error) = self.rewrite_log().await {
+            self.trouble("The conversation cannot be saved", &error)
                 .await;
         }
     }

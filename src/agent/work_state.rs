@@ -1,4 +1,5 @@
-//! A fingerprint of what an agent's work shows in: files, commits, board and messages. Taken at compactions only.
+//! A fingerprint of everything in which an agent's work shows: files, commits, board and messages. Computed only at
+//! compactions.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -9,16 +10,16 @@ use ignore::WalkBuilder;
 
 use crate::domain::folders::is_kept;
 
-/// Most files that are looked at.
+/// Most files that are included.
 const FILES_MAX: usize = 100_000;
-/// Most bytes of files that are read; of what lies beyond, size and time count.
+/// Most bytes of files that are read. Of further files only size and modification time are included.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// How coarse the times of files may be.
+/// Assumed resolution of file modification times.
 const COARSE: Duration = Duration::from_secs(2);
 
-/// The state of files below `workdir` that git does not ignore, of its commits, and of the crew's board, messages and
-/// requests below `root`. Files that changed after `since` count by their content: one that is written again with what it
-/// held has not changed.
+/// Returns a hash of the files below `workdir` that git does not ignore, of its commits, and of the crew's board, messages
+/// and requests below `root`. Files modified after `since` are included by content: rewriting a file with the same content
+/// does not change the hash.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);
@@ -42,7 +43,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
         if is_old {
             continue;
         }
-        // What is too much to read counts by its time.
+        // Beyond the limit, the modification time stands for the content.
         let bytes = (meta.len() <= left).then(|| std::fs::read(path).ok());
         match bytes.flatten() {
             Some(bytes) => {
@@ -52,7 +53,7 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
             None => meta.modified().ok().hash(&mut hash),
         }
     }
-    // One line for each commit, merge and checkout.
+    // The log has one line for each commit, merge and checkout.
     if let Ok(git) = git_folder(workdir) {
         stamp(&git.join("logs/HEAD")).hash(&mut hash);
     }
@@ -65,13 +66,13 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     hash.finish()
 }
 
-/// The size and the time of a file.
+/// Returns the size and the modification time of a file.
 fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.len(), meta.modified().ok()))
 }
 
-/// The records in a folder of the crew; its locks and cursors tell nothing.
+/// Returns the records in a state directory, without locks and cursors.
 fn state_files(folder: &Path) -> Vec<PathBuf> {
     let is_record = |path: &Path| {
         let is_hidden = |name: &str| name.starts_with('.');
@@ -92,7 +93,7 @@ fn state_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The git folder of a work directory; a worktree names it in a file.
+/// Returns the git directory of a work directory. In a worktree, a file names it.
 fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
     let git = workdir.join(".git");
     if git.is_dir() {
@@ -109,7 +110,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_what_changes_makes_another_state() {
+    fn only_real_changes_change_the_fingerprint() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let write = |path: &str, text: &str| {
@@ -123,7 +124,7 @@ mod tests {
         write(".tasks/task_1.json", "{}");
         let first = state();
         assert_eq!(state(), first);
-        // Written again, ignored, of the session alone.
+        // Rewritten unchanged, ignored, or belonging to the session.
         write("src/a.rs", "one");
         write("target/out", "built");
         write(".transcripts/lead.jsonl", "words");
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_names_its_git_folder() {
+    fn git_directory_of_a_worktree_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let work = dir.path().join("work");
         fs::create_dir(&work).unwrap();

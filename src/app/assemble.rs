@@ -1,13 +1,13 @@
-//! Gathers the parts of a crew: directory, settings, model, rules. The same for every front end.
+//! Assembles a crew from directory, settings, model and permissions, for every front end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::journal::Journal;
-use super::lock::{self, CrewLock, Freed, Holder, Taken};
-use super::wire::{Probe, keys, name_of_model, wire};
+use super::journal::JournalWriter;
+use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
+use super::wire::{Probe, connect_model, keys, name_of_model};
 use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
 use crate::agent::driver::Engine;
@@ -23,55 +23,54 @@ use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
 
-/// Files with the repository's own instructions; the first that is there counts.
+/// Files with the repository's own instructions. The first non-empty one is used.
 const MEMORY_FILES: &[&str] = &["AGENTS.md", "CLAUDE.md"];
-/// Most bytes of such a file that are read.
+/// Most bytes read of an instruction file.
 const MEMORY_READ_MAX: u64 = 256 * 1024;
 
-/// Everything that is known before anything is started or asked over the network.
+/// The configuration of a crew, complete before any process or network call starts.
 pub struct Blueprint {
     /// The crew's directory.
     pub root: PathBuf,
-    /// The settings, options included.
+    /// The settings, with environment and options applied.
     pub settings: Settings,
-    /// What becomes of the project's settings that need approval.
+    /// Whether the project's sensitive settings are approved.
     pub project: Project,
-    /// Which provider; `None`: nothing pointed to one.
+    /// The provider; `None` if no setting, option or key selects one.
     pub choice: Option<Choice>,
-    /// Who decides what.
+    /// Who decides each kind of request.
     pub deciders: Deciders,
-    /// The earlier session that is gone on with.
+    /// The session to resume.
     pub resume: Option<String>,
-    /// How many times faster a scripted model runs.
+    /// Speed factor of a scripted model.
     pub speed: f64,
-    /// Keeps the demo's temporary repository.
+    /// Keeps the demo's temporary repository alive.
     demo: Option<demo::Repository>,
 }
 
-/// A crew that runs, and what lives as long as it does.
+/// A running crew and the resources with the same lifetime.
 pub struct Assembly {
-    /// The crew.
     pub crew: Crew,
-    /// Where its events are written down.
-    pub journal: Journal,
-    /// Keeps a second crew out.
+    /// Records the crew's events.
+    pub journal: JournalWriter,
+    /// Prevents a second crew in the same directory.
     pub lock: CrewLock,
-    /// Asks the server about a model that was named, and not yet asked for.
+    /// Checks that the server offers the configured model; `None` if that is already known.
     pub probe: Option<Probe>,
 }
 
 impl Blueprint {
-    /// Reads options, settings and surroundings. Makes the demo's repository where the demo is asked for.
+    /// Reads options, settings and environment. Creates the demo's repository if the demo was requested.
     ///
     /// # Errors
-    /// What does not fit, and what to do about it.
+    /// Invalid or conflicting options and settings.
     pub fn read(global: &Global) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
             bail!("--speed is for the demo: use it with --demo");
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
-            // What does not fit is said before a folder is made, which the next try would find in its way.
+            // Validate before the folder is created: a leftover folder would make the next attempt fail.
             usable(global, dir)?;
         }
         let (root, demo) = if wants_demo {
@@ -83,14 +82,14 @@ impl Blueprint {
         } else {
             (root(global)?, None)
         };
-        let wish = global.resume.as_deref();
-        let resume = wish.map(|id| resume::choose(&root, id)).transpose()?;
+        let id = global.resume.as_deref();
+        let resume = id.map(|id| resume::choose(&root, id)).transpose()?;
         let Loaded {
             mut settings,
             project,
         } = usable(global, &root)?;
         if demo.is_some() {
-            settings.confine = guard::confining_demo(&settings);
+            settings.confine = guard::demo_sandbox(&settings);
         }
         let choice = if wants_demo {
             Some(Choice::Demo)
@@ -117,14 +116,14 @@ impl Blueprint {
         })
     }
 
-    /// The prompt that is built in: the demo has one.
+    /// Returns the built-in prompt; only a new demo has one.
     pub fn prompt(&self) -> Option<String> {
         let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
         demo.map(|_| demo::PROMPT.to_string())
     }
 }
 
-/// The settings for `root`, whose tools there are.
+/// Loads the settings for `root` and checks their tool names.
 fn usable(global: &Global, root: &Path) -> Result<Loaded> {
     let settings = settings(global, root)?;
     if let Some(names) = &settings.settings.tools {
@@ -133,18 +132,18 @@ fn usable(global: &Global, root: &Path) -> Result<Loaded> {
     Ok(settings)
 }
 
-/// What became of the wish for a crew.
+/// The result of starting a crew.
 pub enum Built {
-    /// It runs.
+    /// The crew runs in this process.
     Crew(Box<Assembly>),
-    /// Another process runs one here.
-    Taken(Holder),
+    /// Another process already runs a crew here.
+    RunsElsewhere(Holder),
 }
 
-/// Starts the crew, where none runs yet.
+/// Starts the crew unless another process runs one in the same directory.
 ///
 /// # Errors
-/// [`NoModel`](super::wire::NoModel) when no model can be had, else why the crew can not start here.
+/// [`ModelUnavailable`](super::wire::ModelUnavailable) if no model is available, else the reason why the crew cannot start.
 pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
@@ -153,21 +152,21 @@ pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built>
         None => (new_id(), Start::Fresh),
     };
     match lock::take(root, &session)? {
-        Taken::Mine(lock) => {
-            tell(&publisher, notices).await;
+        LockAttempt::Acquired(lock) => {
+            publish_notices(&publisher, notices).await;
             start_crew(blueprint, lock, session, start, publisher).await
         }
-        Taken::Theirs(holder) => Ok(Built::Taken(holder)),
+        LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
 }
 
-/// Goes on with `session` of a crew that is gone, under its lock.
+/// Resumes `session` of a dead crew whose lock this process now holds.
 ///
 /// # Errors
-/// As [`build`]. The lock is free again then.
+/// As [`build`]. The lock is released then.
 pub async fn take_over(
     blueprint: &Blueprint,
-    freed: Freed,
+    freed: FreedLock,
     session: String,
     publisher: Publisher,
 ) -> Result<Built> {
@@ -175,7 +174,7 @@ pub async fn take_over(
     start_crew(blueprint, lock, session, Start::Resumed, publisher).await
 }
 
-/// Whether a session was held here before. Where that can not be told, nothing is said of it.
+/// Whether `root` has earlier sessions; false if that cannot be determined.
 fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
@@ -190,17 +189,17 @@ async fn start_crew(
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     environment::pass(settings.pass_env.iter().flatten().cloned());
-    let wire = wire(blueprint).await?;
-    let journal = Journal::open(root, &session);
-    let model = name_of_model(settings, &wire, &publisher).await?;
-    let probe = Probe::of(settings, &wire);
+    let connection = connect_model(blueprint).await?;
+    let journal = JournalWriter::open(root, &session);
+    let model = name_of_model(settings, &connection, &publisher).await?;
+    let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
     let engine = Engine {
-        window: settings.window.or(wire.window),
+        window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
         name: model.clone(),
-        model: Arc::new(Governor::new(wire.model, calls_max, jitter)),
+        model: Arc::new(Governor::new(connection.model, calls_max, jitter)),
     };
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
@@ -209,9 +208,9 @@ async fn start_crew(
     let setup = Setup {
         session,
         root: shown(root),
-        provider: wire.provider.into(),
+        provider: connection.provider.into(),
         model,
-        scripted: wire.scripted,
+        scripted: connection.scripted,
         git: root.join(".git").exists(),
         window: engine.window,
         tools,
@@ -237,7 +236,7 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        guard: guard::hired(root, settings).map(Arc::new),
+        guard: guard::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
         idle_timeout: settings.idle_timeout(),
@@ -250,7 +249,7 @@ async fn start_crew(
         jitter,
     })
     .await?;
-    guard::tell_what_is_missing(settings, publisher);
+    guard::warn_about_missing_sandbox(settings, publisher);
     Ok(Built::Crew(Box::new(Assembly {
         crew,
         journal,
@@ -259,14 +258,14 @@ async fn start_crew(
     })))
 }
 
-async fn tell(publisher: &Publisher, notices: Vec<String>) {
+async fn publish_notices(publisher: &Publisher, notices: Vec<String>) {
     for text in notices {
         let notice = EventKind::notice(Level::Warn, text);
         publisher.publish(notice).await;
     }
 }
 
-/// The repository's own instructions, bounded.
+/// Returns the name and text of the repository's instruction file, at most [`MEMORY_READ_MAX`] bytes.
 fn memory(root: &Path) -> Option<(String, String)> {
     use std::io::Read;
     MEMORY_FILES.iter().find_map(|name| {
@@ -278,7 +277,7 @@ fn memory(root: &Path) -> Option<(String, String)> {
     })
 }
 
-/// A path as the person would write it: `~` for the home directory.
+/// Returns a path for display, with `~` for the home directory.
 pub(super) fn shown(path: &Path) -> String {
     match etcetera::home_dir()
         .ok()

@@ -1,16 +1,15 @@
-//! The clock of this process: the one on the wall, but for its jumps back.
+//! The clock of this process: wall-clock time that never goes back.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::stamp::Stamp;
 
-/// The readings of this process. Time is the same for all of it, so there is one; who needs another clock is
-/// given one as a function.
+/// The process-wide clock state. Code that needs another clock takes one as a function.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
-/// The time of the clock on the wall, never earlier than what was said before: where that clock is set back, time
-/// goes on from there until the wall has caught up. So no age is negative and no countdown begins anew.
+/// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, time continues
+/// by the monotonic clock until the system clock catches up, so ages stay positive and countdowns do not restart.
 pub fn now() -> Stamp {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     let wall = wall.unwrap_or_default().as_secs_f64();
@@ -19,25 +18,25 @@ pub fn now() -> Stamp {
     last.next(wall, began.elapsed())
 }
 
-/// The last readings.
+/// The last reading of both clocks.
 #[derive(Debug, Default)]
 struct Readings {
-    /// What was said, in seconds since 1970.
-    said: f64,
-    /// How long the process had run by then, by a clock that nobody sets.
-    ran: Duration,
+    /// The last returned time, in seconds since 1970.
+    returned: f64,
+    /// The monotonic time since the first reading, at that moment.
+    elapsed: Duration,
 }
 
 impl Readings {
-    fn next(&mut self, wall: f64, ran: Duration) -> Stamp {
-        let passed = ran.saturating_sub(self.ran).as_secs_f64();
-        self.said = if wall >= self.said {
+    fn next(&mut self, wall: f64, elapsed: Duration) -> Stamp {
+        let passed = elapsed.saturating_sub(self.elapsed).as_secs_f64();
+        self.returned = if wall >= self.returned {
             wall
         } else {
-            self.said + passed
+            self.returned + passed
         };
-        self.ran = ran;
-        Stamp(self.said)
+        self.elapsed = elapsed;
+        Stamp(self.returned)
     }
 }
 
@@ -47,31 +46,31 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn it_follows_the_wall_but_never_goes_back() {
+    fn time_never_goes_back_when_the_system_clock_does() {
         let mut readings = Readings::default();
         let hour = 3600.0;
-        let told: Vec<f64> = [
+        let times: Vec<f64> = [
             (1000.0, 0),
             (1002.0, 2),
-            // Set back by an hour: it goes on.
+            // Set back by an hour: time continues.
             (1003.0 - hour, 3),
             (1009.0 - hour, 9),
-            // Set right, and set ahead.
+            // Corrected, then set ahead.
             (1010.0, 10),
             (1011.0 + hour, 11),
             (1012.0, 12),
         ]
-        .map(|(wall, ran)| readings.next(wall, Duration::from_secs(ran)).0)
+        .map(|(wall, elapsed)| readings.next(wall, Duration::from_secs(elapsed)).0)
         .to_vec();
         let ahead = 1011.0 + hour;
         assert_eq!(
-            told,
+            times,
             [1000.0, 1002.0, 1003.0, 1009.0, 1010.0, ahead, ahead + 1.0]
         );
     }
 
     #[test]
-    fn many_threads_see_one_order() {
+    fn time_is_monotonic_across_threads() {
         let all = std::thread::scope(|scope| {
             let read = || (0..1000).map(|_| now().0).collect::<Vec<f64>>();
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();

@@ -1,4 +1,4 @@
-//! The demo: a throw-away git repository made from `assets/demo`, and the script that plays the model.
+//! The demo: a temporary git repository made from `assets/demo`, and the script of its model.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,11 +8,11 @@ use anyhow::{Context, Result, bail};
 /// The rules of the scripted model.
 pub const SCRIPT: &str = include_str!("../../assets/demo/script.yaml");
 
-/// What the person says in the demo.
+/// The user's prompt in the demo.
 pub const PROMPT: &str = "Build the program that README.md describes. Split the work on the board and \
                           let a team of three do it.";
 
-/// The files of the repository: path and content.
+/// The files of the repository, as path and content.
 const FILES: &[(&str, &str)] = &[
     (
         "README.md",
@@ -25,8 +25,8 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The settings of the repository: the team commits and merges there, and whoever watches may have no name
-/// for git, or settings that change what these do.
+/// Git settings of the repository. Commits and merges must work whatever the user's own git settings are, and also
+/// without a configured user name.
 const SETTINGS: &[(&str, &str)] = &[
     ("user.name", "crewdeck demo"),
     ("user.email", "demo@localhost"),
@@ -37,33 +37,33 @@ const SETTINGS: &[(&str, &str)] = &[
     ("rerere.enabled", "false"),
 ];
 
-/// The demo's repository; a temporary one goes when this is dropped.
+/// The demo's repository. A temporary one is deleted on drop.
 pub struct Repository {
     path: PathBuf,
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl Repository {
-    /// Makes the repository: in `dir`, which must be new or empty and is kept, or in a temporary folder.
+    /// Creates the repository in `dir`, which must be new or empty and is kept, or else in a temporary folder.
     ///
     /// # Errors
-    /// When the folder is not empty, can not be written, or git is missing.
+    /// Fails if the folder is not empty or cannot be written, or if git is missing.
     pub fn make(dir: Option<&Path>) -> Result<Repository> {
         let (path, temporary) = match dir {
             Some(dir) => {
                 let is_empty = match std::fs::read_dir(dir) {
                     Ok(mut entries) => entries.next().is_none(),
                     Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
-                    Err(e) => return Err(e).context(format!("{} can not be read", dir.display())),
+                    Err(e) => return Err(e).context(format!("{} cannot be read", dir.display())),
                 };
                 if !is_empty {
                     bail!(
-                        "{} is not empty: name a new or empty folder for the demo",
+                        "{} is not empty: choose a new or empty folder for the demo",
                         dir.display()
                     );
                 }
                 std::fs::create_dir_all(dir)
-                    .with_context(|| format!("{} can not be made", dir.display()))?;
+                    .with_context(|| format!("{} cannot be created", dir.display()))?;
                 (dir.canonicalize()?, None)
             }
             None => {
@@ -72,7 +72,7 @@ impl Repository {
                     .tempdir()
                     .with_context(|| {
                         format!(
-                            "no temporary folder can be made in {}: set TMPDIR to another one, or name a folder for the demo with --dir",
+                            "no temporary folder can be created in {}: set TMPDIR to another one, or choose a folder for the demo with --dir",
                             std::env::temp_dir().display()
                         )
                     })?;
@@ -106,10 +106,10 @@ impl Repository {
         })
     }
 
-    /// The repository of an earlier demo, as it stands.
+    /// Opens the repository of an earlier demo unchanged.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// Fails if the folder does not exist.
     pub fn reopen(dir: &Path) -> Result<Repository> {
         let path = dir
             .canonicalize()
@@ -120,20 +120,19 @@ impl Repository {
         })
     }
 
-    /// Where it lies.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Runs git in the repository, which has settings of its own: the demo is the same everywhere.
+/// Runs git in the repository.
 fn git(dir: &Path, args: &[&str]) -> Result<()> {
     let out = Command::new("git")
         .args(args)
         .current_dir(dir)
         .stdin(Stdio::null())
         .output()
-        .context("git could not be started: the demo needs git, please install it")?;
+        .context("git could not be started: install git, the demo needs it")?;
     if !out.status.success() {
         bail!(
             "git {} failed: {}",
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_with_something_in_it_is_refused_and_left_alone() {
+    fn non_empty_folder_is_rejected_and_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("mine"), "x").unwrap();
         let error = Repository::make(Some(dir.path()))
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_repository_goes_when_the_demo_ends() {
+    fn temporary_repository_is_deleted_on_drop() {
         let repository = Repository::make(None).unwrap();
         let path = repository.path().to_owned();
         assert!(path.join(".git").is_dir() && path.join("tally.sh").is_file());

@@ -1,4 +1,4 @@
-//! `crewdeck doctor`: finds out what only the roof knows, has the checks run, prints, and mends what the person wants.
+//! `crewdeck doctor`: gathers the facts, runs the checks, prints the report, and applies the fixes that the user wants.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::lock::Taken;
-use super::{blocked_on, guard, lock, now, root, secrets, settings, theme};
+use super::lock::LockAttempt;
+use super::{block_on, guard, lock, now, root, secrets, settings, theme};
 use crate::cli::Global;
 use crate::config::{self, Confining, Project};
 use crate::doctor::print::{self, Paint, Paper};
@@ -20,33 +20,32 @@ use crate::verbs::Form;
 
 mod model;
 
-/// What the person wants done about what is found.
+/// Which fixes to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
-    /// Nothing.
-    Tell,
-    /// Mend what they say yes to.
+pub enum FixMode {
+    /// None: only report.
+    Report,
+    /// Those that the user confirms.
     Ask,
-    /// Mend it all.
-    Mend,
+    /// All.
+    Fix,
 }
 
-impl Wish {
-    /// The wish in the options.
-    pub fn of(mend: bool, yes: bool) -> Wish {
+impl FixMode {
+    pub fn from_options(mend: bool, yes: bool) -> FixMode {
         match (mend, yes) {
-            (false, _) => Wish::Tell,
-            (true, false) => Wish::Ask,
-            (true, true) => Wish::Mend,
+            (false, _) => FixMode::Report,
+            (true, false) => FixMode::Ask,
+            (true, true) => FixMode::Fix,
         }
     }
 }
 
-/// Runs the verb. The exit code comes back.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// When something fails: which lines say so.
-pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
+/// Names the failed checks, if any failed.
+pub fn main(global: &Global, mode: FixMode, form: Form) -> Result<u8> {
     let root = root(global)?;
     let settings = settings(global, &root).map(|loaded| loaded.settings);
     let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
@@ -62,47 +61,45 @@ pub fn main(global: &Global, wish: Wish, form: Form) -> Result<u8> {
                 .unwrap_or_default(),
         },
     };
-    let model = blocked_on(async { Ok(model::facts(global, settings).await) })?;
+    let model = block_on(async { Ok(model::facts(global, settings).await) })?;
     let mut place = Place {
         now: now(),
-        crew: who_runs(&root),
+        crew: running_crew(&root),
         settings: settings_facts(&root),
         model,
         sandbox,
-        environment: withheld(passed.unwrap_or_default()),
+        environment: environment_facts(passed.unwrap_or_default()),
         root,
     };
     let mut findings = examine(&place);
-    let wish = allowed(wish, &place.crew, &findings);
-    let mut mended = Vec::new();
-    if wish != Wish::Tell && findings.iter().any(|f| f.mend.is_some()) {
-        if form == Form::Text && wish == Wish::Ask {
-            say(&print::report(&findings, paper()))?;
+    let mode = allowed(mode, &place.crew, &findings);
+    let mut fixed = Vec::new();
+    if mode != FixMode::Report && findings.iter().any(|f| f.mend.is_some()) {
+        if form == Form::Text && mode == FixMode::Ask {
+            print_line(&print::report(&findings, paper()))?;
         }
-        mended = mend(&place, &findings, wish)?;
+        fixed = apply_fixes(&place, &findings, mode)?;
         place.now = now();
         findings = examine(&place);
     }
     let text = match form {
         Form::Text => {
-            let done = mended
-                .iter()
-                .map(|done| harmless(&format!("mended: {done}")));
-            let gap = (!mended.is_empty()).then(String::new);
+            let done = fixed.iter().map(|done| harmless(&format!("fixed: {done}")));
+            let gap = (!fixed.is_empty()).then(String::new);
             let report = [print::report(&findings, paper())];
             let lines: Vec<String> = done.chain(gap).chain(report).collect();
             lines.join("\n")
         }
-        Form::Json => harmless(&serde_json::to_string_pretty(&value(&mended, &findings)?)?),
+        Form::Json => harmless(&serde_json::to_string_pretty(&to_json(&fixed, &findings)?)?),
     };
-    say(&text)?;
+    print_line(&text)?;
     match print::failure(&findings) {
         Some(failure) => bail!("{failure}"),
         None => Ok(0),
     }
 }
 
-/// What was found, without secrets: a settings file that is wrong is quoted, and may hold an address with a password.
+/// Runs the checks and redacts secrets: an invalid settings file is quoted and may contain a URL with a password.
 fn examine(place: &Place) -> Vec<Finding> {
     let redactor = secrets::redactor();
     let clean = |text: String| redactor.text(&text).into_owned();
@@ -116,17 +113,17 @@ fn examine(place: &Place) -> Vec<Finding> {
         .collect()
 }
 
-/// The findings as one JSON value; what was mended comes first.
-fn value(mended: &[String], findings: &[Finding]) -> Result<Value> {
+/// Returns the applied fixes and then the findings, as one JSON array.
+fn to_json(fixed: &[String], findings: &[Finding]) -> Result<Value> {
     let done = |text: &String| json!({"check": "mend", "level": "ok", "text": text});
-    let mut all: Vec<Value> = mended.iter().map(done).collect();
+    let mut all: Vec<Value> = fixed.iter().map(done).collect();
     for finding in findings {
         all.push(serde_json::to_value(finding)?);
     }
     Ok(Value::Array(all))
 }
 
-/// What the report is printed on.
+/// Returns the width and colours of standard output.
 fn paper() -> Paper {
     if !std::io::stdout().is_terminal() {
         return Paper::PLAIN;
@@ -144,61 +141,62 @@ fn paper() -> Paper {
     }
 }
 
-/// Prints `text`, which is harmless.
-fn say(text: &str) -> Result<()> {
+/// Prints `text`, whose control characters are escaped already.
+fn print_line(text: &str) -> Result<()> {
     match writeln!(std::io::stdout().lock(), "{text}") {
-        // Nobody reads on (`| head`): the wish was to stop.
+        // The reader closed the pipe (`| head`): a normal end.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
 }
 
 fn warn(text: &str) {
-    // What was found is not worse when this can not be written.
+    // A failed write does not change the result of the checks.
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {}", one_line(text));
 }
 
-/// What of the wish can be had: nobody is asked without a terminal, and a crew that runs keeps its own house.
-fn allowed(wish: Wish, crew: &Crew, findings: &[Finding]) -> Wish {
-    let is_wanted = wish != Wish::Tell;
-    if is_wanted && *crew != Crew::None {
-        warn("a crew runs here and sees to its things itself: nothing is mended meanwhile");
-        return Wish::Tell;
+/// Falls back to [`FixMode::Report`] while a crew runs, which repairs its own files, and where asking needs a terminal
+/// that is missing.
+fn allowed(mode: FixMode, crew: &Crew, findings: &[Finding]) -> FixMode {
+    let wants_fixes = mode != FixMode::Report;
+    if wants_fixes && *crew != Crew::None {
+        warn("nothing is fixed while a crew runs here: stop it and try again");
+        return FixMode::Report;
     }
-    let is_there = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if wish == Wish::Ask && !is_there && findings.iter().any(|f| f.mend.is_some()) {
-        warn("nobody is here to ask, so nothing is mended: --mend --yes mends without asking");
-        return Wish::Tell;
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if mode == FixMode::Ask && !is_interactive && findings.iter().any(|f| f.mend.is_some()) {
+        warn("nothing is fixed without a terminal to ask on: add --yes to fix without asking");
+        return FixMode::Report;
     }
-    wish
+    mode
 }
 
-/// Mends; a line for each that was. No crew can begin meanwhile.
-fn mend(place: &Place, findings: &[Finding], wish: Wish) -> Result<Vec<String>> {
+/// Applies the fixes and returns a line for each. Holds the crew lock, so no crew can start meanwhile.
+fn apply_fixes(place: &Place, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
-    let Taken::Mine(_lock) = lock::take(&place.root, "")? else {
-        warn("a crew has begun here meanwhile and sees to its things itself: nothing is mended");
+    let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {
+        warn("a crew has just started here: nothing is fixed while it runs");
         return Ok(Vec::new());
     };
-    let mut mended = Vec::new();
+    let mut fixed = Vec::new();
     for (finding, act) in findings
         .iter()
         .filter_map(|f| f.mend.as_ref().map(|m| (f, m)))
     {
-        if wish == Wish::Ask
-            && !says_yes(&format!("{}\n  {} [y/N] ", finding.text, act.question()))?
+        if mode == FixMode::Ask
+            && !confirm(&format!("{}\n  {} [y/N] ", finding.text, act.question()))?
         {
             continue;
         }
         match act.carry_out(&place.root, now()) {
-            Ok(done) => mended.push(done),
-            Err(why) => warn(&format!("not mended: {why}")),
+            Ok(done) => fixed.push(done),
+            Err(why) => warn(&format!("not fixed: {why}")),
         }
     }
-    Ok(mended)
+    Ok(fixed)
 }
 
-fn says_yes(question: &str) -> Result<bool> {
+fn confirm(question: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     write!(out, "{}", harmless(question))?;
     out.flush()?;
@@ -208,7 +206,7 @@ fn says_yes(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn who_runs(root: &Path) -> Crew {
+fn running_crew(root: &Path) -> Crew {
     lock::running(root).map_or(Crew::None, |holder| {
         Crew::Runs(holder.process.map(|id| id.to_string()))
     })
@@ -240,17 +238,18 @@ fn settings_facts(root: &Path) -> SettingsFacts {
     }
 }
 
-/// Which variables commands of agents do not see, by their names alone.
-fn withheld(passed: Vec<String>) -> EnvironmentFacts {
+/// Returns the names of the environment variables that are withheld from commands of agents.
+fn environment_facts(passed: Vec<String>) -> EnvironmentFacts {
     let all = environment::withheld();
     let names = all.into_iter().map(|(name, _)| name);
     let withheld = names.filter(|name| !passed.contains(name)).collect();
     EnvironmentFacts { withheld, passed }
 }
 
-/// What of the person's themes could not be read in this terminal.
+/// Returns a warning for each custom theme with colours that are unreadable in this terminal.
 fn theme_warnings(settings: &config::Settings) -> Vec<String> {
     let depth = theme::color_depth();
     let own = settings.themes.iter().cloned().map(ThemeChoice::Own);
-    own.filter_map(|own| theme::hidden(&own, depth)).collect()
+    own.filter_map(|own| theme::contrast_warning(&own, depth))
+        .collect()
 }

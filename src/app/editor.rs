@@ -1,4 +1,4 @@
-//! Lets the person write a text in the editor of their choice.
+//! Opens a text in the user's editor, to edit or to read it.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,37 +11,37 @@ use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::in_words;
+use super::describe_error;
 use crate::domain::text::harmless;
 use crate::ui::{COMPOSER_MAX, bytes};
 
-/// How long an editor that is asked to end may take.
+/// Time from SIGTERM to SIGKILL when the editor has to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens `text` in `$VISUAL`, `$EDITOR` or vi, and reads it back. When `stop` comes, the editor is asked to end, and after
-/// two seconds it is ended.
+/// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text. When `stop` is cancelled, the editor gets
+/// SIGTERM, and SIGKILL two seconds later.
 ///
 /// # Errors
-/// When there is no editor or it failed, or what was written there is no text or longer than a field holds; the text is as
-/// it was then, and what was written stays in its file, which is named.
+/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. The
+/// edited text stays in a file then, which the error names.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {
-        Ok(()) => taken_back(file),
-        Err(why) => Err(given_up(file, text, &why)),
+        Ok(()) => read_back(file),
+        Err(why) => Err(editor_error(file, text, &why)),
     }
 }
 
-/// Opens a copy of `text` in the same editor, to be read: what becomes of it there does not matter.
+/// Opens a copy of `text` in the same editor and ignores all changes.
 ///
 /// # Errors
-/// When there is no editor or it failed.
+/// Fails if the editor is missing or fails.
 pub async fn read(text: &str, stop: &CancellationToken) -> Result<()> {
     let file = copy_of(text)?;
     open(file.path(), stop).await
 }
 
-/// A file with `text`, readable by the person alone and gone when it is dropped.
+/// Writes `text` to a temporary file that only the user can read.
 fn copy_of(text: &str) -> Result<NamedTempFile> {
     let file = tempfile::Builder::new()
         .prefix("crewdeck-")
@@ -51,64 +51,64 @@ fn copy_of(text: &str) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// What was written, if a field holds it; else the file stays.
-fn taken_back(file: NamedTempFile) -> Result<String> {
-    let most = COMPOSER_MAX as u64;
-    let why = match bytes_of(file.path(), most) {
-        Err(why) => format!("can not be read back: {why}"),
-        Ok((_, size)) if size > most => too_long(size),
+/// Returns the edited text if it fits into the input field; else keeps the file.
+fn read_back(file: NamedTempFile) -> Result<String> {
+    let limit = COMPOSER_MAX as u64;
+    let why = match read_limited(file.path(), limit) {
+        Err(why) => format!("cannot be read: {why}"),
+        Ok((_, size)) if size > limit => too_long(size),
         Ok((bytes, _)) => match String::from_utf8(bytes) {
-            Err(_) => "is no text (not UTF-8)".to_string(),
-            // What a field shows of control characters is longer than they are.
+            Err(_) => "is not UTF-8".to_string(),
+            // Escaped control characters are longer than the characters themselves.
             Ok(text) if harmless(&text).len() > COMPOSER_MAX => too_long(text.len() as u64),
             Ok(text) => return Ok(text.trim_end_matches('\n').to_string()),
         },
     };
-    Err(match kept(file) {
+    Err(match keep_file(file) {
         Some(path) => {
-            anyhow!("What you wrote {why}. It stays in {path}, and your text is as it was")
+            anyhow!("The edited text {why}. It is kept in {path}; the input is unchanged")
         }
-        None => anyhow!("What you wrote {why}; your text is as it was"),
+        None => anyhow!("The edited text {why}; the input is unchanged"),
     })
 }
 
 fn too_long(size: u64) -> String {
     let size = bytes(usize::try_from(size).unwrap_or(usize::MAX));
     let most = bytes(COMPOSER_MAX);
-    format!("is too long to be taken back: {size}, {most} at most")
+    format!("is too long: {size}, the limit is {most}")
 }
 
-/// The editor failed: what it has written meanwhile is not thrown away.
-fn given_up(file: NamedTempFile, text: &str, why: &Error) -> Error {
+/// Returns the error of a failed editor. Keeps the file if its text differs from `text`.
+fn editor_error(file: NamedTempFile, text: &str, why: &Error) -> Error {
     let size = text.len() as u64;
-    let is_same = bytes_of(file.path(), size)
+    let is_same = read_limited(file.path(), size)
         .is_ok_and(|(bytes, len)| len == size && bytes == text.as_bytes());
-    let why = in_words(why);
+    let why = describe_error(why);
     if is_same {
-        return anyhow!("{why}; your text is as it was");
+        return anyhow!("{why}; the input is unchanged");
     }
-    match kept(file) {
-        Some(path) => anyhow!("{why}; your text is as it was, and what was written is in {path}"),
-        None => anyhow!("{why}; your text is as it was"),
+    match keep_file(file) {
+        Some(path) => anyhow!("{why}; the input is unchanged, and the edited text is in {path}"),
+        None => anyhow!("{why}; the input is unchanged"),
     }
 }
 
-/// At most so many bytes of a file and one more, and how many it has.
-fn bytes_of(path: &Path, most: u64) -> std::io::Result<(Vec<u8>, u64)> {
+/// Reads at most `limit` + 1 bytes of a file. Also returns the size of the whole file.
+fn read_limited(path: &Path, limit: u64) -> std::io::Result<(Vec<u8>, u64)> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
-    let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes, size.max(read as u64)))
 }
 
-/// Lets the file stay; `None`: it can not.
-fn kept(file: NamedTempFile) -> Option<String> {
+/// Makes the temporary file permanent and returns its path; `None` if that fails.
+fn keep_file(file: NamedTempFile) -> Option<String> {
     let (_, path) = file.keep().ok()?;
     Some(harmless(&path.display().to_string()))
 }
 
-/// Opens the file in the editor, until it is left.
+/// Opens the file in the editor and waits for the editor to exit.
 async fn open(path: &Path, stop: &CancellationToken) -> Result<()> {
     let editor = ["VISUAL", "EDITOR"]
         .iter()
@@ -121,16 +121,16 @@ async fn open(path: &Path, stop: &CancellationToken) -> Result<()> {
         .arg(path)
         .kill_on_drop(true)
         .spawn()
-        .with_context(|| format!("{program} can not be started: set $EDITOR"))?;
+        .with_context(|| format!("the editor {program} cannot be started: set $EDITOR"))?;
     let status = tokio::select! {
         status = child.wait() => status?,
         () = stop.cancelled() => {
             end(&mut child).await;
-            bail!("{program} was ended");
+            bail!("{program} was stopped");
         }
     };
     if !status.success() {
-        bail!("{program} ended with {status}");
+        bail!("{program} failed with {status}");
     }
     Ok(())
 }
@@ -150,14 +150,16 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    /// The file that the words name.
-    fn named(words: &str) -> std::path::PathBuf {
-        let word = words.split([' ', ',']).find(|w| w.contains("crewdeck-"));
+    /// Returns the path that an error message names.
+    fn named_path(message: &str) -> std::path::PathBuf {
+        let word = message
+            .split([' ', ',', ';'])
+            .find(|w| w.contains("crewdeck-"));
         word.unwrap().trim_end_matches('.').into()
     }
 
     #[test]
-    fn what_a_field_holds_comes_back_and_all_else_stays_in_its_file() {
+    fn edited_text_is_returned_or_kept_in_its_file() {
         let full = "x".repeat(COMPOSER_MAX);
         for (bytes, expected) in [
             (b"a\nb\n\n".to_vec(), Ok("a\nb".to_string())),
@@ -165,12 +167,12 @@ mod tests {
             (full.clone().into_bytes(), Ok(full.clone())),
             (format!("{full}x").into_bytes(), Err("too long")),
             (vec![0x1b; COMPOSER_MAX / 2], Err("too long")),
-            (vec![b'a', 0xff], Err("no text")),
+            (vec![b'a', 0xff], Err("not UTF-8")),
         ] {
             let file = copy_of("before").unwrap();
             let path = file.path().to_path_buf();
             std::fs::write(&path, &bytes).unwrap();
-            match (taken_back(file), expected) {
+            match (read_back(file), expected) {
                 (Ok(text), Ok(expected)) => {
                     assert!(text == expected, "{} bytes", bytes.len());
                     assert!(!path.exists());
@@ -178,26 +180,29 @@ mod tests {
                 (Err(why), Err(part)) => {
                     let why = why.to_string();
                     assert!(why.contains(part), "{why}");
-                    assert_eq!(named(&why), path);
+                    assert_eq!(named_path(&why), path);
                     assert!(std::fs::read(&path).unwrap() == bytes);
                     std::fs::remove_file(path).unwrap();
                 }
-                (got, expected) => panic!("{got:?} and not {expected:?}"),
+                (got, expected) => panic!("got {got:?}, expected {expected:?}"),
             }
         }
     }
 
     #[test]
-    fn of_an_editor_that_failed_stays_what_it_has_written() {
+    fn failed_editor_keeps_a_changed_file() {
         for (now, stays) in [("before", false), ("before and after", true), ("", true)] {
             let file = copy_of("before").unwrap();
             let path = file.path().to_path_buf();
             std::fs::write(&path, now).unwrap();
-            let why = given_up(file, "before", &anyhow!("ed ended")).to_string();
-            assert!(why.starts_with("ed ended; your text is as it was"), "{why}");
+            let why = editor_error(file, "before", &anyhow!("ed failed")).to_string();
+            assert!(
+                why.starts_with("ed failed; the input is unchanged"),
+                "{why}"
+            );
             assert_eq!(path.exists(), stays, "{now}");
             if stays {
-                assert_eq!(named(&why), path);
+                assert_eq!(named_path(&why), path);
                 std::fs::remove_file(path).unwrap();
             }
         }

@@ -1,4 +1,4 @@
-//! What has the terminal for a while in place of the screen: `$EDITOR`, or the conversation as the terminal's own lines.
+//! Runs what uses the terminal in place of the dashboard: `$EDITOR`, or the conversation printed to the scroll-back.
 
 use std::io::Write;
 
@@ -9,37 +9,37 @@ use tokio_util::sync::CancellationToken;
 
 use super::editor;
 
-/// The last line of what is printed.
-const GO_BACK: &str = "-- Press Enter to go back to crewdeck --";
+/// The last line after the printed text.
+const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
-/// What has the terminal. It is as the shell had it meanwhile.
-pub enum Errand {
-    /// The person writes: the text is taken back.
-    Write(String),
-    /// The person reads the text in `$EDITOR`.
-    Read(String),
-    /// The text goes into the terminal's scroll-back.
+/// A use of the terminal outside the dashboard. The terminal is in the shell's mode meanwhile.
+pub enum ExternalProgram {
+    /// Edit the text in `$EDITOR`.
+    Edit(String),
+    /// Read the text in `$EDITOR`; changes are discarded.
+    View(String),
+    /// Print the text to the terminal's scroll-back.
     Print(String),
 }
 
-impl Errand {
-    /// Whether Ctrl+c ends it; an editor knows what it wants of that key.
+impl ExternalProgram {
+    /// Whether Ctrl+c ends it. An editor handles that key itself.
     pub fn ends_by_interrupt(&self) -> bool {
         match self {
-            Errand::Print(_) => true,
-            Errand::Write(_) | Errand::Read(_) => false,
+            ExternalProgram::Print(_) => true,
+            ExternalProgram::Edit(_) | ExternalProgram::View(_) => false,
         }
     }
 
-    /// Does it, until it is done or `stop` comes. What the person wrote comes back.
+    /// Runs until it is done or `stop` is cancelled. Returns the edited text, if any.
     ///
     /// # Errors
-    /// When there is no editor, it failed, or the terminal is gone.
+    /// Fails if the editor is missing or fails, or if the terminal is gone.
     pub async fn run(self, stop: &CancellationToken) -> Result<Option<String>> {
         match self {
-            Errand::Write(text) => editor::edit(&text, stop).await.map(Some),
-            Errand::Read(text) => editor::read(&text, stop).await.map(|()| None),
-            Errand::Print(text) => {
+            ExternalProgram::Edit(text) => editor::edit(&text, stop).await.map(Some),
+            ExternalProgram::View(text) => editor::read(&text, stop).await.map(|()| None),
+            ExternalProgram::Print(text) => {
                 tokio::select! {
                     printed = print(&text) => printed.map(|()| None),
                     () = stop.cancelled() => Ok(None),
@@ -49,20 +49,20 @@ impl Errand {
     }
 }
 
-/// Prints `text`, which holds nothing that drives a terminal, and waits for Enter. The terminal reads by lines meanwhile, so
-/// there is nothing to give back whatever happens.
+/// Prints `text`, whose control characters are escaped already, and waits for Enter. The terminal stays in line mode, so
+/// there is no mode to restore.
 async fn print(text: &str) -> Result<()> {
     let all = format!("\n{}\n\n{GO_BACK}", text.trim_end());
-    // A terminal that takes nothing for a while must not keep crewdeck from ending.
+    // A blocking write on a thread of its own: a stalled terminal must not prevent crewdeck from exiting.
     let printed = tokio::task::spawn_blocking(move || {
         let mut out = std::io::stdout().lock();
         out.write_all(all.as_bytes()).and_then(|()| out.flush())
     });
-    printed.await?.context("the terminal can not be written")?;
+    printed.await?.context("the terminal cannot be written")?;
     let mut keys = EventStream::new();
-    while let Some(came) = keys.next().await {
-        let came = came.context("the terminal can not be read")?;
-        if let Event::Key(key) = came
+    while let Some(event) = keys.next().await {
+        let event = event.context("the terminal cannot be read")?;
+        if let Event::Key(key) = event
             && key.code == KeyCode::Enter
         {
             break;

@@ -1,93 +1,95 @@
-//! Which first page there is, by what was found at the start. Pure: facts go in, a page comes out.
+//! The content of the first page, computed from the startup checks. Pure: facts in, page out.
 
-use super::wire::{Lack, NoModel};
+use super::wire::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, Sensitive};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
 use crate::ui::{FirstPage, Offer, Weight};
 use crate::ui::keymap::Action;
 
-/// Most settings that are approved on a page, and the longest of them in bytes.
+/// Most settings that can be approved on the page, and the longest of them in bytes.
 const APPROVE_MAX: usize = 24;
 const APPROVE_LINE_MAX: usize = 1500;
 
-/// What git offers to a team here.
+/// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ground {
-    /// Each task can have a worktree; or what is in the way is nothing that one step mends.
-    Fine,
-    /// Git is missing or too old: why.
+pub enum GitStatus {
+    /// They can, or the obstacle is not one that this page can fix.
+    Ready,
+    /// Git is missing or too old, with the reason.
     NoGit(String),
-    /// The directory is in no repository. What lies in it.
-    NoRepository(Files),
-    /// The repository has no commit. What lies in it.
-    NoCommits(Files),
+    /// The directory is not in a git repository.
+    NoRepository(FirstCommit),
+    /// The repository has no commit.
+    NoCommits(FirstCommit),
 }
 
-/// What a first commit would hold.
+/// What a first commit would contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Files {
-    /// So many files, which may be none.
-    Few(usize),
-    /// The person should choose what belongs in a commit: why.
-    Choose(&'static str),
-    /// No repository should be made here: why.
-    NotHere(&'static str),
+pub enum FirstCommit {
+    /// This number of files, possibly 0.
+    Files(usize),
+    /// The user should choose the files, for this reason.
+    ChooseFiles(&'static str),
+    /// No repository should be created here, for this reason.
+    NotAllowed(&'static str),
 }
 
-/// The page for a start without a crew.
-pub fn without_crew(lack: &NoModel) -> FirstPage {
+/// Returns the page for a start without a crew.
+pub fn without_crew(missing: &ModelUnavailable) -> FirstPage {
     FirstPage {
         weight: Weight::Missing,
-        ..model(lack, Vec::new())
+        ..model(missing, Vec::new())
     }
 }
 
-/// The page for a crew whose model will hardly answer.
-pub fn with_crew(lack: &NoModel) -> FirstPage {
-    let choose = Offer::new(Action::Models, "choose a model that the server has");
-    let offers = match lack.lack {
-        Lack::ThatModel => vec![choose],
-        Lack::Model
-        | Lack::Key
-        | Lack::RightKey
-        | Lack::Nobody
-        | Lack::Server
-        | Lack::AnyModel
-        | Lack::Other => Vec::new(),
+/// Returns the page for a running crew whose model is not expected to answer.
+pub fn with_crew(missing: &ModelUnavailable) -> FirstPage {
+    let choose = Offer::new(Action::Models, "choose one of the server's models");
+    let offers = match missing.problem {
+        ModelProblem::UnknownModel => vec![choose],
+        ModelProblem::NotConfigured
+        | ModelProblem::NoKey
+        | ModelProblem::KeyRejected
+        | ModelProblem::Unreachable
+        | ModelProblem::ServerError
+        | ModelProblem::NoModels
+        | ModelProblem::Other => Vec::new(),
     };
     FirstPage {
         weight: Weight::Trouble,
-        ..model(lack, offers)
+        ..model(missing, offers)
     }
 }
 
-fn model(lack: &NoModel, mut offers: Vec<Offer>) -> FirstPage {
-    let means = match lack.lack {
-        Lack::Model => "crewdeck needs a language model, and nothing here says which.",
-        Lack::Key => "crewdeck has chosen this server, and can not ask it without a key.",
-        Lack::RightKey => {
-            "The server is there and lets nobody in with this key: no agent could answer."
+/// The label of the offer to start the demo.
+const DEMO: &str = "start the demo in a temporary folder (no key, no network)";
+
+fn model(missing: &ModelUnavailable, mut offers: Vec<Offer>) -> FirstPage {
+    let means = match missing.problem {
+        ModelProblem::NotConfigured => "crewdeck needs a language model, and none is configured.",
+        ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
+        ModelProblem::KeyRejected => "The server rejects this key, so no agent can answer.",
+        ModelProblem::Unreachable | ModelProblem::ServerError => "No agent can answer without it.",
+        ModelProblem::UnknownModel => {
+            "No agent can answer until you choose a model that the server has."
         }
-        Lack::Nobody | Lack::Server => "Without it no agent can answer.",
-        Lack::ThatModel => "No agent can answer until the server accepts the name of a model.",
-        Lack::AnyModel => "The server is there and has nothing that could answer.",
-        Lack::Other => "crewdeck can not start a crew like this.",
+        ModelProblem::NoModels => "The server answers, but it has no model.",
+        ModelProblem::Other => "crewdeck cannot start a crew with this configuration.",
     };
-    offers.push(Offer::new(Action::LookAgain, again(lack.lack)));
-    let demo = "start the demo, in a folder of its own: no key, no network";
-    offers.push(Offer::new(Action::StartDemo, demo));
+    offers.push(Offer::new(Action::LookAgain, again(missing.problem)));
+    offers.push(Offer::new(Action::StartDemo, DEMO));
     offers.push(Offer::new(Action::Close, "quit"));
     FirstPage {
         weight: Weight::Missing,
-        what: sentence(&lack.reason),
+        what: sentence(&missing.reason),
         means: means.into(),
-        steps: lack.steps.clone(),
+        steps: missing.steps.clone(),
         offers,
     }
 }
 
-/// The page for settings of the project that need approval. What is too long for a page is approved in a shell, where all of
-/// it can be read.
+/// Returns the page for project settings that need approval. A list too long for the page has to be approved in a shell,
+/// where the user can read all of it.
 pub fn approval(found: &Sensitive) -> FirstPage {
     let number = found.lines.len();
     let settings = if number == 1 { "setting" } else { "settings" };
@@ -99,14 +101,13 @@ pub fn approval(found: &Sensitive) -> FirstPage {
     let is_short = number <= APPROVE_MAX && steps.iter().all(|s| s.len() <= APPROVE_LINE_MAX);
     let mut offers = Vec::new();
     if is_short {
-        let words = "approve exactly these settings, for this directory";
-        offers.push(Offer::new(Action::ApproveSettings, words));
+        let label = "approve exactly these settings for this directory";
+        offers.push(Offer::new(Action::ApproveSettings, label));
     }
-    let without = Offer::new(Action::WithoutSettings, "go on without them this time");
-    let demo = "start the demo, in a folder of its own: no key, no network";
+    let without = Offer::new(Action::WithoutSettings, "continue without them this time");
     offers.extend([
         without,
-        Offer::new(Action::StartDemo, demo),
+        Offer::new(Action::StartDemo, DEMO),
         Offer::new(Action::Close, "quit"),
     ]);
     let steps = if is_short {
@@ -119,91 +120,100 @@ pub fn approval(found: &Sensitive) -> FirstPage {
     };
     FirstPage {
         weight: Weight::Missing,
-        what: format!("{PROJECT_FILE} of this project has {number} {settings} that need your approval."),
-        means: "These settings came with this directory. No crew starts and nothing is sent until you approve them.".into(),
+        what: format!(
+            "{PROJECT_FILE} of this project has {number} {settings} that need your approval."
+        ),
+        means:
+            "They came with this directory. No crew starts and nothing is sent until you decide."
+                .into(),
         steps,
         offers,
     }
 }
 
-/// What happened as a sentence.
+/// Returns `text` as a sentence: first letter in upper case, one full stop at the end.
 fn sentence(text: &str) -> String {
     let mut chars = text.trim_end_matches('.').chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());
     format!("{}{}.", first.unwrap_or_default(), chars.as_str())
 }
 
-fn again(lack: Lack) -> &'static str {
-    match lack {
-        Lack::Model => "look for a server and settings again (a new key: start again)",
-        Lack::Key | Lack::RightKey => "read the settings again (a new key: start again)",
-        Lack::Nobody | Lack::Server | Lack::AnyModel | Lack::ThatModel => "ask the server again",
-        Lack::Other => "try again",
+fn again(problem: ModelProblem) -> &'static str {
+    match problem {
+        ModelProblem::NotConfigured => "look for a server and settings again (new key: restart)",
+        ModelProblem::NoKey | ModelProblem::KeyRejected => {
+            "read the settings again (new key: restart)"
+        }
+        ModelProblem::Unreachable
+        | ModelProblem::ServerError
+        | ModelProblem::NoModels
+        | ModelProblem::UnknownModel => "ask the server again",
+        ModelProblem::Other => "try again",
     }
 }
 
-/// The page while git makes the first commit.
+/// Returns the page that is shown while git creates the first commit.
 pub fn making() -> FirstPage {
     FirstPage {
         weight: Weight::Advice,
-        what: "Git makes the first commit…".into(),
-        means: "It may take a while: there may be a lot to read, or a program of yours that git calls. When it is done, \
-                crewdeck looks at everything again; what you write meanwhile stays."
+        what: "Creating the first commit…".into(),
+        means: "This may take a while with many files or git hooks. Afterwards crewdeck checks the directory again; \
+                your input is kept."
             .into(),
         steps: Vec::new(),
         offers: vec![
-            Offer::new(Action::LookAgain, "stop git and look again"),
+            Offer::new(Action::LookAgain, "stop git and check again"),
             Offer::new(Action::Close, "stop git and quit"),
         ],
     }
 }
 
-/// The page for a team that has no ground to work on apart.
-pub fn ground(ground: &Ground) -> Option<FirstPage> {
-    let (what, command, files) = match ground {
-        Ground::Fine => return None,
-        Ground::NoGit(why) => return Some(no_git(why)),
-        Ground::NoRepository(files) => (
-            "This directory is no git repository.",
+/// Returns the page for a directory without worktrees; `None` if worktrees work.
+pub fn git_page(status: &GitStatus) -> Option<FirstPage> {
+    let (what, command, files) = match status {
+        GitStatus::Ready => return None,
+        GitStatus::NoGit(why) => return Some(no_git(why)),
+        GitStatus::NoRepository(files) => (
+            "This directory is not a git repository.",
             INIT_AND_COMMIT,
             files,
         ),
-        Ground::NoCommits(files) => (
+        GitStatus::NoCommits(files) => (
             "This git repository has no commit yet.",
             FIRST_COMMIT,
             files,
         ),
     };
-    let make = match ground {
-        Ground::NoRepository(_) => "make it one: git init and a first commit",
-        Ground::NoCommits(_) | Ground::NoGit(_) | Ground::Fine => "make one",
+    let start = match status {
+        GitStatus::NoRepository(_) => "git init + ",
+        GitStatus::NoCommits(_) | GitStatus::NoGit(_) | GitStatus::Ready => "create ",
     };
-    let offer = |words: &str| {
-        let words = format!("{make}{words}");
-        vec![Offer::new(Action::MakeRepository, words)]
+    let offer = |commit: &str| {
+        let label = format!("{start}{commit}");
+        vec![Offer::new(Action::MakeRepository, label)]
     };
     let (step, offers) = match files {
-        Files::Few(0) => (
+        FirstCommit::Files(0) => (
             format!(
                 "In a shell: {}",
                 command.replace("git add -A && git commit", "git commit --allow-empty")
             ),
-            offer(", empty as the directory is"),
+            offer("empty first commit"),
         ),
-        Files::Few(1) => (
+        FirstCommit::Files(1) => (
             format!("In a shell: {command}"),
-            offer(" of the one file here"),
+            offer("first commit of the one file here"),
         ),
-        Files::Few(n) => (
+        FirstCommit::Files(n) => (
             format!("In a shell: {command}"),
-            offer(&format!(" of the {n} files here")),
+            offer(&format!("first commit of the {n} files here")),
         ),
-        Files::Choose(why) => (
-            format!("In a shell: {command}. Choose what belongs in it first: {why}."),
+        FirstCommit::ChooseFiles(why) => (
+            format!("In a shell: {command}. Choose first what to commit: {why}."),
             Vec::new(),
         ),
-        Files::NotHere(why) => (
-            format!("{why}: start crewdeck in the directory of a project."),
+        FirstCommit::NotAllowed(why) => (
+            format!("{why}: start crewdeck in a project directory."),
             Vec::new(),
         ),
     };
@@ -211,16 +221,15 @@ pub fn ground(ground: &Ground) -> Option<FirstPage> {
         weight: Weight::Advice,
         what: what.into(),
         means: MEANS.into(),
-        steps: vec![step, ALL_THE_SAME.into()],
+        steps: vec![step, OPTIONAL.into()],
         offers,
     })
 }
 
-/// What it means that no task can have a worktree.
-const MEANS: &str = "So all agents work in one directory and can get in each other's way. In a git repository with a \
-                     commit each task gets a worktree, whose changes can be read and merged by themselves.";
-/// That nobody has to do anything about it.
-const ALL_THE_SAME: &str = "Or just say below what you want done: it works as it is, too.";
+/// The consequence of having no worktrees.
+const MEANS: &str = "All agents share one directory here and can overwrite each other's changes. In a git repository \
+                     with a commit, each task gets its own worktree to review and merge.";
+const OPTIONAL: &str = "Or enter a prompt below: crewdeck also works without worktrees.";
 
 fn no_git(why: &str) -> FirstPage {
     FirstPage {
@@ -228,8 +237,8 @@ fn no_git(why: &str) -> FirstPage {
         what: format!("{}.", why.split(':').next().unwrap_or(why)),
         means: MEANS.into(),
         steps: vec![
-            "Install git 2.31 or newer and start crewdeck again.".into(),
-            ALL_THE_SAME.into(),
+            "Install git 2.31 or newer and restart crewdeck.".into(),
+            OPTIONAL.into(),
         ],
         offers: Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! Follows a crew that another process runs: who holds its lock, and what its journal says. On a thread of its own.
+//! Follows a crew in another process, on a separate thread: watches the holder of the crew lock and tails the journal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,47 +17,46 @@ use crate::protocol::{Event, EventKind};
 use crate::store::watch::{Identity, identity, is_shared};
 use crate::store::{Beginning, Journal, Tail, Tailed};
 
-/// Pieces of news that may wait to be shown.
+/// Most updates that are queued for the receiver.
 const NEWS_MAX: usize = 4;
-/// Changes within this time are read at once.
+/// Changes within this time are read together.
 const MERGE: Duration = Duration::from_millis(20);
-/// How often is looked although nothing was heard, where the system tells of every change: as seldom as the watch of the
-/// state files does.
+/// Poll interval on a local file system with change notifications, as for the state files.
 const SELDOM: Duration = Duration::from_secs(30);
-/// The same where other machines write to the folders, too.
+/// Poll interval on a shared file system, where other machines may write.
 const OFTEN: Duration = Duration::from_secs(5);
-/// The same where the system can not tell of changes, and while a folder is not there.
+/// Poll interval without change notifications, and while a folder is missing.
 const POLL: Duration = Duration::from_secs(1);
 
-/// What the crew's process has said.
+/// An update from the lock file or the journal.
 #[derive(Debug)]
-pub enum Heard {
-    /// Another process or session holds the lock, or the first one is known now.
+pub enum JournalUpdate {
+    /// The lock's holder became known or changed.
     Holder(Holder),
-    /// A journal from its start, or what is left of it: nothing that was heard before counts.
-    Anew(Vec<Event>, Beginning),
-    /// What was added to it.
-    More(Vec<Event>),
+    /// A journal from its start, or its newest part. Replaces all earlier events.
+    Restarted(Vec<Event>, Beginning),
+    /// Events that were appended to the journal.
+    Appended(Vec<Event>),
 }
 
-/// Follows until it is dropped.
+/// A handle to the follower thread, which ends when this is dropped.
 pub struct Follower {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<JournalUpdate>,
     hint: SyncSender<()>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Follower {
-    /// Follows the crew of `root`, whose folder `.crewdeck` exists.
+    /// Starts following the crew of `root`, whose folder `.crewdeck` must exist.
     ///
     /// # Errors
-    /// When the thread can not be started.
+    /// Fails if the thread cannot be started.
     pub fn start(root: &Path) -> Result<Follower> {
         let (tell, heard) = mpsc::channel(NEWS_MAX);
-        // One hint says it all: look again.
+        // Capacity 1: one pending hint is enough for a re-read.
         let (hint, hints) = sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut thread = Thread {
+        let mut thread = FollowThread {
             root: root.to_path_buf(),
             tell,
             holder: None,
@@ -74,15 +73,15 @@ impl Follower {
         })
     }
 
-    /// What comes next; `None` when all was read after [`Follower::finish`].
-    pub async fn next(&mut self) -> Option<Heard> {
+    /// Waits for the next update; `None` once everything was read after [`Follower::finish`].
+    pub async fn next(&mut self) -> Option<JournalUpdate> {
         self.heard.recv().await
     }
 
-    /// The crew has ended: reads what it has left and follows no longer.
+    /// Makes the thread read the rest of the journal and end. Called after the crew's process has ended.
     pub fn finish(&self) {
         self.is_over.store(true, Ordering::SeqCst);
-        // Where a hint waits already, that one wakes the thread.
+        // A full channel is fine: the pending hint wakes the thread.
         let _ = self.hint.try_send(());
     }
 }
@@ -93,23 +92,23 @@ impl Drop for Follower {
     }
 }
 
-/// Nobody listens any more.
-struct Unheard;
+/// The receiver of the updates was dropped.
+struct ReceiverDropped;
 
-struct Thread {
+struct FollowThread {
     root: PathBuf,
-    tell: mpsc::Sender<Heard>,
+    tell: mpsc::Sender<JournalUpdate>,
     holder: Option<Holder>,
     tail: Option<(String, Tail)>,
 }
 
-impl Thread {
+impl FollowThread {
     fn run(&mut self, hints: &Receiver<()>, wake: SyncSender<()>, over: &AtomicBool) {
-        let mut ears = Ears::open(wake);
+        let mut watch = FolderWatch::open(wake);
         loop {
             let folder = self.tail.as_ref().map(|(_, tail)| tail.folder());
-            let net = ears.turn_to(&self.root.join(".crewdeck"), folder);
-            // Asked before the look: what was written until then is seen by it.
+            let net = watch.watch_folders(&self.root.join(".crewdeck"), folder);
+            // Read before the last look, so that it sees everything written before `finish`.
             let is_last = over.load(Ordering::SeqCst);
             let before = self.session();
             if self.look().is_err() || is_last {
@@ -121,7 +120,7 @@ impl Thread {
             match hints.recv_timeout(net) {
                 Ok(()) => {
                     std::thread::sleep(MERGE);
-                    // The one that came meanwhile is answered by the same look.
+                    // The next look also covers a hint that came meanwhile.
                     let _ = hints.try_recv();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -134,13 +133,13 @@ impl Thread {
         self.tail.as_ref().map(|(session, _)| session.clone())
     }
 
-    fn look(&mut self) -> Result<(), Unheard> {
+    fn look(&mut self) -> Result<(), ReceiverDropped> {
         let holder = lock::holder(&self.root);
         if self.holder.as_ref() != Some(&holder) {
             self.holder = Some(holder.clone());
             let session = match &holder.session {
                 Some(session) => Some(session.clone()),
-                // An older version does not say: the newest one there is.
+                // An older version does not write its session: use the newest one.
                 None if holder.process.is_some() => resume::choose(&self.root, "").ok(),
                 None => None,
             };
@@ -151,28 +150,28 @@ impl Thread {
                 self.tail = Some((session.clone(), tail));
             }
             let session = self.session();
-            self.say(Heard::Holder(Holder { session, ..holder }))?;
+            self.say(JournalUpdate::Holder(Holder { session, ..holder }))?;
         }
         self.read()
     }
 
     /// Reads the journal to its end.
-    fn read(&mut self) -> Result<(), Unheard> {
+    fn read(&mut self) -> Result<(), ReceiverDropped> {
         loop {
             let Some((_, tail)) = &mut self.tail else {
                 return Ok(());
             };
             let heard = match tail.read() {
                 Ok(Tailed::Nothing) => return Ok(()),
-                Ok(Tailed::Lines(lines)) => Heard::More(events(&lines)),
+                Ok(Tailed::Lines(lines)) => JournalUpdate::Appended(events(&lines)),
                 Ok(Tailed::Anew(lines, beginning)) => {
                     let mut all = self.setup(beginning);
                     all.extend(events(&lines));
-                    Heard::Anew(all, beginning)
+                    JournalUpdate::Restarted(all, beginning)
                 }
                 Err(error) => {
-                    // It is tried again at the next look.
-                    tracing::warn!("the journal can not be read: {error}");
+                    // The next look tries again.
+                    tracing::warn!("the journal cannot be read: {error}");
                     return Ok(());
                 }
             };
@@ -180,7 +179,7 @@ impl Thread {
         }
     }
 
-    /// What the crew works with, from the beginning of a journal whose end alone is read.
+    /// Returns the crew's setup event from the head of a journal of which only the end was read.
     fn setup(&self, beginning: Beginning) -> Vec<Event> {
         let (Beginning::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();
@@ -192,8 +191,8 @@ impl Thread {
         events
     }
 
-    fn say(&self, heard: Heard) -> Result<(), Unheard> {
-        self.tell.blocking_send(heard).map_err(|_| Unheard)
+    fn say(&self, heard: JournalUpdate) -> Result<(), ReceiverDropped> {
+        self.tell.blocking_send(heard).map_err(|_| ReceiverDropped)
     }
 }
 
@@ -201,29 +200,29 @@ fn events(lines: &[String]) -> Vec<Event> {
     lines.iter().filter_map(|l| resume::event(l)).collect()
 }
 
-/// What the system tells of changes in the folders of the lock and the journal.
-struct Ears {
+/// Watches the folders of the lock and the journal for changes.
+struct FolderWatch {
     watcher: Option<RecommendedWatcher>,
-    /// The folders that are watched: a watch belongs to the folder and not to its name.
+    /// The watched folders with their identity: a watch belongs to the folder, not to its path.
     watched: BTreeMap<PathBuf, Identity>,
 }
 
-impl Ears {
-    fn open(wake: SyncSender<()>) -> Ears {
+impl FolderWatch {
+    fn open(wake: SyncSender<()>) -> FolderWatch {
         let heard = move |event: notify::Result<notify::Event>| {
-            // Our own reading raises access events.
+            // This process's own reads cause access events.
             if !event.is_ok_and(|e| e.kind.is_access() && !e.need_rescan()) {
                 let _ = wake.try_send(());
             }
         };
-        Ears {
+        FolderWatch {
             watcher: notify::recommended_watcher(heard).ok(),
             watched: BTreeMap::new(),
         }
     }
 
-    /// Watches these folders and no others. How long to rely on it comes back.
-    fn turn_to(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
+    /// Watches exactly these folders. Returns the poll interval for them.
+    fn watch_folders(&mut self, lock: &Path, journal: Option<&Path>) -> Duration {
         let Some(watcher) = &mut self.watcher else {
             return POLL;
         };
@@ -234,13 +233,13 @@ impl Ears {
                 |(path, now): (&&Path, &Option<Identity>)| path == folder && *now == Some(*before);
             let stays = wanted.iter().zip(&now).any(same);
             if !stays {
-                // The system forgets a folder that is gone by itself.
+                // The system drops the watch of a removed folder itself, so errors are ignored.
                 let _ = watcher.unwatch(folder);
             }
             stays
         });
         for (folder, now) in wanted.iter().zip(&now) {
-            // A folder that is not there yet is tried again at the next look.
+            // A missing folder is tried again at the next look.
             if let (Some(now), false) = (now, self.watched.contains_key(*folder))
                 && watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
             {
@@ -266,24 +265,24 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(10);
 
     #[test]
-    fn it_relies_on_what_is_heard_also_of_a_folder_that_was_made_again() {
+    fn recreated_folder_is_watched_again() {
         let dir = tempfile::tempdir().unwrap();
         let [lock, journal] = ["lock", "journal"].map(|name| dir.path().join(name));
         fs::create_dir(&lock).unwrap();
         let (wake, hints) = sync_channel(1);
-        let mut ears = Ears::open(wake);
-        assert_eq!(ears.turn_to(&lock, None), SELDOM);
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), POLL);
+        let mut watch = FolderWatch::open(wake);
+        assert_eq!(watch.watch_folders(&lock, None), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), POLL);
         fs::create_dir(&journal).unwrap();
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
         fs::write(journal.join("a"), "a").unwrap();
         assert_eq!(hints.recv_timeout(WITHIN), Ok(()));
         fs::remove_dir_all(&journal).unwrap();
-        // Kept, so that the new one is not at its place on disk.
+        // Takes the freed inode, so that the new folder gets another one.
         fs::create_dir(dir.path().join("other")).unwrap();
         fs::create_dir(&journal).unwrap();
-        assert_eq!(ears.turn_to(&lock, Some(&journal)), SELDOM);
-        // What the end of the first one raised.
+        assert_eq!(watch.watch_folders(&lock, Some(&journal)), SELDOM);
+        // Drain the hints from removing the first folder.
         while hints.recv_timeout(Duration::from_millis(200)).is_ok() {}
         fs::write(journal.join("b"), "b").unwrap();
         assert_eq!(hints.recv_timeout(WITHIN), Ok(()));

@@ -1,4 +1,4 @@
-//! What git offers to a team in a directory, and what a first commit there would hold; and that commit.
+//! Checks whether a directory can have worktrees, lists what a first commit would contain, and creates it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::atomic::AtomicBool;
 
 use ignore::WalkBuilder;
 
-use super::first::{Files, Ground};
+use super::first::{FirstCommit, GitStatus};
 use crate::domain::folders;
 use crate::store::{self, GitError};
 
-/// Most files that are committed unasked for each.
+/// Most files that the first commit takes without the user choosing them.
 const FILES_MAX: usize = 1000;
-/// Most files and folders that are looked at.
+/// Most files and folders that are visited.
 const ENTRIES_MAX: usize = 10_000;
-/// Most bytes that are committed unasked for each.
+/// Most bytes that the first commit takes without the user choosing the files.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Why more is not committed unasked for each.
-const A_LOT: &str = "there is a lot here";
+/// The reason to choose when a limit is exceeded.
+const A_LOT: &str = "there are many or large files here";
 
-/// How names of files begin and end that often hold secrets.
+/// Prefixes and suffixes of file names that often contain secrets.
 const SECRET_STARTS: &[&str] = &[
     ".env",
     "id_rsa",
@@ -30,51 +30,51 @@ const SECRET_STARTS: &[&str] = &[
 ];
 const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
-/// Looks at `root`; changes nothing.
-pub fn look(root: &Path) -> Ground {
+/// Checks `root` without changing it.
+pub fn look(root: &Path) -> GitStatus {
     judge(root, files)
 }
 
-/// Whether [`look`] finds nothing to say. Looks at no file of the person.
+/// Whether [`look`] returns [`GitStatus::Ready`]. Does not visit the user's files.
 pub fn is_fine(root: &Path) -> bool {
-    judge(root, |_| Files::Few(0)) == Ground::Fine
+    judge(root, |_| FirstCommit::Files(0)) == GitStatus::Ready
 }
 
-fn judge(root: &Path, files: fn(&Path) -> Files) -> Ground {
+fn judge(root: &Path, files: fn(&Path) -> FirstCommit) -> GitStatus {
     match store::git_facts(root).repository {
-        Err(GitError::NoRepository(_)) => Ground::NoRepository(files(root)),
-        Err(GitError::NoCommits) => Ground::NoCommits(files(root)),
-        Err(why @ (GitError::Missing | GitError::TooOld(_))) => Ground::NoGit(why.to_string()),
-        // What else is in the way, the crew says.
-        Ok(_) | Err(_) => Ground::Fine,
+        Err(GitError::NoRepository(_)) => GitStatus::NoRepository(files(root)),
+        Err(GitError::NoCommits) => GitStatus::NoCommits(files(root)),
+        Err(why @ (GitError::Missing | GitError::TooOld(_))) => GitStatus::NoGit(why.to_string()),
+        // The crew reports all other problems.
+        Ok(_) | Err(_) => GitStatus::Ready,
     }
 }
 
-/// Makes the directory a repository with a first commit, unless `stop` becomes true before.
+/// Creates a repository with a first commit in `root`, unless `stop` becomes true first.
 ///
 /// # Errors
-/// What git says.
+/// The error of git.
 pub fn make(root: &Path, stop: Arc<AtomicBool>) -> Result<(), GitError> {
     store::begin_repository(root, stop, || {
-        // What could not be excluded is told at the next start.
+        // The next start reports state folders that could not be excluded.
         drop(store::prepare(root));
     })
 }
 
-/// What a first commit would hold.
-fn files(root: &Path) -> Files {
+/// Returns what a first commit would contain.
+fn files(root: &Path) -> FirstCommit {
     let is_home = etcetera::home_dir().is_ok_and(|home| home == root);
     if is_home {
-        return Files::NotHere("This is your home directory");
+        return FirstCommit::NotAllowed("This is your home directory");
     }
     if root.parent().is_none() {
-        return Files::NotHere("This is the root of the file system");
+        return FirstCommit::NotAllowed("This is the root of the file system");
     }
-    walked(root, ENTRIES_MAX)
+    count_files(root, ENTRIES_MAX)
 }
 
-/// What lies there, looking at so many entries at the most.
-fn walked(root: &Path, most: usize) -> Files {
+/// Counts the files below `root`, visiting at most `limit` entries.
+fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
@@ -86,12 +86,12 @@ fn walked(root: &Path, most: usize) -> Files {
         .build();
     let (mut count, mut bytes) = (0, 0);
     for (seen, entry) in walk.flatten().enumerate() {
-        if seen > most {
-            return Files::Choose(A_LOT);
+        if seen > limit {
+            return FirstCommit::ChooseFiles(A_LOT);
         }
         let name = entry.file_name().to_string_lossy().to_lowercase();
         if entry.depth() > 1 && name == ".git" {
-            return Files::Choose("there is another repository inside");
+            return FirstCommit::ChooseFiles("it contains another repository");
         }
         if entry.file_type().is_none_or(|t| t.is_dir()) {
             continue;
@@ -99,15 +99,15 @@ fn walked(root: &Path, most: usize) -> Files {
         let is_secret = SECRET_STARTS.iter().any(|s| name.starts_with(s))
             || SECRET_ENDS.iter().any(|s| name.ends_with(s));
         if is_secret {
-            return Files::Choose("a file here may hold a secret, by its name");
+            return FirstCommit::ChooseFiles("a file name suggests a secret");
         }
         count += 1;
         bytes += entry.metadata().map_or(0, |m| m.len());
         if count > FILES_MAX || bytes > BYTES_MAX {
-            return Files::Choose(A_LOT);
+            return FirstCommit::ChooseFiles(A_LOT);
         }
     }
-    Files::Few(count)
+    FirstCommit::Files(count)
 }
 
 #[cfg(test)]
@@ -117,21 +117,21 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_a_first_commit_would_hold_is_counted_and_secrets_are_seen() {
-        let cases: &[(&[&str], Files)] = &[
-            (&[], Files::Few(0)),
-            (&["a", "b/c", ".tasks/task_1.json"], Files::Few(2)),
+    fn first_commit_counts_files_and_detects_secrets() {
+        let cases: &[(&[&str], FirstCommit)] = &[
+            (&[], FirstCommit::Files(0)),
+            (&["a", "b/c", ".tasks/task_1.json"], FirstCommit::Files(2)),
             (
                 &["a", ".env.local"],
-                Files::Choose("a file here may hold a secret, by its name"),
+                FirstCommit::ChooseFiles("a file name suggests a secret"),
             ),
             (
                 &["certs/Server.PEM"],
-                Files::Choose("a file here may hold a secret, by its name"),
+                FirstCommit::ChooseFiles("a file name suggests a secret"),
             ),
             (
                 &["lib/.git/HEAD"],
-                Files::Choose("there is another repository inside"),
+                FirstCommit::ChooseFiles("it contains another repository"),
             ),
         ];
         for (names, expected) in cases {
@@ -146,28 +146,28 @@ mod tests {
     }
 
     #[test]
-    fn folders_without_end_are_a_lot_too() {
+    fn many_folders_exceed_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         for number in 0..20 {
             fs::create_dir(dir.path().join(number.to_string())).unwrap();
         }
-        // The folder itself is one of them.
-        assert_eq!(walked(dir.path(), 20), Files::Few(0));
-        assert_eq!(walked(dir.path(), 19), Files::Choose(A_LOT));
+        // The root folder itself counts.
+        assert_eq!(count_files(dir.path(), 20), FirstCommit::Files(0));
+        assert_eq!(count_files(dir.path(), 19), FirstCommit::ChooseFiles(A_LOT));
     }
 
     #[test]
-    fn what_is_ignored_is_not_counted_and_not_committed() {
+    fn ignored_files_are_not_counted_or_committed() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         fs::create_dir_all(root.join("target")).unwrap();
         for (name, text) in [(".gitignore", "/target\n"), ("a", "a"), ("target/b", "b")] {
             fs::write(root.join(name), text).unwrap();
         }
-        assert_eq!(look(root), Ground::NoRepository(Files::Few(2)));
+        assert_eq!(look(root), GitStatus::NoRepository(FirstCommit::Files(2)));
         store::prepare(root).unwrap();
         make(root, Arc::default()).unwrap();
-        assert_eq!(look(root), Ground::Fine);
+        assert_eq!(look(root), GitStatus::Ready);
         let out = std::process::Command::new("git")
             .args(["ls-files"])
             .current_dir(root)
@@ -176,7 +176,7 @@ mod tests {
             String::from_utf8(out.unwrap().stdout).unwrap(),
             ".gitignore\na\n"
         );
-        // Again: there is nothing to do.
+        // A second call does nothing.
         make(root, Arc::default()).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The guard of the agents' programs: its verb, and what it is told of this root and these settings.
+//! The supervisor of agent commands: its entry point, and its configuration from the root and the settings.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level};
 use crate::store;
 
-/// The guard for the programs of a crew; `None`: there is none on this operating system.
-pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
+/// Returns the supervisor for a crew's commands; `None` if this operating system has none.
+pub fn supervisor(root: &Path, settings: &Settings) -> Option<Guard> {
     let program = Guard::program()?.to_path_buf();
     let confining = settings.confine.unwrap_or_default();
     let confinement = match confining {
@@ -40,7 +40,7 @@ pub fn hired(root: &Path, settings: &Settings) -> Option<Guard> {
     })
 }
 
-/// The limits of one command on this machine.
+/// Returns the resource limits of one command on this machine.
 fn limits(settings: &Settings) -> CommandLimits {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     CommandLimits::new(
@@ -51,7 +51,7 @@ fn limits(settings: &Settings) -> CommandLimits {
     )
 }
 
-/// The memory of this machine, or of the container that crewdeck is in, in MiB.
+/// Returns the memory of this machine, or of the container if that is less, in MiB.
 fn memory_mb() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -75,14 +75,14 @@ fn memory_mb() -> Option<u64> {
     Some((all / 1024).min(container.unwrap_or(u64::MAX)))
 }
 
-/// What programs can be held with on this machine.
+/// Probes which sandbox features work on this machine.
 pub fn sandbox() -> SandboxReport {
     confine::probe(Guard::program())
 }
 
-/// The confinement of the demo's commands: where no view can be had, its repository is given up to them, which is
-/// crewdeck's own and has no history that anybody could miss.
-pub fn confining_demo(settings: &Settings) -> Option<Confining> {
+/// Returns the sandbox setting of the demo. Where mount namespaces do not work, the demo's commands may write to its git
+/// history: the repository is temporary, so nothing of value is at risk.
+pub fn demo_sandbox(settings: &Settings) -> Option<Confining> {
     let is_view_missing = || matches!(sandbox().view, Works::No { .. });
     match settings.confine.unwrap_or_default() {
         Confining::On if Guard::program().is_some() && is_view_missing() => Some(Confining::Files),
@@ -90,9 +90,8 @@ pub fn confining_demo(settings: &Settings) -> Option<Confining> {
     }
 }
 
-/// Publishes one notice when programs of agents are not held as they should be. It is found out beside the
-/// start, which it must not hold up.
-pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
+/// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
+pub fn warn_about_missing_sandbox(settings: &Settings, publisher: Publisher) {
     if settings.confine == Some(Confining::Off) {
         return;
     }
@@ -114,7 +113,7 @@ pub fn tell_what_is_missing(settings: &Settings, publisher: Publisher) {
     });
 }
 
-/// Folders for temporary files.
+/// Returns the system's folders for temporary files.
 fn temporary() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
     let own = std::env::temp_dir();

@@ -1,13 +1,13 @@
-//! `crewdeck run`: the same crew without a screen. Text for people, or one Event a line.
+//! `crewdeck run`: a crew without the dashboard. Prints text, or one JSON event per line.
 
 use std::io::{IsTerminal, Write};
 
 use anyhow::Result;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::journal::Journal;
-use super::undecided::Undecided;
-use super::unfinished::Unfinished;
+use super::journal::JournalWriter;
+use super::undecided::PendingRequests;
+use super::unfinished::UnfinishedWork;
 use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
@@ -22,67 +22,68 @@ use crate::store::Board;
 use crate::ui::transcript;
 use crate::verbs::Form;
 
-/// Most characters of a line of progress.
+/// Most characters of a progress line.
 const LINE_MAX: usize = 2000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// The lead has answered, the crew is idle and nothing is left to do.
+pub enum RunOutcome {
+    /// The lead has answered, the crew is idle and no task is open.
     Done,
-    /// The same, with open tasks or stuck teammates: which.
+    /// The same, but with open tasks or stuck teammates, which the text names.
     Open(String),
-    /// What reads the output is gone.
-    Unread,
-    /// The lead could not answer: why, and what to do.
+    /// The reader of the output closed it.
+    OutputClosed,
+    /// The lead could not answer. The text says why and what to do.
     Failed(String),
-    /// Ctrl-C, or a signal that asks for the end.
+    /// Ctrl-C, SIGTERM or SIGHUP.
     Interrupted,
 }
 
-/// Whether somebody sits at the terminal who can be asked.
+/// Whether a user at the terminal can answer questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Person {
-    /// Standard input and error are a terminal.
-    Here,
+pub enum UserPresence {
+    /// Standard input and standard error are a terminal.
+    Present,
     /// A script or a pipe: `ask` means `deny`.
     Absent,
 }
 
-impl Person {
-    /// Looks at the terminal.
-    pub fn look() -> Person {
+impl UserPresence {
+    /// Checks standard input and standard error.
+    pub fn detect() -> UserPresence {
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-            Person::Here
+            UserPresence::Present
         } else {
-            Person::Absent
+            UserPresence::Absent
         }
     }
 }
 
-/// Sends `prompt` to the lead (none: it goes on by itself) and follows the events until the crew rests.
+/// Sends `prompt` to the lead and prints events until the crew is idle. Without a prompt a resumed lead continues its turn.
 ///
 /// # Errors
-/// When signals can not be listened to, or standard output can not be written for another reason than a
-/// reader that went away.
+/// Fails if signal handlers cannot be installed, or if standard output fails for another reason than a closed pipe.
 pub async fn run(
     crew: &Crew,
     inlet: &mut Inlet,
-    journal: &mut Journal,
+    journal: &mut JournalWriter,
     board: &Board,
     prompt: Option<String>,
     form: Form,
-) -> Result<Ended> {
+) -> Result<RunOutcome> {
     if let Some(text) = prompt {
         let to = Name::lead();
         if crew.submit(Command::Prompt { to, text }).is_err() {
-            return Ok(Ended::Failed("the crew did not take the prompt".into()));
+            return Ok(RunOutcome::Failed(
+                "the crew did not accept the prompt".into(),
+            ));
         }
     }
     let began = super::now();
     let mut last = TurnEnd::Done;
-    let mut undecided = Undecided::default();
-    let mut unfinished = Unfinished::default();
+    let mut pending = PendingRequests::default();
+    let mut unfinished = UnfinishedWork::default();
     let (mut terminate, mut hangup) = (
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
@@ -91,12 +92,12 @@ pub async fn run(
     tokio::pin!(interrupted);
     loop {
         let event = tokio::select! {
-            _ = &mut interrupted => return Ok(Ended::Interrupted),
-            _ = terminate.recv() => return Ok(Ended::Interrupted),
-            _ = hangup.recv() => return Ok(Ended::Interrupted),
+            _ = &mut interrupted => return Ok(RunOutcome::Interrupted),
+            _ = terminate.recv() => return Ok(RunOutcome::Interrupted),
+            _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
             event = inlet.next() => match event {
                 Some(event) => event,
-                None => return Ok(Ended::Failed("the crew ended".into())),
+                None => return Ok(RunOutcome::Failed("the crew ended".into())),
             },
         };
         if let Some(text) = journal.note(&event) {
@@ -107,14 +108,14 @@ pub async fn run(
             Form::Text => say(&event, began),
         };
         if let Err(error) = written {
-            // Nobody reads on: the wish was to stop.
+            // The reader closed the pipe: a normal end.
             if error.kind() == std::io::ErrorKind::BrokenPipe {
-                return Ok(Ended::Unread);
+                return Ok(RunOutcome::OutputClosed);
             }
             return Err(error.into());
         }
-        undecided.hear(&event.kind);
-        unfinished.hear(&event.kind);
+        pending.update(&event.kind);
+        unfinished.update(&event.kind);
         match event.kind {
             EventKind::TurnEnded { agent, end } if agent.is_lead() => last = end,
             EventKind::RequestChanged { request }
@@ -125,14 +126,14 @@ pub async fn run(
             EventKind::CrewAtRest => {
                 return Ok(match last {
                     TurnEnd::Failed { error, hint } => {
-                        Ended::Failed(format!("{error}. {hint}").trim().to_string())
+                        RunOutcome::Failed(format!("{error}. {hint}").trim().to_string())
                     }
-                    TurnEnd::Stopped { why } => Ended::Failed(why),
-                    TurnEnd::Done | TurnEnd::Interrupted => match undecided.words() {
-                        Some(why) => Ended::Failed(why),
+                    TurnEnd::Stopped { why } => RunOutcome::Failed(why),
+                    TurnEnd::Done | TurnEnd::Interrupted => match pending.summary() {
+                        Some(why) => RunOutcome::Failed(why),
                         None => unfinished
-                            .words(&board.read()?.graph)
-                            .map_or(Ended::Done, Ended::Open),
+                            .summary(&board.read()?.graph)
+                            .map_or(RunOutcome::Done, RunOutcome::Open),
                     },
                 });
             }
@@ -147,7 +148,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
     writeln!(std::io::stdout().lock(), "{line}")
 }
 
-/// What people read: the lead's words on stdout, everything else as progress on stderr.
+/// Prints an event as text: the lead's answers on standard output, progress on standard error.
 fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
@@ -185,7 +186,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
             let (before, after) = (compaction.before, compaction.after);
             // A short conversation may grow by its summary.
             eprint_line(&if after < before {
-                format!("{agent} · conversation shortened from {before} to {after} tokens")
+                format!("{agent} · conversation compacted from {before} to {after} tokens")
             } else {
                 format!("{agent} · conversation summarised, {after} tokens now")
             });
@@ -196,10 +197,10 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         }
         EventKind::SubagentStarted { agent, kind, .. } => {
             eprint_line(&format!(
-                "{agent} · sent out to {}",
+                "{agent} · started ({} subagent)",
                 match kind {
                     SubagentKind::Explore => "explore",
-                    SubagentKind::General => "work",
+                    SubagentKind::General => "general",
                 }
             ));
         }
@@ -215,7 +216,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         } => {
             let seconds = until.since(event.at).as_secs_f64();
             eprint_line(&match attempt {
-                0 => format!("{agent} · {cause}; waits with the team for {seconds:.1} s"),
+                0 => format!("{agent} · {cause}; paused with the team for {seconds:.1} s"),
                 _ => {
                     let next = attempt.saturating_add(1);
                     format!("{agent} · {cause}; attempt {next} of {attempts_max} in {seconds:.1} s")
@@ -230,7 +231,7 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
             };
             eprint_line(&format!("{mark}{text}"));
         }
-        // What was decided in earlier runs is on disk and told at the start: it is no progress.
+        // Decisions of earlier runs are read from disk at the start and are not progress.
         EventKind::RequestChanged { request }
             if !request.is_pending() && request.decided_at.0 >= began.0 =>
         {
@@ -250,16 +251,15 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a line of progress to standard error.
+/// Prints a progress line to standard error. Write errors are ignored.
 pub(super) fn eprint_line(text: &str) {
-    // Progress is a courtesy: nobody is helped when it can not be written.
     let text = clip(&one_line(text), LINE_MAX);
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the person at the terminal. (Where nobody is, requests never wait: `ask` became `deny`.)
+/// Asks the user at the terminal. Does nothing without one: `ask` has become `deny` then.
 async fn decide(crew: &Crew, request: Request, form: Form) {
-    if Person::look() == Person::Absent || form == Form::Json {
+    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
         return;
     }
     let question = format!(
@@ -270,7 +270,7 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
         how_to_answer(&request)
     );
     let answer = tokio::task::spawn_blocking(move || {
-        // Who can not be shown the question can not say yes.
+        // If the question cannot be printed, the answer is no.
         write!(std::io::stderr().lock(), "{question}")?;
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
@@ -278,14 +278,14 @@ async fn decide(crew: &Crew, request: Request, form: Form) {
     })
     .await;
     let answer = answer.ok().and_then(Result::ok).unwrap_or_default();
-    let (verdict, comment) = understood(&request, &answer);
+    let (verdict, comment) = parse_answer(&request, &answer);
     let decision = Decision::on(&request, verdict, Name::user(), comment);
     if crew.submit(Command::Decide(decision)).is_err() {
-        eprint_line("the decision could not be handed to the crew");
+        eprint_line("the crew did not accept the decision");
     }
 }
 
-/// What the person may type, at the end of the question.
+/// Returns the prompt at the end of the question, with the choices.
 fn how_to_answer(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan
@@ -297,14 +297,14 @@ fn how_to_answer(request: &Request) -> String {
             let mut lines: Vec<String> = choices
                 .map(|(at, choice)| format!("{}  {}", at + 1, harmless(choice)))
                 .collect();
-            lines.push("Answer (nothing: it decides itself): ".into());
+            lines.push("Answer (empty: let the agent decide): ".into());
             lines.join("\n")
         }
     }
 }
 
-/// What a typed line decides: yes or no, and the words that go back.
-fn understood(request: &Request, line: &str) -> (Verdict, String) {
+/// Parses a typed line into a verdict and a comment.
+fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan
         | RequestKind::Shutdown
@@ -335,7 +335,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_typed_line_is_a_choice_an_answer_a_yes_or_a_no() {
+    fn typed_answers_are_parsed_by_request_kind() {
         let (yes, no) = (Verdict::Approve, Verdict::Reject);
         let cases = [
             (RequestKind::Question, "2", yes, "green"),
@@ -360,7 +360,7 @@ mod tests {
             );
             request.choices = vec!["red".into(), "green".into()];
             let expected = (verdict, comment.to_string());
-            assert_eq!(understood(&request, line), expected, "{kind} {line}");
+            assert_eq!(parse_answer(&request, line), expected, "{kind} {line}");
         }
     }
 }

@@ -1,36 +1,35 @@
-//! What a terminal sent at once: floods of the mouse cost no more than what a person can see of them.
+//! Reads terminal inputs in batches and drops redundant mouse events.
 
 use std::io;
 use std::time::Duration;
 
 use crossterm::event::{self, Event, MouseEvent, MouseEventKind};
 
-/// Most inputs that are taken from the terminal at once; the rest follows after a frame.
+/// Most inputs in one batch; the rest follows after a frame.
 const INPUTS_MAX: usize = 1024;
-/// Most notches of the wheel that count of those that came at once, in one direction and one after the other.
+/// Most consecutive wheel events in one direction that count in one batch.
 const NOTCHES_MAX: usize = 16;
 
-/// How long it is looked for what else has come already: it lies there, so the shortest time is enough. With none at
-/// all crossterm does not look.
+/// Timeout of the poll for pending input. With a timeout of zero crossterm does not poll at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
-/// What came together with `first` and is worth taking. crossterm has to read by `poll` (its feature `use-dev-tty`):
-/// by `epoll` it waits for more while a flood still lies in the terminal, and nobody can type any more.
+/// Returns `first` and all pending inputs, without redundant ones. crossterm must use `poll` (its feature `use-dev-tty`):
+/// with `epoll` it blocks while unread input is left in the terminal, and no key arrives any more.
 ///
 /// # Errors
-/// When the terminal can not be read.
+/// Fails if the terminal cannot be read.
 pub fn with(first: Event) -> io::Result<Vec<Event>> {
     let mut inputs = vec![first];
     while inputs.len() < INPUTS_MAX && event::poll(AT_ONCE)? {
         inputs.push(event::read()?);
     }
-    Ok(worth_taking(inputs))
+    Ok(without_redundant(inputs))
 }
 
-/// Whether of two inputs that follow one another the second one alone tells where the mouse is.
+/// Whether the second of two consecutive mouse events makes the first redundant: moves and drags only.
 fn replaces(before: MouseEvent, after: MouseEvent) -> bool {
-    let is_way = matches!(after.kind, MouseEventKind::Moved | MouseEventKind::Drag(_));
-    is_way && before.kind == after.kind
+    let is_motion = matches!(after.kind, MouseEventKind::Moved | MouseEventKind::Drag(_));
+    is_motion && before.kind == after.kind
 }
 
 fn is_wheel(event: MouseEvent) -> bool {
@@ -43,9 +42,9 @@ fn is_wheel(event: MouseEvent) -> bool {
     )
 }
 
-/// The inputs in their order, without what another one makes needless: of a way of the mouse its end, of a long turn
-/// of the wheel its beginning. Keys and pasted text are all kept.
-fn worth_taking(inputs: Vec<Event>) -> Vec<Event> {
+/// Removes redundant mouse events: keeps the last position of a movement and the first [`NOTCHES_MAX`] events of a wheel
+/// turn. All keys and pastes are kept, and the order is unchanged.
+fn without_redundant(inputs: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     let mut notches = 0;
     for input in inputs {
@@ -58,8 +57,8 @@ fn worth_taking(inputs: Vec<Event>) -> Vec<Event> {
             Some(Event::Mouse(before)) => Some(*before),
             Some(_) | None => None,
         };
-        let goes_on = before.is_some_and(|b| b.kind == now.kind && b.modifiers == now.modifiers);
-        notches = match (is_wheel(now), goes_on) {
+        let continues = before.is_some_and(|b| b.kind == now.kind && b.modifiers == now.modifiers);
+        notches = match (is_wheel(now), continues) {
             (false, _) => 0,
             (true, false) => 1,
             (true, true) => notches + 1,
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn floods_are_cut_and_all_else_is_kept_in_its_order() {
+    fn mouse_floods_are_cut_and_other_inputs_kept() {
         let down = mouse(MouseEventKind::ScrollDown, 3);
         let up = mouse(MouseEventKind::ScrollUp, 3);
         let pull = |at| mouse(MouseEventKind::Drag(MouseButton::Left), at);
@@ -104,16 +103,16 @@ mod tests {
         let release = mouse(MouseEventKind::Up(MouseButton::Left), 9);
 
         let flood = vec![down.clone(); 1000];
-        assert_eq!(worth_taking(flood), vec![down.clone(); NOTCHES_MAX]);
+        assert_eq!(without_redundant(flood), vec![down.clone(); NOTCHES_MAX]);
 
         let mut turned = vec![down.clone(); 100];
         turned.extend(vec![up.clone(); 2]);
         let mut kept = vec![down.clone(); NOTCHES_MAX];
         kept.extend(vec![up; 2]);
-        assert_eq!(worth_taking(turned), kept);
+        assert_eq!(without_redundant(turned), kept);
 
         let pulled = vec![press.clone(), pull(2), pull(3), pull(9), release.clone()];
-        assert_eq!(worth_taking(pulled), [press, pull(9), release]);
+        assert_eq!(without_redundant(pulled), [press, pull(9), release]);
 
         let typed = vec![
             key('a'),
@@ -123,6 +122,6 @@ mod tests {
             down,
             Event::Paste("x".into()),
         ];
-        assert_eq!(worth_taking(typed.clone()), typed);
+        assert_eq!(without_redundant(typed.clone()), typed);
     }
 }

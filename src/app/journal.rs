@@ -1,4 +1,4 @@
-//! The journal: every event but deltas, one JSON line each, written by a thread of its own.
+//! Writes the journal on a separate thread: every event except deltas, one JSON line each.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
@@ -7,40 +7,40 @@ use std::thread::JoinHandle;
 use crate::protocol::Event;
 use crate::store::{Journal as File, StoreError};
 
-/// Lines that may wait for the disk.
+/// Most lines that are queued for the writer thread.
 const LINES_MAX: usize = 1024;
 
-/// A journal that is being written.
-pub struct Journal {
+/// A handle to the journal's writer thread.
+pub struct JournalWriter {
     lines: Option<SyncSender<String>>,
     writer: Option<JoinHandle<()>>,
-    told: Receiver<String>,
+    warnings: Receiver<String>,
     missed: u64,
 }
 
-impl Journal {
-    /// Begins or goes on with the journal of `session`. Where it can not be written, [`Journal::note`] says so.
-    pub fn open(root: &Path, session: &str) -> Journal {
+impl JournalWriter {
+    /// Opens the journal of `session` for appending. [`JournalWriter::note`] reports write errors.
+    pub fn open(root: &Path, session: &str) -> JournalWriter {
         let (lines, queue) = sync_channel::<String>(LINES_MAX);
-        let (tell, told) = channel();
+        let (warn, warnings) = channel();
         let mut writer = Writer {
             root: root.to_path_buf(),
             session: session.to_string(),
             file: None,
             missed: 0,
-            tell,
+            warn,
         };
         let writer = std::thread::spawn(move || queue.iter().for_each(|line| writer.write(&line)));
-        Journal {
+        JournalWriter {
             lines: Some(lines),
             writer: Some(writer),
-            told,
+            warnings,
             missed: 0,
         }
     }
 
-    /// Writes an event down. Never waits: when the disk is too slow for [`LINES_MAX`] lines, it is
-    /// counted as missed. What the person should know of the journal comes back, once.
+    /// Queues an event for writing. Never blocks: if the queue of [`LINES_MAX`] lines is full, the event is counted as
+    /// missed. Returns a warning for the user, once, when writing stops or works again.
     pub fn note(&mut self, event: &Event) -> Option<String> {
         if let (false, Some(lines), Ok(line)) = (
             event.kind.is_delta(),
@@ -52,34 +52,34 @@ impl Journal {
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => self.missed += 1,
             }
         }
-        self.told.try_recv().ok()
+        self.warnings.try_recv().ok()
     }
 
-    /// How many events could not be handed to the writer.
+    /// Returns the number of events that the full queue dropped.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 }
 
-impl Drop for Journal {
+impl Drop for JournalWriter {
     fn drop(&mut self) {
         self.lines = None;
         if let Some(writer) = self.writer.take() {
-            // The thread ends with its queue; a panic in it was already told by the panic hook.
+            // The thread ends with its queue. The panic hook has already reported a panic in it.
             let _ = writer.join();
         }
     }
 }
 
-/// The thread's side: goes on as soon as the disk does.
+/// The state of the writer thread. After an error it tries again with each line.
 struct Writer {
     root: PathBuf,
     session: String,
     file: Option<File>,
-    /// Lines that could not be written since the last one that could.
+    /// Lines lost since the last successful write.
     missed: u64,
-    /// Two texts for each time that writing stops and goes on.
-    tell: Sender<String>,
+    /// Receives one text when writing stops, and one when it works again.
+    warn: Sender<String>,
 }
 
 impl Writer {
@@ -88,15 +88,15 @@ impl Writer {
             (Ok(()), 0) => {}
             (Ok(()), missed) => {
                 self.missed = 0;
-                self.say(format!(
-                    "The journal is written again; {missed} events are missing in it."
+                self.send(format!(
+                    "The journal is being written again; {missed} events are missing from it."
                 ));
             }
             (Err(error), missed) => {
                 self.missed += 1;
                 if missed == 0 {
-                    self.say(format!(
-                        "The journal can not be written, so --resume will not show what happens now: {error}"
+                    self.send(format!(
+                        "The journal cannot be written, so --resume will not show current events: {error}"
                     ));
                 }
             }
@@ -111,9 +111,9 @@ impl Writer {
         file.append(line)
     }
 
-    fn say(&self, text: String) {
-        // Who does not listen any more need not know.
-        let _ = self.tell.send(text);
+    fn send(&self, text: String) {
+        // A dropped receiver is fine: the journal is being closed.
+        let _ = self.warn.send(text);
     }
 }
 
@@ -125,17 +125,17 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_can_not_be_written_is_told_once_and_the_rest_is_written() {
+    fn write_failure_is_reported_once_and_writing_continues() {
         let dir = tempfile::tempdir().unwrap();
         let in_the_way = dir.path().join(".crewdeck");
         std::fs::write(&in_the_way, "").unwrap();
-        let (tell, told) = channel();
+        let (warn, warnings) = channel();
         let mut writer = Writer {
             root: dir.path().to_path_buf(),
             session: "s1".into(),
             file: None,
             missed: 0,
-            tell,
+            warn,
         };
         writer.write("1");
         writer.write("2");
@@ -143,16 +143,16 @@ mod tests {
         writer.write("3");
         writer.write("4");
         assert_eq!(File::read(dir.path(), "s1").unwrap(), ["3", "4"]);
-        let texts: Vec<String> = told.try_iter().collect();
+        let texts: Vec<String> = warnings.try_iter().collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
         assert!(texts[0].contains("--resume will not show"), "{texts:?}");
         assert!(texts[1].contains("2 events are missing"), "{texts:?}");
     }
 
     #[test]
-    fn an_event_is_on_disk_when_the_journal_is_closed() {
+    fn dropping_the_journal_flushes_its_events() {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(dir.path(), "s1");
+        let mut journal = JournalWriter::open(dir.path(), "s1");
         let event = Event {
             seq: 1,
             at: Stamp(1.0),

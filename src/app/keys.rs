@@ -1,14 +1,14 @@
-//! The person's keys at the edge: the settings as a key map, or the file and what is wrong in it.
+//! Builds the keymap from the settings.
 
 use anyhow::{Result, anyhow};
 
 use crate::config::{self, Settings};
 use crate::ui::keymap::KeyMap;
 
-/// The key map that the settings ask for.
+/// Returns the default keymap with the changes from the settings.
 ///
 /// # Errors
-/// Names the file and what does not fit in it.
+/// Names the settings file and the invalid binding.
 pub fn keymap(settings: &Settings) -> Result<KeyMap> {
     KeyMap::changed(&settings.keys).map_err(|error| {
         let file = config::user_file().unwrap_or_default();

@@ -1,16 +1,16 @@
-//! Looks for a model server on this machine: one that listens on its usual port needs no key.
+//! Detects model servers on this machine by their default ports. They need no key.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Usual ports of local servers that speak Chat Completions.
+/// Default ports of local servers with the Chat Completions API.
 const SERVERS: &[(&str, u16)] = &[("Ollama", 11434), ("llama.cpp", 8080), ("LM Studio", 1234)];
 
-/// How long a port on this machine may take to answer.
+/// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
-/// The base URL of the first local server that listens. It may be something else that uses the port;
-/// asking it for its models will tell.
+/// Returns the name and base URL of the first local server that listens. Another program may use the port; the request for
+/// its models shows that later.
 pub fn find() -> Option<(&'static str, String)> {
     SERVERS.iter().find_map(|(name, port)| {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
@@ -18,12 +18,12 @@ pub fn find() -> Option<(&'static str, String)> {
     })
 }
 
-/// Whether something listens there.
+/// Whether the address accepts a TCP connection.
 pub fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, WITHIN).is_ok()
 }
 
-/// The address of a server on this machine, as far as `base_url` names one.
+/// Returns the socket address of `base_url` if it is a loopback address.
 pub fn address(base_url: &str) -> Option<SocketAddr> {
     let url = reqwest::Url::parse(base_url).ok()?;
     let addresses = url.socket_addrs(|| None).ok()?;

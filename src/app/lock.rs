@@ -1,4 +1,4 @@
-//! One crew a directory: a lock that the kernel frees when its process ends, however it ends.
+//! The crew lock: at most one crew per directory. The kernel releases it when the process ends for any reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,58 +13,58 @@ use rustix::process::{Pid, test_kill_process};
 use super::resume;
 use crate::store::{plain, words};
 
-/// How long the lock of a dead crew is waited for.
+/// Longest wait for the lock of a dead crew.
 const DEAD_HOLDS_MAX: Duration = Duration::from_secs(2);
-/// How often it is looked at meanwhile.
+/// Interval between attempts during that wait.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Most bytes of the lock file that are read.
+/// Most bytes read of the lock file.
 const READ_MAX: u64 = 256;
 
-/// Held as long as the crew runs.
+/// The acquired lock; released on drop.
 #[derive(Debug)]
 pub struct CrewLock {
     _file: File,
 }
 
-/// Who holds the lock, as the file says. A lock that was just taken may still name the one before.
+/// The holder of the lock as written in the lock file. Just after a change it may still name the previous holder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Holder {
-    /// Its process id; `None`: it has not said yet.
+    /// The process id; `None` if not written yet.
     pub process: Option<u32>,
-    /// Its session; `None`: it has not said, as older versions never do.
+    /// The session; `None` if not written yet or written by an older version.
     pub session: Option<String>,
 }
 
 impl Holder {
-    /// ` (process 4711)`, or nothing.
+    /// Returns ` (process 4711)`, or an empty string if the process is unknown.
     pub fn shown(&self) -> String {
         self.process
             .map_or_else(String::new, |n| format!(" (process {n})"))
     }
 }
 
-/// Whose the lock is.
+/// The result of an attempt to take the lock.
 #[derive(Debug)]
-pub enum Taken {
-    /// Ours now.
-    Mine(CrewLock),
-    /// A crew runs here already.
-    Theirs(Holder),
+pub enum LockAttempt {
+    /// This process holds the lock now.
+    Acquired(CrewLock),
+    /// Another process holds the lock.
+    Held(Holder),
 }
 
-/// Takes the lock of `root` for `session` if it is free. Where the crew that is named in it is dead, a program that it
-/// was just starting may hold it for a moment more: that is waited for.
+/// Takes the lock of `root` for `session` if it is free. A child process that a dead crew was just starting may hold a
+/// copy of the lock for a moment; this waits for it.
 ///
 /// # Errors
-/// When the lock file can not be used.
-pub fn take(root: &Path, session: &str) -> Result<Taken> {
+/// Fails if the lock file cannot be opened, locked or written.
+pub fn take(root: &Path, session: &str) -> Result<LockAttempt> {
     let (mut file, path) = open(root)?;
     let until = Instant::now() + DEAD_HOLDS_MAX;
     loop {
         match file.try_lock() {
             Ok(()) => {
                 sign(&mut file, session)?;
-                return Ok(Taken::Mine(CrewLock { _file: file }));
+                return Ok(LockAttempt::Acquired(CrewLock { _file: file }));
             }
             Err(TryLockError::WouldBlock) => {
                 let holder = read(&mut file);
@@ -72,28 +72,28 @@ pub fn take(root: &Path, session: &str) -> Result<Taken> {
                     std::thread::sleep(AGAIN);
                     continue;
                 }
-                return Ok(Taken::Theirs(holder));
+                return Ok(LockAttempt::Held(holder));
             }
             Err(TryLockError::Error(e)) => {
-                return Err(e).with_context(|| format!("{} can not be locked", path.display()));
+                return Err(e).with_context(|| format!("{} cannot be locked", path.display()));
             }
         }
     }
 }
 
-/// Whether no process of that id runs.
+/// Whether no process with this id exists.
 fn is_dead(process: u32) -> bool {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Who wrote its name into the lock file last.
+/// Returns the holder that the lock file names, whether or not it still holds the lock.
 pub fn holder(root: &Path) -> Holder {
     plain::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }
 
-/// Who runs a crew in `root`; `None`: nobody, or the lock file can not be used. Leaves no trace, and takes the lock for
-/// no longer than it takes to see.
+/// Returns the process that runs a crew in `root`; `None` if there is none or the lock file cannot be read. Creates no
+/// file, and holds a shared lock only during the check.
 pub fn running(root: &Path) -> Option<Holder> {
     let mut file = plain::open(&path(root)).ok()?;
     match file.try_lock_shared() {
@@ -102,42 +102,42 @@ pub fn running(root: &Path) -> Option<Holder> {
     }
 }
 
-/// The lock, got after a wait and not signed yet: dropped, it goes to the next one who waits.
+/// The lock after a wait, before this process is written into the file. Dropping it passes the lock to the next waiter.
 #[derive(Debug)]
-pub struct Freed {
+pub struct FreedLock {
     file: File,
-    /// Who had it before.
+    /// The previous holder.
     pub before: Holder,
 }
 
-/// Waits until the lock of `root` is free, for as long as that takes. Blocks its thread.
+/// Blocks the thread until the lock of `root` is free, without a time limit.
 ///
 /// # Errors
-/// When the lock file can not be used.
-pub fn wait(root: &Path) -> Result<Freed> {
+/// Fails if the lock file cannot be opened or locked.
+pub fn wait(root: &Path) -> Result<FreedLock> {
     loop {
         let (mut file, path) = open(root)?;
         match file.lock() {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => {
-                return Err(error).with_context(|| format!("{} can not be locked", path.display()));
+                return Err(error).with_context(|| format!("{} cannot be locked", path.display()));
             }
         }
-        // A lock belongs to the file and not to its name: somebody may have made the folder anew.
+        // A lock belongs to the inode, not to the path: the folder may have been recreated meanwhile.
         let named = std::fs::metadata(&path).map(|meta| meta.ino());
         if matches!((named, file.metadata()), (Ok(inode), Ok(meta)) if inode == meta.ino()) {
             let before = read(&mut file);
-            return Ok(Freed { file, before });
+            return Ok(FreedLock { file, before });
         }
     }
 }
 
-impl Freed {
+impl FreedLock {
     /// Takes the lock for `session`.
     ///
     /// # Errors
-    /// When the lock file can not be written.
+    /// Fails if the lock file cannot be written.
     pub fn take(mut self, session: &str) -> Result<CrewLock> {
         sign(&mut self.file, session)?;
         Ok(CrewLock { _file: self.file })
@@ -153,12 +153,12 @@ fn open(root: &Path) -> Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let file = plain::open_as(&options, &path)
-        .map_err(|e| anyhow!("{} can not be opened: {}", path.display(), words::why(&e)))?;
+        .map_err(|e| anyhow!("{} cannot be opened: {}", path.display(), words::why(&e)))?;
     Ok((file, path))
 }
 
-/// Says who holds the lock. The line is written before what may lie behind it is cut: whoever reads meanwhile
-/// sees one line or the other.
+/// Writes this process and `session` into the lock file. The line is written before the rest is truncated, so that a
+/// concurrent reader sees either the old or the new holder.
 fn sign(file: &mut File, session: &str) -> Result<()> {
     let line = format!("{} {session}\n", std::process::id());
     file.seek(SeekFrom::Start(0))?;
@@ -169,18 +169,18 @@ fn sign(file: &mut File, session: &str) -> Result<()> {
 
 fn read(file: &mut File) -> Holder {
     let mut text = String::new();
-    // What can not be read names nobody.
+    // Read errors give a holder without process and session.
     let _ = file.seek(SeekFrom::Start(0));
     let _ = file.take(READ_MAX).read_to_string(&mut text);
     parse(&text)
 }
 
-/// `PROCESS SESSION`; older versions wrote the process alone.
+/// Parses `PROCESS SESSION`. Older versions wrote the process only.
 fn parse(text: &str) -> Holder {
     let mut words = text.lines().next().unwrap_or_default().split_whitespace();
     Holder {
         process: words.next().and_then(|word| word.parse().ok()),
-        // It becomes part of a path.
+        // The session becomes part of a path, so it must be an id.
         session: words
             .next()
             .filter(|word| resume::is_id(word))
@@ -195,7 +195,7 @@ mod tests {
 
     const SESSION: &str = "0190abcd";
 
-    fn place() -> tempfile::TempDir {
+    fn project() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
         dir
@@ -209,33 +209,33 @@ mod tests {
     }
 
     #[test]
-    fn a_second_crew_is_told_who_is_there() {
-        let dir = place();
-        let Taken::Mine(first) = take(dir.path(), SESSION).unwrap() else {
+    fn second_crew_learns_the_holder() {
+        let dir = project();
+        let LockAttempt::Acquired(first) = take(dir.path(), SESSION).unwrap() else {
             panic!("it is free");
         };
         assert_eq!(holder(dir.path()), me(SESSION));
         assert_eq!(running(dir.path()), Some(me(SESSION)));
-        let Taken::Theirs(there) = take(dir.path(), "0190ffff").unwrap() else {
+        let LockAttempt::Held(other) = take(dir.path(), "0190ffff").unwrap() else {
             panic!("it is taken");
         };
-        assert_eq!(there, me(SESSION));
+        assert_eq!(other, me(SESSION));
         drop(first);
-        // A program that another test starts right now holds a copy of the lock until it runs.
+        // A process that another test is just starting holds a copy of the lock until it execs.
         let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
         while running(dir.path()).is_some() && std::time::Instant::now() < until {
             std::thread::sleep(AGAIN);
         }
         assert_eq!(running(dir.path()), None);
-        let Taken::Mine(_second) = take(dir.path(), "0190").unwrap() else {
+        let LockAttempt::Acquired(_second) = take(dir.path(), "0190").unwrap() else {
             panic!("it is free again");
         };
         assert_eq!(holder(dir.path()), me("0190"));
     }
 
     #[test]
-    fn what_a_dead_crew_was_just_starting_is_waited_for() {
-        let dir = place();
+    fn lock_held_by_a_child_of_a_dead_crew_is_awaited() {
+        let dir = project();
         let mut gone = std::process::Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         let path = path(dir.path());
@@ -246,32 +246,35 @@ mod tests {
             std::thread::sleep(AGAIN * 3);
             drop(held);
         });
-        assert!(matches!(take(dir.path(), "0191").unwrap(), Taken::Mine(_)));
+        assert!(matches!(
+            take(dir.path(), "0191").unwrap(),
+            LockAttempt::Acquired(_)
+        ));
         start.join().unwrap();
     }
 
     #[test]
-    fn of_two_who_wait_one_gets_it_and_hears_who_had_it() {
-        let dir = place();
-        let Taken::Mine(first) = take(dir.path(), SESSION).unwrap() else {
+    fn one_of_two_waiters_gets_the_lock_and_its_previous_holder() {
+        let dir = project();
+        let LockAttempt::Acquired(first) = take(dir.path(), SESSION).unwrap() else {
             panic!("it is free");
         };
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         for _ in 0..2 {
-            let (tell, root) = (tell.clone(), dir.path().to_path_buf());
-            std::thread::spawn(move || tell.send(wait(&root).unwrap()).unwrap_or_default());
+            let (sender, root) = (sender.clone(), dir.path().to_path_buf());
+            std::thread::spawn(move || sender.send(wait(&root).unwrap()).unwrap_or_default());
         }
         drop(first);
-        let freed = told.recv().unwrap();
+        let freed = receiver.recv().unwrap();
         assert_eq!(freed.before, me(SESSION));
         let lock = freed.take("0191").unwrap();
-        assert!(told.try_recv().is_err(), "two hold one lock");
+        assert!(receiver.try_recv().is_err(), "two hold one lock");
         drop(lock);
-        assert_eq!(told.recv().unwrap().before, me("0191"));
+        assert_eq!(receiver.recv().unwrap().before, me("0191"));
     }
 
     #[test]
-    fn older_and_odd_files_name_what_they_can() {
+    fn old_and_invalid_lock_files_are_parsed_leniently() {
         let holder = |process, session: Option<&str>| Holder {
             process,
             session: session.map(String::from),

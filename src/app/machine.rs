@@ -1,14 +1,14 @@
-//! What the machine can hold.
+//! The default number of teammates for this machine.
 
 use crate::domain::team;
 
-/// Most teammates at a time where no setting says it.
+/// Returns the default limit on concurrent teammates, from cores and memory.
 pub fn agents() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     team::agents_for(cores, memory())
 }
 
-/// The memory of the machine in MiB; `None`: the system does not say.
+/// Returns the memory of the machine in MiB; `None` if it is unknown.
 #[cfg(target_os = "linux")]
 fn memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
@@ -17,7 +17,7 @@ fn memory() -> Option<u64> {
     Some(kib / 1024)
 }
 
-/// The memory of the machine: not asked on this operating system.
+/// Always `None`: the memory is not read on this operating system.
 #[cfg(not(target_os = "linux"))]
 fn memory() -> Option<u64> {
     None

@@ -1,4 +1,4 @@
-//! The roof: gathers what a crew needs and joins it with a front end. Sees every floor.
+//! The application layer: assembles a crew and connects it to a front end. May import every other layer.
 
 pub mod assemble;
 mod clock;
@@ -49,23 +49,23 @@ use crate::store::{self, Board, words};
 use crate::verbs::{self, Desk, Form};
 use assemble::{Assembly, Blueprint, Built};
 pub use clock::now;
-use headless::Person;
+use headless::UserPresence;
 
-/// The exit code when there was nothing to do.
+/// Exit code when there was nothing to do.
 const NOTHING: u8 = 3;
-/// The exit code when a run ended with open tasks or stuck teammates.
+/// Exit code of a run that ended with open tasks or stuck teammates.
 const OPEN: u8 = 4;
-/// How long threads that wait for something may hold the end up.
+/// Longest time that the exit waits for blocked threads.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
-/// Fewest files that may be open at once.
+/// Lowest limit on open files that a crew can work with.
 const OPEN_FILES_MIN: u64 = 32;
-/// The exit code after Ctrl-C.
+/// Exit code after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// Runs crewdeck as the command line says. The exit code comes back.
+/// Runs the mode that the command line selects and returns the exit code.
 ///
 /// # Errors
-/// Why it could not, in words that say what to do.
+/// An error for the user, with the cause and what to do.
 pub fn main(cli: Cli) -> Result<u8> {
     let form = if cli.global.json {
         Form::Json
@@ -77,8 +77,8 @@ pub fn main(cli: Cli) -> Result<u8> {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
         Some(Verb::Doctor { mend, yes }) => {
-            let wish = doctor::Wish::of(mend, yes);
-            doctor::main(&cli.global, wish, form)
+            let mode = doctor::FixMode::from_options(mend, yes);
+            doctor::main(&cli.global, mode, form)
         }
         Some(Verb::Trust(options)) => trust::main(&cli.global, options),
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
@@ -100,23 +100,23 @@ pub fn main(cli: Cli) -> Result<u8> {
     }
 }
 
-/// Prints a text of crewdeck's own as it stands.
+/// Prints a text to standard output unchanged.
 fn print(text: &str) -> Result<u8> {
     use std::io::Write;
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // Nobody reads on (`| head`): the wish was to stop.
+        // The reader closed the pipe (`| head`): a normal end.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(0),
         written => Ok(written.map(|()| 0)?),
     }
 }
 
 fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
-    let (global, prompt) = told_apart(global.clone(), prompt);
+    let (global, prompt) = split_resume_prompt(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
-    let mut said = None;
-    if Person::look() == Person::Absent || form == Form::Json {
-        said = blueprint.nobody_decides();
+    let mut notice = None;
+    if UserPresence::detect() == UserPresence::Absent || form == Form::Json {
+        notice = blueprint.decide_without_user();
     }
     let prompt = prompt.or_else(|| blueprint.prompt());
     if prompt.as_ref().is_none_or(|p| p.trim().is_empty()) && blueprint.resume.is_none() {
@@ -125,7 +125,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     if let Some((key, address)) = wire::key_address(&blueprint) {
         headless::eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
     }
-    blocked_on(async {
+    block_on(async {
         let (publisher, mut inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
         let Assembly {
@@ -135,60 +135,62 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
             probe: _,
         } = match assemble::build(&blueprint, publisher).await? {
             Built::Crew(assembly) => *assembly,
-            Built::Taken(holder) => bail!(
-                "a crew already runs in {}{}: write to it with crewdeck mail send lead \"…\", look at it with crewdeck, or name another directory with --dir",
+            Built::RunsElsewhere(holder) => bail!(
+                "a crew already runs in {}{}: send it a message with crewdeck mail send lead \"…\", watch it with crewdeck, or choose another directory with --dir",
                 blueprint.root.display(),
                 holder.shown()
             ),
         };
-        if let Some(said) = said {
-            headless::eprint_line(&format!("crewdeck: {said}"));
+        if let Some(notice) = notice {
+            headless::eprint_line(&format!("crewdeck: {notice}"));
         }
         if prompt.is_none() && crew.resumed() == TurnState::Ended {
             crew.stop().await?;
             bail!(
-                "nothing was under way in that session: say what to do next, crewdeck run --resume \"…\""
+                "that session has no unfinished turn: give it a prompt, crewdeck run --resume \"…\""
             );
         }
         let board = Board::open(&blueprint.root);
         let ended = headless::run(&crew, &mut inlet, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;
-        // Whoever takes the crew over finds the journal whole.
+        // The journal must be complete before another process can take the lock.
         drop(journal);
         drop(lock);
-        // Why the lead could not answer says more than that the books could not be closed after it.
+        // The lead's failure is reported before a failed shutdown: it is the cause.
         let ended = ended?;
-        if let headless::Ended::Failed(why) = ended {
+        if let headless::RunOutcome::Failed(why) = ended {
             bail!("{why}");
         }
         stopped?;
         match ended {
-            headless::Ended::Done | headless::Ended::Unread | headless::Ended::Failed(_) => Ok(0),
-            headless::Ended::Open(what) => {
+            headless::RunOutcome::Done
+            | headless::RunOutcome::OutputClosed
+            | headless::RunOutcome::Failed(_) => Ok(0),
+            headless::RunOutcome::Open(what) => {
                 headless::eprint_line(&format!("crewdeck: {what}"));
                 Ok(OPEN)
             }
-            headless::Ended::Interrupted => Ok(INTERRUPTED),
+            headless::RunOutcome::Interrupted => Ok(INTERRUPTED),
         }
     })
 }
 
-/// In `run --resume WORDS` the words are the prompt, unless they can only be a session's id.
-fn told_apart(mut global: Global, prompt: Option<String>) -> (Global, Option<String>) {
+/// Moves the value of `run --resume TEXT` to the prompt if it cannot be a session id; the newest session is resumed then.
+fn split_resume_prompt(mut global: Global, prompt: Option<String>) -> (Global, Option<String>) {
     match global.resume.take() {
-        Some(words) if prompt.is_none() && !words.is_empty() && !resume::is_id(&words) => {
+        Some(text) if prompt.is_none() && !text.is_empty() && !resume::is_id(&text) => {
             global.resume = Some(String::new());
-            (global, Some(words))
+            (global, Some(text))
         }
-        wish => {
-            global.resume = wish;
+        session => {
+            global.resume = session;
             (global, prompt)
         }
     }
 }
 
-/// An error and what led to it, on one line, with what to do where that is known.
-pub fn in_words(error: &anyhow::Error) -> String {
+/// Returns an error and its causes on one line. System errors include what to do, where that is known.
+pub fn describe_error(error: &anyhow::Error) -> String {
     let words = error.chain().map(|cause| match cause.downcast_ref() {
         Some(system) => words::why(system),
         None => cause.to_string(),
@@ -196,11 +198,11 @@ pub fn in_words(error: &anyhow::Error) -> String {
     words.collect::<Vec<_>>().join(": ")
 }
 
-/// Where a file may not grow (`ulimit -f`), the system would kill this process; with a listener of its own for that
-/// signal the writing fails instead, and that is told. Children are killed as ever.
+/// Handles SIGXFSZ, so that a write beyond `ulimit -f` fails with an error instead of killing this process. Child
+/// processes keep the default action.
 fn survive_size_limits() {
     if open_files() < OPEN_FILES_MIN {
-        // What follows says so, or needs fewer.
+        // `check_open_files` reports this where it matters.
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -212,37 +214,37 @@ fn survive_size_limits() {
     }
 }
 
-/// How many files this process may have open.
+/// Returns the limit on open files of this process.
 fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Checks that as many files may be open as a small crew needs: with fewer nothing would work, one by one.
+/// Fails if the limit on open files is too low for a small crew.
 fn check_open_files() -> Result<()> {
-    let most = open_files();
-    if most < OPEN_FILES_MIN {
+    let limit = open_files();
+    if limit < OPEN_FILES_MIN {
         bail!(
-            "only {most} files may be open at once, and a crew needs {OPEN_FILES_MIN} at least: raise the limit (ulimit -n 1024) and start crewdeck again"
+            "the limit on open files is {limit}, and a crew needs at least {OPEN_FILES_MIN}: raise it (ulimit -n 1024) and start crewdeck again"
         );
     }
     Ok(())
 }
 
-/// Runs `work` on an async runtime of two threads: most of the time all of it waits.
-fn blocked_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs `work` on an async runtime with two threads; the work is mostly waiting for IO.
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("the async runtime can not be started")?;
+        .context("the async runtime cannot be started")?;
     let done = runtime.block_on(work);
-    // A thread that waits for a key of the person must not hold the end up.
+    // A thread that is blocked on terminal input must not delay the exit.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
 }
 
-/// Waits until `wake`; for ever without one.
+/// Waits until `wake`, or forever if it is `None`.
 async fn until(wake: Option<tokio::time::Instant>) {
     match wake {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -250,7 +252,7 @@ async fn until(wake: Option<tokio::time::Instant>) {
     }
 }
 
-/// The root of the crew: the git top level above the directory, else the directory.
+/// Returns the project root: the git top level of the directory, else the directory itself.
 fn root(global: &Global) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
@@ -258,36 +260,39 @@ fn root(global: &Global) -> Result<PathBuf> {
     };
     let dir = dir
         .canonicalize()
-        .with_context(|| format!("{} is not a directory that can be entered", dir.display()))?;
+        .with_context(|| format!("{} is not an accessible directory", dir.display()))?;
     if !dir.is_dir() {
-        bail!("{} is not a directory: name one with --dir", dir.display());
+        bail!(
+            "{} is not a directory: choose one with --dir",
+            dir.display()
+        );
     }
     Ok(store::root_of(&dir))
 }
 
-/// A new id: short enough to read, ordered by time.
+/// Returns a new id: a UUIDv7 without hyphens, ordered by time.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// A random number in 0..1.
+/// Returns a random number from 0 to 1.
 pub fn jitter() -> f64 {
-    // The last bytes of such an id are random.
+    // The last bytes of a UUIDv7 are random.
     let random = uuid::Uuid::now_v7().as_u128() & u128::from(u32::MAX);
     u32::try_from(random).map_or(0.5, |n| f64::from(n) / f64::from(u32::MAX))
 }
 
 impl Blueprint {
-    /// `ask` becomes `deny` where nobody can be asked; what there is to say about it comes back. The demo approves its own
-    /// requests where nothing else is set.
-    fn nobody_decides(&mut self) -> Option<String> {
+    /// Turns each `ask` into `deny`, for runs without a user at the terminal. The demo approves its own requests unless a
+    /// setting says otherwise. Returns a notice if anything changed.
+    fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(Choice::Demo);
         let set = [
             self.settings.plan,
             self.settings.shutdown,
             self.settings.tool,
         ];
-        // No option sets this one: the end of the run says which ceiling was reached.
+        // No option sets these. A reached budget is reported at the end of the run.
         self.deciders.ceiling = Decider::Deny;
         self.deciders.question = Decider::Deny;
         let (mut approved, mut denied) = (Vec::new(), Vec::new());
@@ -315,19 +320,22 @@ impl Blueprint {
             .iter()
             .filter(|(_, names)| !names.is_empty())
             .map(|(word, names)| {
-                format!("{word} ({} ask|lead|auto|deny sets it)", names.join(", "))
+                format!(
+                    "{word} (change it with {} ask|lead|auto|deny)",
+                    names.join(", ")
+                )
             })
             .collect();
         (!parts.is_empty()).then(|| {
             format!(
-                "nobody is here to ask, so requests are {}",
+                "no terminal to ask on, so requests are {}",
                 parts.join(", others are ")
             )
         })
     }
 }
 
-/// The settings for `root`: the files, the environment over them, the options over both.
+/// Loads the settings for `root`. Environment variables override files, options override both.
 fn settings(global: &Global, root: &Path) -> Result<Loaded> {
     let Loaded {
         settings: files,

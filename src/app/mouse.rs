@@ -1,4 +1,4 @@
-//! Who has the mouse when the screen opens.
+//! Mouse capture when the screen opens.
 
 use anyhow::Result;
 
@@ -6,17 +6,17 @@ use crate::config::Settings;
 use crate::ui::terminal::Screen;
 use crate::ui::{MouseOwner, UiState};
 
-/// Gives the mouse to whom the person wished in this window, else to whom the settings say.
+/// Sets mouse capture to the user's choice in this window, else to the setting.
 ///
 /// # Errors
-/// When the terminal is gone.
-pub fn take(
+/// Fails if the terminal is gone.
+pub fn apply(
     settings: &Settings,
-    wished: Option<MouseOwner>,
+    chosen: Option<MouseOwner>,
     screen: &mut Screen,
     state: &mut UiState,
 ) -> Result<()> {
-    let owner = wished.unwrap_or(if settings.mouse.unwrap_or(true) {
+    let owner = chosen.unwrap_or(if settings.mouse.unwrap_or(true) {
         MouseOwner::Crewdeck
     } else {
         MouseOwner::Terminal

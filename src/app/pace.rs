@@ -1,54 +1,54 @@
-//! When the next frame may be drawn: at most 30 a second, and keys do not wait behind streams. Pure.
+//! Limits the frame rate to 30 per second, with priority for keys over streamed events. Pure.
 
 use std::time::Duration;
 
-/// Frames a second, in the long run.
+/// Frames per second in the long run.
 const FRAMES: f64 = 30.0;
-/// Frames that may come at once after a rest.
+/// Frames that may be drawn at once after an idle time.
 const BURST: f64 = 3.0;
-/// Frames that may come at once at the start: the empty panes, who is here, and what is on the board. They come
-/// within milliseconds, and nobody types yet.
+/// Frames that may be drawn at once at the start, for the empty panes, the team and the board, which arrive within
+/// milliseconds.
 const START: f64 = BURST + 3.0;
-/// The shortest time between two frames that only what happened asks for. It leaves a third of all frames
-/// to keys, so that what a person types is shown at once while replies stream in.
+/// Shortest time between two frames for events. It leaves a third of all frames to keys, so that typed text appears at
+/// once while replies stream in.
 const STREAM: Duration = Duration::from_millis(50);
 
-/// Frames that stay in reserve for keys when one is drawn for what happened: a key waits only where keys alone come
-/// faster than frames may be drawn.
+/// Frames that event frames leave for keys. A key waits only if keys alone come faster than the frame rate.
 const RESERVE: f64 = 1.0;
 
-/// Who asks for a frame.
+/// What a frame is drawn for. The order is the priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// Something happened.
+pub enum FrameCause {
+    /// An event of the crew or a tick.
     Event,
-    /// The person did something.
+    /// User input.
     Key,
 }
 
-/// Counts frames. Times are since any fixed point.
+/// A token bucket for frames. All times count from one fixed point.
 #[derive(Debug)]
-pub struct Pace {
+pub struct FrameLimiter {
+    /// Frames that may be drawn now.
     left: f64,
     last: Option<Duration>,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for FrameLimiter {
+    fn default() -> FrameLimiter {
+        FrameLimiter {
             left: START,
             last: None,
         }
     }
 }
 
-impl Pace {
-    /// When a frame that `cause` asks for may be drawn; not later than `now`: at once.
-    pub fn due(&self, cause: Cause, now: Duration) -> Duration {
+impl FrameLimiter {
+    /// Returns the earliest time for a frame with this cause. A result up to `now` means at once.
+    pub fn due(&self, cause: FrameCause, now: Duration) -> Duration {
         let Some(last) = self.last else { return now };
         let needed = match cause {
-            Cause::Key => 1.0,
-            Cause::Event => 1.0 + RESERVE,
+            FrameCause::Key => 1.0,
+            FrameCause::Event => 1.0 + RESERVE,
         };
         let missing = needed - self.left_at(now);
         let counted = if missing > 0.0 {
@@ -57,13 +57,13 @@ impl Pace {
             now
         };
         match cause {
-            Cause::Key => counted,
-            Cause::Event if self.left > BURST => counted,
-            Cause::Event => counted.max(last + STREAM),
+            FrameCause::Key => counted,
+            FrameCause::Event if self.left > BURST => counted,
+            FrameCause::Event => counted.max(last + STREAM),
         }
     }
 
-    /// A frame was drawn.
+    /// Records that a frame was drawn.
     pub fn drawn(&mut self, now: Duration) {
         self.left = (self.left_at(now) - 1.0).max(0.0);
         self.last = Some(now);
@@ -81,50 +81,50 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Frames drawn within ten seconds when `cause` asks all the time.
-    fn frames(cause: Cause) -> usize {
-        let mut pace = Pace::default();
+    /// Returns the number of frames in ten seconds of constant requests for `cause`.
+    fn frames(cause: FrameCause) -> usize {
+        let mut limiter = FrameLimiter::default();
         let (mut now, mut count) = (Duration::ZERO, 0);
         while now < Duration::from_secs(10) {
-            now = now.max(pace.due(cause, now));
-            pace.drawn(now);
+            now = now.max(limiter.due(cause, now));
+            limiter.drawn(now);
             count += 1;
         }
         count
     }
 
     #[test]
-    fn never_more_than_thirty_a_second() {
+    fn frame_rate_stays_within_thirty_per_second() {
         assert!(
-            (298..=307).contains(&frames(Cause::Key)),
+            (298..=307).contains(&frames(FrameCause::Key)),
             "{}",
-            frames(Cause::Key)
+            frames(FrameCause::Key)
         );
         assert!(
-            (199..=205).contains(&frames(Cause::Event)),
+            (199..=205).contains(&frames(FrameCause::Event)),
             "{}",
-            frames(Cause::Event)
+            frames(FrameCause::Event)
         );
     }
 
-    /// Types a key every so many milliseconds for ten seconds while things happen all the time: the frames drawn, and
-    /// the longest that a key waited for its own.
+    /// Simulates ten seconds of constant events and a key every `every` milliseconds. Returns the number of frames and the
+    /// longest wait of a key.
     fn typing(every: u64) -> (usize, Duration) {
-        let mut pace = Pace::default();
+        let mut limiter = FrameLimiter::default();
         let (mut frames, mut longest) = (0, Duration::ZERO);
         let mut typed: Option<Duration> = None;
         for now in (0..10_000).map(Duration::from_millis) {
             if now.as_millis().is_multiple_of(u128::from(every)) {
                 typed = typed.or(Some(now));
             }
-            let cause = typed.map_or(Cause::Event, |_| Cause::Key);
-            if pace.due(cause, now) <= now {
+            let cause = typed.map_or(FrameCause::Event, |_| FrameCause::Key);
+            if limiter.due(cause, now) <= now {
                 longest = longest.max(
                     typed
                         .take()
                         .map_or(Duration::ZERO, |at| now.saturating_sub(at)),
                 );
-                pace.drawn(now);
+                limiter.drawn(now);
                 frames += 1;
             }
         }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_waits_only_where_keys_alone_come_faster_than_frames() {
+    fn key_waits_only_if_keys_exceed_the_frame_rate() {
         let millis = Duration::from_millis;
         for (every, longest) in [
             (500, 0),
@@ -147,7 +147,7 @@ mod tests {
             (5, 34),
         ] {
             let (frames, waited) = typing(every);
-            // Thirty a second, and those that may come at once at the start.
+            // Thirty per second, plus the burst at the start.
             assert!(frames <= 306, "{frames} frames, a key every {every} ms");
             assert!(
                 waited <= millis(longest),
@@ -157,28 +157,28 @@ mod tests {
     }
 
     #[test]
-    fn what_the_start_brings_is_drawn_at_once_and_then_no_more() {
-        let mut pace = Pace::default();
+    fn first_frames_are_drawn_at_once_then_limited() {
+        let mut limiter = FrameLimiter::default();
         let at = Duration::from_millis;
         let mut waits = Vec::new();
         for now in [0, 5, 8, 12].map(at) {
-            let due = pace.due(Cause::Event, now).max(now);
+            let due = limiter.due(FrameCause::Event, now).max(now);
             waits.push(due.saturating_sub(now));
-            pace.drawn(due);
+            limiter.drawn(due);
         }
         assert_eq!(waits, [at(0), at(0), at(0), STREAM.saturating_sub(at(4))]);
     }
 
     #[test]
-    fn a_key_is_drawn_at_once_while_a_stream_is_drawn_all_the_time() {
-        let mut pace = Pace::default();
+    fn key_is_drawn_at_once_during_a_stream() {
+        let mut limiter = FrameLimiter::default();
         let mut now = Duration::ZERO;
         for _ in 0..100 {
-            now = now.max(pace.due(Cause::Event, now));
-            pace.drawn(now);
+            now = now.max(limiter.due(FrameCause::Event, now));
+            limiter.drawn(now);
         }
         let typed = now + Duration::from_millis(5);
-        assert_eq!(pace.due(Cause::Key, typed), typed);
-        assert!(pace.due(Cause::Event, typed) > typed);
+        assert_eq!(limiter.due(FrameCause::Key, typed), typed);
+        assert!(limiter.due(FrameCause::Event, typed) > typed);
     }
 }

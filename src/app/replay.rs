@@ -1,4 +1,4 @@
-//! `crewdeck replay`: the dashboard over a recorded session. Nothing of it can be changed.
+//! `crewdeck replay`: a read-only dashboard over a recorded session.
 
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event as Input, EventStream, KeyEventKind};
@@ -7,32 +7,34 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::errand::Errand;
-use super::pace::{Cause, Pace};
-use super::{blocked_on, in_words, inputs, keys, mouse, now, resume, root, settings, theme, zone};
+use super::errand::ExternalProgram;
+use super::pace::{FrameCause, FrameLimiter};
+use super::{
+    block_on, describe_error, inputs, keys, mouse, now, resume, root, settings, theme, zone,
+};
 use crate::cli::Global;
 use crate::config::Settings;
 use crate::protocol::event::Level;
 use crate::ui::replay::Player;
-use crate::ui::terminal::{Copied, Screen};
+use crate::ui::terminal::{CopyResult, Screen};
 use crate::ui::{
     Do, Motion, Msg, Theme, UiState, ViewCache, begin_replay, draw, next_tick, update,
 };
 
-/// Plays `session` (an id, the beginning of one, or `None`: the newest) until the person leaves.
+/// Replays `session` until the user leaves. `session` is an id or its beginning; `None` means the newest.
 ///
 /// # Errors
-/// When there is no such session, nothing was recorded, or there is no terminal.
+/// Fails if the session does not exist or has no recorded events, or without a terminal.
 pub fn main(global: &Global, session: Option<&str>) -> Result<u8> {
     let root = root(global)?;
     let session = resume::choose(&root, session.unwrap_or_default())?;
     let events = resume::recorded(&root, &session)?;
     if events.is_empty() {
-        bail!("nothing was recorded of session {session}");
+        bail!("session {session} has no recorded events");
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
     let settings = settings(global, &root)?.settings;
-    blocked_on(play(player, &settings))?;
+    block_on(play(player, &settings))?;
     Ok(0)
 }
 
@@ -44,74 +46,74 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
         hangup: signal(SignalKind::hangup())?,
     };
     let mut screen = Screen::enter()
-        .context("the replay needs a terminal (.crewdeck/sessions has the journals as they are)")?;
+        .context("the replay needs a terminal (the raw journals are in .crewdeck/sessions)")?;
     let (width, height) = screen.size()?;
     let mut state = UiState::new(width, height, zone::local(), Motion::Full);
     begin_replay(&mut state, player);
     state.set_keymap(keymap);
     let depth = theme::color_depth();
-    theme::take(settings, depth, &mut state);
-    mouse::take(settings, None, &mut screen, &mut state)?;
+    theme::apply(settings, depth, &mut state);
+    mouse::apply(settings, None, &mut screen, &mut state)?;
     let mut cache = ViewCache::default();
     let mut keys = EventStream::new();
-    let mut pace = Pace::default();
+    let mut limiter = FrameLimiter::default();
     let opened = Instant::now();
-    let mut stale = Some(Cause::Key);
+    let mut stale = Some(FrameCause::Key);
     update(&mut state, Msg::Tick { now: now() });
     screen.set_title("crewdeck replay")?;
     loop {
         let elapsed = opened.elapsed();
-        if stale.is_some_and(|cause| pace.due(cause, elapsed) <= elapsed) {
+        if stale.is_some_and(|cause| limiter.due(cause, elapsed) <= elapsed) {
             let theme = Theme::of(&state.theme(), depth);
             screen.draw(|frame| draw(&state, &mut cache, &theme, frame))?;
-            pace.drawn(elapsed);
+            limiter.drawn(elapsed);
             stale = None;
         }
-        let frame = stale.map(|cause| opened + pace.due(cause, opened.elapsed()));
+        let frame = stale.map(|cause| opened + limiter.due(cause, opened.elapsed()));
         let tick = next_tick(&state).map(|wait| Instant::now() + wait);
         let wake = frame.into_iter().chain(tick).min();
-        let mut cause = Cause::Event;
+        let mut cause = FrameCause::Event;
         let messages = tokio::select! {
             biased;
             _ = signals.terminate.recv() => return Ok(()),
             _ = signals.hangup.recv() => return Ok(()),
             _ = signals.interrupt.recv() => return Ok(()),
-            came = keys.next() => {
-                cause = Cause::Key;
-                let Some(came) = came else { return Ok(()) };
-                came.and_then(inputs::with).context("the terminal can not be read")?.into_iter().filter_map(message).collect()
+            input = keys.next() => {
+                cause = FrameCause::Key;
+                let Some(input) = input else { return Ok(()) };
+                input.and_then(inputs::with).context("the terminal cannot be read")?.into_iter().filter_map(message).collect()
             }
             () = super::until(wake), if wake.is_some() => vec![Msg::Tick { now: now() }],
         };
         let resized = |m: &Msg| matches!(m, Msg::Resize(..));
         if messages.iter().any(resized) {
-            screen.spoil();
+            screen.invalidate();
         }
-        let wishes = messages
+        let effects = messages
             .into_iter()
             .flat_map(|message| update(&mut state, message));
-        let wishes: Vec<Do> = wishes.collect();
-        let mut errand = None;
-        for wish in wishes {
-            match wish {
+        let effects: Vec<Do> = effects.collect();
+        let mut program = None;
+        for effect in effects {
+            match effect {
                 Do::Quit => return Ok(()),
                 Do::Suspend => {
                     screen.suspend()?;
                     let (width, height) = screen.size()?;
                     update(&mut state, Msg::Resize(width, height));
                 }
-                Do::Print(text) => errand = Some(Errand::Print(text)),
-                Do::ReadOutside(text) => errand = Some(Errand::Read(text)),
+                Do::Print(text) => program = Some(ExternalProgram::Print(text)),
+                Do::ReadOutside(text) => program = Some(ExternalProgram::View(text)),
                 Do::Copy(text) => match screen.copy(&text)? {
-                    Copied::Sent | Copied::TooLong => {}
+                    CopyResult::Sent | CopyResult::TooLong => {}
                 },
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
                 Do::SaveTheme(chosen) => {
-                    if let Some(said) = theme::keep(&chosen, depth) {
-                        state.say(Level::Warn, said);
+                    if let Some(message) = theme::save(&chosen, depth) {
+                        state.say(Level::Warn, message);
                     }
                 }
-                // What is looked at again leaves no trace, and has no crew that could hear it.
+                // A replay writes nothing and has no crew.
                 Do::SaveScreen(_)
                 | Do::Call(_)
                 | Do::Command(_)
@@ -123,10 +125,12 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 | Do::WithoutSettings => {}
             }
         }
-        if let Some(errand) = errand {
-            // Two readers of one terminal would share the keys.
+        if let Some(program) = program {
+            // Otherwise this reader would take keys from the external program.
             drop(keys);
-            if away(&mut screen, &mut state, errand, &mut signals).await? == Away::Ended {
+            if run_program(&mut screen, &mut state, program, &mut signals).await?
+                == ProgramEnd::Stopped
+            {
                 return Ok(());
             }
             keys = EventStream::new();
@@ -137,33 +141,33 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// What the system may want.
+/// The signals that end the replay.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
-/// How an errand ended.
+/// How the use of an external program ended.
 #[derive(PartialEq, Eq)]
-enum Away {
-    /// The screen is there again.
-    Back,
-    /// The replay has to end; the terminal is as it was before it.
-    Ended,
+enum ProgramEnd {
+    /// The screen is restored.
+    Restored,
+    /// A signal ends the replay; the terminal is in the shell's mode.
+    Stopped,
 }
 
-/// Gives the terminal away for an errand.
-async fn away(
+/// Hands the terminal to an external program until it ends.
+async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,
-    errand: Errand,
+    program: ExternalProgram,
     signals: &mut Signals,
-) -> Result<Away> {
+) -> Result<ProgramEnd> {
     screen.give()?;
     let stop = CancellationToken::new();
-    let is_over_by_interrupt = errand.ends_by_interrupt();
-    let running = errand.run(&stop);
+    let is_over_by_interrupt = program.ends_by_interrupt();
+    let running = program.run(&stop);
     tokio::pin!(running);
     let done = loop {
         tokio::select! {
@@ -178,18 +182,18 @@ async fn away(
         }
     };
     if stop.is_cancelled() {
-        return Ok(Away::Ended);
+        return Ok(ProgramEnd::Stopped);
     }
     screen.take()?;
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {
-        state.say(Level::Warn, in_words(&error));
+        state.say(Level::Warn, describe_error(&error));
     }
-    Ok(Away::Back)
+    Ok(ProgramEnd::Restored)
 }
 
-/// What an input means to the screen; `None`: nothing.
+/// Converts a terminal input to a message; `None` for inputs without an effect.
 fn message(input: Input) -> Option<Msg> {
     match input {
         Input::Key(key) if key.kind == KeyEventKind::Release => None,

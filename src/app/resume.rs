@@ -1,4 +1,4 @@
-//! An earlier session: which one is meant, and what the screen showed of it.
+//! Earlier sessions: selects one by id and shows its recorded events.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
 
-/// Fewest characters of an id that name a session.
+/// Fewest characters of an id prefix.
 const PREFIX_MIN: usize = 4;
 
-/// The session that `wish` names by its id or the beginning of it; the newest one where it is empty.
+/// Returns the session whose id starts with `id`, or the newest one if `id` is empty.
 ///
 /// # Errors
-/// When there is none, or more than one; says which there are.
-pub fn choose(root: &Path, wish: &str) -> Result<String> {
+/// Fails if no session matches or more than one does.
+pub fn choose(root: &Path, id: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,
         Err(StoreError::File { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => {
@@ -26,56 +26,56 @@ pub fn choose(root: &Path, wish: &str) -> Result<String> {
     };
     let Some(newest) = all.last() else {
         bail!(
-            "there is no session here yet: crewdeck begins one, and so does crewdeck run \"what you want done\""
+            "there is no session here yet: start one with crewdeck or crewdeck run \"what you want done\""
         );
     };
-    if wish.is_empty() {
+    if id.is_empty() {
         return Ok(newest.clone());
     }
-    if wish.len() < PREFIX_MIN {
+    if id.len() < PREFIX_MIN {
         bail!(
-            "'{wish}' is too short for the id of a session: write {PREFIX_MIN} characters of it, the newest is {newest}"
+            "'{id}' is too short for a session id: give at least {PREFIX_MIN} characters, the newest is {newest}"
         );
     }
-    // An id is written in small letters.
-    let wish = &wish.to_lowercase();
-    let fits: Vec<&String> = all.iter().filter(|id| id.starts_with(wish)).collect();
-    match fits.as_slice() {
+    // Ids are written in lower case.
+    let prefix = &id.to_lowercase();
+    let matches: Vec<&String> = all.iter().filter(|id| id.starts_with(prefix)).collect();
+    match matches.as_slice() {
         [one] => Ok((*one).clone()),
-        [] => bail!("there is no session {wish} here; the newest is {newest}"),
+        [] => bail!("there is no session {prefix} here; the newest is {newest}"),
         _ => bail!(
-            "{} sessions begin with {wish}: write more of the id",
-            fits.len()
+            "{} sessions begin with {prefix}: give more characters of the id",
+            matches.len()
         ),
     }
 }
 
-/// Whether `text` can be the id of a session, or the beginning of one.
+/// Whether `text` has the form of a session id or of its beginning.
 pub fn is_id(text: &str) -> bool {
     (PREFIX_MIN..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Shows what `session` had on screen. What was under way then is over.
+/// Shows the recorded events of `session`, with all activity marked as ended.
 ///
 /// # Errors
-/// When its journal can not be read.
+/// Fails if the journal cannot be read.
 pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
     recall(state, None, &recorded(root, session)?);
     state.end_of_session(now);
     Ok(())
 }
 
-/// The events of a session as its journal has them.
+/// Reads the events of a session from its journal.
 ///
 /// # Errors
-/// When it can not be read.
+/// Fails if the journal cannot be read.
 pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
     let lines = Journal::read(root, session)?;
     Ok(lines.iter().filter_map(|l| event(l)).collect())
 }
 
-/// The event in a line of a journal, for a screen that has not seen it happen. A line of another version says
-/// nothing that this one could show.
+/// Parses a journal line for replay. Returns `None` for lines that this version cannot parse, and for events that only
+/// answer the window that asked.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
     (!event.kind.is_for_asker()).then_some(event)
@@ -93,7 +93,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn an_answer_to_another_window_opens_nothing() {
+    fn answers_to_another_window_open_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
         for kind in [
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_log_names_the_journal_that_is_written() {
+    fn event_log_names_the_journal_file() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
         let setup = Setup {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_or_the_one_that_is_named() {
+    fn session_is_chosen_by_prefix_or_newest() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         let none = choose(root, "").unwrap_err().to_string();
@@ -161,7 +161,7 @@ mod tests {
         assert!(many.contains("2 sessions begin with"), "{many}");
         assert_eq!(choose(root, "0191CCCC").unwrap(), "0191cccc");
         let short = choose(root, "01").unwrap_err().to_string();
-        assert!(short.contains("write 4 characters"), "{short}");
+        assert!(short.contains("at least 4 characters"), "{short}");
         let other = choose(root, "0777").unwrap_err().to_string();
         assert!(other.contains("the newest is 0191cccc"), "{other}");
     }

@@ -1,20 +1,20 @@
-//! How the panes lie, remembered beside the project's sessions.
+//! Saves and loads the pane layout of a project.
 
 use std::path::Path;
 
 use crate::domain::screen::ScreenChoice;
 use crate::store::{atomic, plain, words};
 
-/// Where it is kept, below the project's root.
+/// The layout file, relative to the project root.
 const FILE: &str = ".crewdeck/screen.toml";
-/// Largest file that is read, in bytes.
+/// Largest accepted file, in bytes.
 const FILE_MAX: u64 = 4096;
 
-/// What is remembered, and what there is to say when it can not be read: the screen is the usual one then.
-pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
+/// Loads the layout. If the file cannot be read, returns the default layout and a warning.
+pub fn load(root: &Path) -> (ScreenChoice, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
-        let words = format!("The layout is the usual one: {FILE} can not be read: {why}.");
-        (ScreenChoice::default(), Some(words))
+        let warning = format!("The default layout is used: {FILE} cannot be read: {why}.");
+        (ScreenChoice::default(), Some(warning))
     };
     match plain::read_text(&root.join(FILE), FILE_MAX) {
         Ok(text) => match toml::from_str(&text) {
@@ -26,10 +26,9 @@ pub fn recall(root: &Path) -> (ScreenChoice, Option<String>) {
     }
 }
 
-/// Remembers it. What there is to say when it can not be written comes back.
-pub fn keep(root: &Path, choice: ScreenChoice) -> Option<String> {
-    let failed =
-        |why: &dyn std::fmt::Display| Some(format!("The layout is not remembered: {why}."));
+/// Saves the layout. Returns a warning if that fails.
+pub fn save(root: &Path, choice: ScreenChoice) -> Option<String> {
+    let failed = |why: &dyn std::fmt::Display| Some(format!("The layout was not saved: {why}."));
     let text = match toml::to_string(&choice) {
         Ok(text) => text,
         Err(error) => return failed(&error),
@@ -45,13 +44,11 @@ mod tests {
     use crate::domain::screen::{Arrangement, TodoPane};
 
     #[test]
-    fn what_is_kept_is_recalled_and_a_broken_file_is_told() {
+    fn saved_layout_is_loaded_and_a_broken_file_reported() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(recall(dir.path()), (ScreenChoice::default(), None));
+        assert_eq!(load(dir.path()), (ScreenChoice::default(), None));
         let folder = dir.path().join(".crewdeck");
-        assert!(
-            keep(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not remembered"))
-        );
+        assert!(save(dir.path(), ScreenChoice::default()).is_some_and(|w| w.contains("not saved")));
         std::fs::create_dir(&folder).unwrap();
         let mut choice = ScreenChoice {
             layout: Arrangement::Board,
@@ -59,14 +56,14 @@ mod tests {
             ..ScreenChoice::default()
         };
         choice.set_left(66);
-        assert_eq!(keep(dir.path(), choice), None);
-        assert_eq!(recall(dir.path()), (choice, None));
+        assert_eq!(save(dir.path(), choice), None);
+        assert_eq!(load(dir.path()), (choice, None));
         for text in ["layout = 'tower'", "= = =", "colour = 3"] {
             std::fs::write(folder.join("screen.toml"), text).unwrap();
-            let (choice, said) = recall(dir.path());
+            let (choice, warning) = load(dir.path());
             assert_eq!(choice, ScreenChoice::default());
             assert!(
-                said.is_some_and(|s| s.contains("screen.toml can not be read")),
+                warning.is_some_and(|s| s.contains("screen.toml cannot be read")),
                 "{text}"
             );
         }

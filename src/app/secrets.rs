@@ -1,10 +1,10 @@
-//! Which secrets are looked for in what leaves the crew: the values of this process's own variables.
+//! Builds the redactor from the secrets in this process's environment variables.
 
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, Reason};
 
-/// Ends of names that belong to an account and hold no secret: a region or a model's name stands in many texts.
-/// A password within an address is found by its shape.
+/// Suffixes of variables that describe an account but are no secret. Redacting a region or a model name would damage many
+/// texts. A password inside a URL is detected by its form elsewhere.
 const PLAIN_ENDS: &[&str] = &[
     "_URL",
     "_URI",
@@ -26,7 +26,7 @@ const PLAIN_ENDS: &[&str] = &[
     "_MODE",
 ];
 
-/// Builds the redactor of this process's secrets.
+/// Builds the redactor for the secrets of this process.
 pub fn redactor() -> Redactor {
     let all = std::env::vars_os();
     let text =
@@ -44,16 +44,16 @@ fn is_secret(name: &str, value: &str) -> bool {
     is_one && !PLAIN_ENDS.iter().any(|end| upper.ends_with(end)) && !is_path(value)
 }
 
-/// Longest value that is a plain word, and longest one that is a plain number, in characters.
+/// Longest value that counts as a plain word or a plain number, in characters.
 const WORD_MAX: usize = 16;
 const NUMBER_MAX: usize = 6;
 
-/// Whether a value is a word or a number that stands in many texts: to redact `postgres` wherever it stands would damage
-/// files and prompts and hide nothing. Programs of agents do not get the variable all the same.
+/// Whether a value is a common word or number. Redacting `postgres` everywhere would damage files and prompts and protect
+/// nothing. The variable is still withheld from commands of agents.
 fn is_plain_word(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = length <= NUMBER_MAX && value.chars().all(|c| c.is_ascii_digit());
-    // Capitals within a word are as in a random value.
+    // Capitals inside a word suggest a random value.
     let rest = value.trim_start_matches(char::is_uppercase);
     let is_word = length <= WORD_MAX
         && value.chars().all(char::is_alphabetic)
@@ -62,7 +62,7 @@ fn is_plain_word(value: &str) -> bool {
     is_number || is_word
 }
 
-/// Where a key lies is no secret, and stands in many texts.
+/// Whether a value is a path. The path of a key file is not secret and occurs in many texts.
 fn is_path(value: &str) -> bool {
     value.starts_with("~/") || (value.starts_with('/') && value[1..].contains('/'))
 }
@@ -73,7 +73,7 @@ mod tests {
     use crate::domain::secret_env;
 
     #[test]
-    fn what_names_an_account_is_no_secret() {
+    fn account_names_and_regions_are_not_secret() {
         for name in [
             "ANTHROPIC_API_KEY",
             "AWS_SESSION_TOKEN",
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_word_as_a_password_is_withheld_and_not_redacted() {
+    fn plain_word_password_is_withheld_but_not_redacted() {
         for word in ["postgres", "Postgres", "ADMIN", "changeme", "123456"] {
             assert!(!is_secret("DB_PASS", word), "{word}");
             assert!(secret_env::reason("DB_PASS", word).is_some(), "{word}");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_key_lies_is_no_secret() {
+    fn path_of_a_key_is_not_secret() {
         assert!(!is_secret("SSH_KEY", "/home/ada/.ssh/id"));
         assert!(is_secret("SSH_KEY", "/b3BlbnNzaC1r"));
     }

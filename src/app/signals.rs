@@ -1,33 +1,32 @@
-//! The signals that end the dashboard. Listened to from its first moment to its last: a new start takes the listeners
-//! over, so that one that comes in between is not lost.
+//! The signals that end the dashboard. A restart takes over the listeners, so that no signal in between is lost.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a signal means.
+/// The meaning of a received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signalled {
-    /// A key of the terminal sent it: while another program has the terminal, that one was meant.
+    /// SIGINT, sent by Ctrl+c. While an external program has the terminal, it is meant for that program.
     Interrupt,
-    /// crewdeck is to end.
+    /// SIGTERM or SIGHUP: crewdeck has to end.
     End,
 }
 
 /// The listeners.
 pub struct Signals {
     terminate: Signal,
-    /// Keys come as keys while the screen is up. A Ctrl+c too many, when it is gone and the crew ends, must not
-    /// end the program before the books are closed.
+    /// While the screen is up, Ctrl+c arrives as a key. During the shutdown after it, another Ctrl+c must not end the
+    /// process before all state is saved.
     interrupt: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    /// Begins to listen; from now on none of them ends the program by itself.
+    /// Installs the handlers, which replace the default actions.
     ///
     /// # Errors
-    /// When the system does not let it.
+    /// Fails if a handler cannot be installed.
     pub fn listen() -> io::Result<Signals> {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
@@ -36,7 +35,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them. May be dropped and called again at any point.
+    /// Waits for the next signal. Cancel safe.
     pub async fn any(&mut self) -> Signalled {
         tokio::select! {
             _ = self.interrupt.recv() => Signalled::Interrupt,

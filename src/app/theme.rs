@@ -1,50 +1,50 @@
-//! The theme at the edge: what the settings and the surroundings say, and what the person keeps.
+//! Selects the theme from settings and environment, and saves the user's choice.
 
 use crate::config::{self, Settings};
 use crate::protocol::event::Level;
 use crate::ui::{ColorDepth, Theme, ThemeChoice, UiState};
 
-/// How many colours the surroundings promise.
+/// Returns the colour depth from `NO_COLOR`, `COLORTERM` and `TERM`.
 pub fn color_depth() -> ColorDepth {
     let var = |name: &str| std::env::var(name).ok();
     let (no_color, colorterm, term) = (var("NO_COLOR"), var("COLORTERM"), var("TERM"));
     ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }
 
-/// Gives the screen the themes of the settings, and the one of them that was chosen.
-pub fn take(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
-    // That there is one of that name was looked at when the settings were read.
+/// Applies the custom themes and the chosen theme from the settings.
+pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
+    // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();
-    if let Some(words) = hidden(&chosen, depth) {
-        state.say(Level::Warn, words);
+    if let Some(warning) = contrast_warning(&chosen, depth) {
+        state.say(Level::Warn, warning);
     }
     state.set_own_themes(settings.themes.clone());
     state.set_theme(chosen);
 }
 
-/// What of a theme could not be read here, and that it has other colours.
-pub fn hidden(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
+/// Returns a warning if colours of a theme are unreadable at this depth and were replaced.
+pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     let hidden = Theme::hidden(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
     (!words.is_empty()).then(|| {
         format!(
-            "Theme {}: {} could not be told from the ground under it, and has another colour.",
+            "Theme {}: too little contrast for {}; another colour is used.",
             theme.word(),
             words.join(", ")
         )
     })
 }
 
-/// Writes the theme into the person's settings. What there is to say about it comes back: that it could not be
-/// written is no reason to end.
-pub fn keep(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
+/// Saves the theme in the user's settings. Returns a message for the user, if there is one; a failed write is only
+/// reported.
+pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
-        (Err(error), _) => Some(format!("The theme is not remembered: {error:#}.")),
+        (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),
         (Ok(()), ColorDepth::None) => {
-            Some("NO_COLOR is set: the theme shows its colours where it is not.".into())
+            Some("The theme is saved, but NO_COLOR is set: unset it to see the colours.".into())
         }
         (Ok(()), ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True) => {
-            hidden(theme, depth)
+            contrast_warning(theme, depth)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `crewdeck trust`: shows the settings of a project that need approval, and remembers what the user decides.
+//! `crewdeck trust`: shows the project settings that need approval and saves the user's decision.
 
 use std::io::{BufRead, IsTerminal, Read, Write};
 
@@ -10,10 +10,10 @@ use crate::cli::Global;
 use crate::cli::trust::Trust;
 use crate::config::{self, Decision, PROJECT_FILE, Project, Sensitive};
 
-/// Runs the verb. The exit code comes back.
+/// Runs the command and returns the exit code.
 ///
 /// # Errors
-/// The settings are wrong, nobody is there to ask, or the decision cannot be written.
+/// Fails if the settings are invalid, if there is no terminal to ask on, or if the decision cannot be saved.
 pub fn main(global: &Global, options: Trust) -> Result<u8> {
     let (found, now) = match config::load(&root(global)?)?.project {
         Project::Harmless => {
@@ -38,17 +38,17 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
             "Approve exactly these settings for this directory? [y/N] ",
-            "approved; a change of the file asks again",
+            "approved; a change of these settings asks again",
             Some(Decision::Approved),
         ),
         (true, false) => (
             "Run without them in this directory? [y/N] ",
-            "ignored; a change of the file asks again",
+            "ignored; a change of these settings asks again",
             Some(Decision::Ignored),
         ),
         (_, true) => (
-            "Forget what was decided about them? [y/N] ",
-            "forgotten: crewdeck asks again",
+            "Forget the decision about them? [y/N] ",
+            "forgotten; crewdeck asks again",
             None,
         ),
     };
@@ -63,7 +63,7 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
         let mut answer = String::new();
         std::io::stdin().lock().take(64).read_line(&mut answer)?;
         if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            writeln!(out, "Nothing was changed.")?;
+            writeln!(out, "Nothing changed.")?;
             return Ok(0);
         }
     }
@@ -74,10 +74,10 @@ pub fn main(global: &Global, options: Trust) -> Result<u8> {
     Ok(0)
 }
 
-/// Checks that `run` may start with what was decided about the project's settings; says so where it goes on without them.
+/// Checks that the project's sensitive settings are decided, and prints a note if they are ignored.
 ///
 /// # Errors
-/// Nothing was decided: names the settings and the command.
+/// Fails if they are undecided; names the settings and the command to decide.
 pub fn check(project: &Project) -> Result<()> {
     match project {
         Project::Harmless | Project::Approved(_) => Ok(()),
@@ -86,16 +86,16 @@ pub fn check(project: &Project) -> Result<()> {
             Ok(())
         }
         Project::Waiting(found) => bail!(
-            "{PROJECT_FILE} of this project sets {}, which needs your approval. To read and approve it: crewdeck trust. To run without it: crewdeck trust --ignore",
+            "{PROJECT_FILE} of this project sets {}, which needs your approval. To review and approve: crewdeck trust. To run without: crewdeck trust --ignore",
             found.names()
         ),
     }
 }
 
-/// That settings do not apply.
+/// Returns the notice that ignored settings do not apply.
 pub fn without(found: &Sensitive) -> String {
     format!(
-        "{} of {PROJECT_FILE} do not apply here: you decided to ignore them (crewdeck trust changes that)",
+        "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",
         found.names()
     )
 }

@@ -1,4 +1,4 @@
-//! What a headless run says of requests that nobody has decided when its crew rests.
+//! Reports requests that are still undecided when the crew of a headless run becomes idle.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Decider, Request, RequestKind};
 use crate::protocol::event::EventKind;
 
-/// The requests that wait; bounded by what is on disk.
+/// The pending requests; their number is limited by the files on disk.
 #[derive(Debug, Default)]
-pub struct Undecided {
+pub struct PendingRequests {
     open: BTreeMap<RequestId, Request>,
 }
 
-impl Undecided {
-    /// Takes an event in.
-    pub fn hear(&mut self, event: &EventKind) {
+impl PendingRequests {
+    /// Updates the pending requests from an event.
+    pub fn update(&mut self, event: &EventKind) {
         if let EventKind::RequestChanged { request } = event {
             if request.is_pending() {
                 self.open.insert(request.id.clone(), request.clone());
@@ -25,8 +25,8 @@ impl Undecided {
         }
     }
 
-    /// Why the run can not go on, and what to do; `None`: nothing waits.
-    pub fn words(&self) -> Option<String> {
+    /// Returns why the run cannot continue and what to do; `None` if no request is pending.
+    pub fn summary(&self) -> Option<String> {
         let first = self.open.values().next()?;
         let more = match self.open.len() - 1 {
             0 => String::new(),
@@ -36,7 +36,7 @@ impl Undecided {
             Decider::Lead => {
                 format!("the lead did not decide it, though it was reminded {REMINDERS_MAX} times")
             }
-            Decider::Ask | Decider::Auto | Decider::Deny => "nobody is here to decide it".into(),
+            Decider::Ask | Decider::Auto | Decider::Deny => "no user is here to decide it".into(),
         };
         let otherwise = match first.kind {
             RequestKind::Plan => ", or run with --plan auto",
@@ -45,7 +45,7 @@ impl Undecided {
             RequestKind::Ceiling | RequestKind::Question => "",
         };
         Some(format!(
-            "{} waits{more}: {why}. It is kept in .team/requests/{}.json: go on with crewdeck --resume and decide it yourself{otherwise}",
+            "{} is undecided{more}: {why}. It is saved in .team/requests/{}.json: decide it yourself with crewdeck --resume{otherwise}",
             first.shown(),
             first.id
         ))
@@ -70,25 +70,25 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_named_with_what_to_do_and_what_is_decided_is_not() {
-        let mut undecided = Undecided::default();
-        assert_eq!(undecided.words(), None);
+    fn pending_requests_are_reported_with_what_to_do() {
+        let mut pending = PendingRequests::default();
+        assert_eq!(pending.summary(), None);
         let plan = request("a", RequestKind::Plan);
         for request in [plan.clone(), request("b", RequestKind::Permission)] {
-            undecided.hear(&EventKind::RequestChanged { request });
+            pending.update(&EventKind::RequestChanged { request });
         }
         assert_eq!(
-            undecided.words().unwrap(),
-            "the plan of bob on task #3 waits (and 1 more): the lead did not decide it, though it was reminded 3 times. It is kept in .team/requests/a.json: go on with crewdeck --resume and decide it yourself, or run with --plan auto"
+            pending.summary().unwrap(),
+            "the plan of bob on task #3 is undecided (and 1 more): the lead did not decide it, though it was reminded 3 times. It is saved in .team/requests/a.json: decide it yourself with crewdeck --resume, or run with --plan auto"
         );
         let decided = Request {
             status: RequestStatus::Approved,
             ..plan
         };
-        undecided.hear(&EventKind::RequestChanged { request: decided });
-        let words = undecided.words().unwrap();
+        pending.update(&EventKind::RequestChanged { request: decided });
+        let words = pending.summary().unwrap();
         assert!(
-            words.starts_with("a permission for bob on task #3 waits: "),
+            words.starts_with("a permission for bob on task #3 is undecided: "),
             "{words}"
         );
         assert!(words.ends_with("--tool auto"), "{words}");

@@ -1,4 +1,4 @@
-//! What a headless run leaves unfinished: open tasks, and teammates that stopped before their work was done.
+//! Reports unfinished work at the end of a headless run: open tasks and stuck teammates.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, TurnEnd};
 
-/// Most tasks, and most teammates, that are named.
+/// Most tasks and most teammates that the report names.
 const NAMED_MAX: usize = 5;
 /// Most characters of a subject or a reason.
 const WORDS_MAX: usize = 120;
 
-/// The teammates that are stuck, each with the reason.
+/// The stuck teammates, each with the reason.
 #[derive(Debug, Default)]
-pub struct Unfinished {
+pub struct UnfinishedWork {
     stuck: BTreeMap<Name, String>,
 }
 
-impl Unfinished {
-    /// Takes an event in.
-    pub fn hear(&mut self, event: &EventKind) {
+impl UnfinishedWork {
+    /// Updates the stuck teammates from an event.
+    pub fn update(&mut self, event: &EventKind) {
         match event {
             EventKind::TurnEnded { agent, end } => match end {
-                TurnEnd::Failed { error, .. } => self.stop(agent, error),
-                TurnEnd::Stopped { why } => self.stop(agent, why),
-                TurnEnd::Done | TurnEnd::Interrupted => self.go_on(agent),
+                TurnEnd::Failed { error, .. } => self.record(agent, error),
+                TurnEnd::Stopped { why } => self.record(agent, why),
+                TurnEnd::Done | TurnEnd::Interrupted => self.clear(agent),
             },
             EventKind::ActivityChanged { agent, activity } => match activity {
-                Activity::Stuck { why } | Activity::Failed { why } => self.stop(agent, why),
+                Activity::Stuck { why } | Activity::Failed { why } => self.record(agent, why),
                 Activity::Thinking
                 | Activity::Compacting
                 | Activity::Tool { .. }
-                | Activity::Gone => self.go_on(agent),
+                | Activity::Gone => self.clear(agent),
                 Activity::Idle
                 | Activity::Backoff { .. }
                 | Activity::Queued { .. }
@@ -44,20 +44,20 @@ impl Unfinished {
         }
     }
 
-    /// The run ends with the lead, and a subagent reports to the agent that started it.
-    fn stop(&mut self, agent: &Name, why: &str) {
+    /// Records a stuck teammate. The lead is reported separately, and a subagent reports to its parent.
+    fn record(&mut self, agent: &Name, why: &str) {
         if !agent.is_lead() && agent.parent().is_none() {
             let why = clip(&one_line(why), WORDS_MAX);
             self.stuck.insert(agent.clone(), why);
         }
     }
 
-    fn go_on(&mut self, agent: &Name) {
+    fn clear(&mut self, agent: &Name) {
         self.stuck.remove(agent);
     }
 
-    /// What is open on the board and who is stuck, in one line; `None`: all is done.
-    pub fn words(&self, board: &TaskGraph) -> Option<String> {
+    /// Returns one line with the open tasks and stuck teammates; `None` if there are none.
+    pub fn summary(&self, board: &TaskGraph) -> Option<String> {
         let open: Vec<&Task> = board
             .tasks()
             .filter(|task| task.status != TaskStatus::Completed)
@@ -84,7 +84,7 @@ impl Unfinished {
         }
         (!parts.is_empty()).then(|| {
             format!(
-                "the run ended with {}. Look with crewdeck task list, go on with crewdeck run --resume \"…\"",
+                "the run ended with {}. List tasks with crewdeck task list, continue with crewdeck run --resume \"…\"",
                 parts.join("; ")
             )
         })
@@ -100,7 +100,7 @@ fn task(task: &Task) -> String {
     }
 }
 
-/// The first of a list, and how many more there are.
+/// Joins the first [`NAMED_MAX`] items and adds how many more there are.
 fn named(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);
@@ -138,24 +138,24 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_on_is_not_stuck() {
+    fn teammate_that_continues_is_not_stuck() {
         let board = TaskGraph::default();
-        let mut unfinished = Unfinished::default();
-        assert_eq!(unfinished.words(&board), None);
-        unfinished.hear(&ended("lead", failed()));
-        assert_eq!(unfinished.words(&board), None);
-        unfinished.hear(&ended("bob", failed()));
-        let words = unfinished.words(&board).unwrap();
+        let mut unfinished = UnfinishedWork::default();
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("lead", failed()));
+        assert_eq!(unfinished.summary(&board), None);
+        unfinished.update(&ended("bob", failed()));
+        let words = unfinished.summary(&board).unwrap();
         assert!(
             words.contains("ended with stuck teammate: bob (the key was refused)."),
             "{words}"
         );
-        unfinished.hear(&ended("bob", TurnEnd::Done));
-        assert_eq!(unfinished.words(&board), None);
+        unfinished.update(&ended("bob", TurnEnd::Done));
+        assert_eq!(unfinished.summary(&board), None);
     }
 
     #[test]
-    fn open_tasks_are_named_with_their_owners_and_bounded() {
+    fn open_tasks_are_listed_up_to_the_limit() {
         let mut board = TaskGraph::default();
         for n in 1..=7 {
             let new = NewTask {
@@ -168,9 +168,9 @@ mod tests {
             board.create(TaskId(n), new, Stamp(1.0)).unwrap();
         }
         board.complete(TaskId(1), &name("bob"), Stamp(2.0)).unwrap();
-        let words = Unfinished::default().words(&board).unwrap();
+        let words = UnfinishedWork::default().summary(&board).unwrap();
         assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
-        assert!(words.contains(", 1 more. Look with"), "{words}");
+        assert!(words.contains(", 1 more. List tasks with"), "{words}");
         assert_eq!(words.lines().count(), 1);
     }
 }

@@ -1,81 +1,86 @@
-//! A dashboard where another process runs the crew: follows it, acts on its files, and waits to take it over.
+//! The viewer: follows a crew that another process runs, acts on its files, and waits to take over.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tokio::sync::oneshot;
 
-use super::follow::{Follower, Heard};
-use super::lock::{self, Freed, Holder};
+use super::follow::{Follower, JournalUpdate};
+use super::lock::{self, FreedLock, Holder};
 use super::{new_id, now};
 use crate::crew::{Runner, Viewer, ViewerParts};
 use crate::protocol::{Command, Event, EventKind, Publisher};
 use crate::store::Beginning;
 use crate::ui::Seat;
 
-/// A crew that another process runs, or ran.
-pub struct Viewing {
+/// The view of a crew that another process runs or ran.
+pub struct ViewerSession {
     root: PathBuf,
     viewer: Viewer,
     follower: Follower,
     holder: Holder,
-    /// The session that this process had the lock for and could not go on with.
-    given_up: Option<String>,
-    /// Comes when the lock is free; `None`: nobody waits for it.
-    waiting: Option<oneshot::Receiver<Result<Freed>>>,
-    /// The lock, while the rest of the journal is read.
-    freed: Option<Freed>,
-    /// The number of the last event.
+    /// The session that this process tried to take over and could not start.
+    failed_session: Option<String>,
+    /// Delivers the lock when it is free; `None` if no thread waits for it.
+    waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
+    /// The acquired lock, while the rest of the journal is read.
+    freed: Option<FreedLock>,
+    /// The sequence number of the last event.
     seq: u64,
     expected: Run,
 }
 
-/// Which run of the crew is to be heard of.
+/// Which run of the crew the next setup event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     Same,
-    /// Another process has the lock.
+    /// A new run, since the lock's holder changed.
     Another,
 }
 
-/// What is new of the crew that is looked at.
-pub enum News {
-    /// Another process or session runs it, or the first one is known now.
+/// An update of the followed crew.
+pub enum ViewerUpdate {
+    /// The lock's holder became known or changed.
     Holder,
-    /// The session from its start: nothing that was shown before counts.
-    Anew(Vec<Event>, Beginning),
-    /// What happened since.
-    More(Vec<Event>),
-    /// It is gone, and its lock is ours.
-    Free(Freed),
-    /// The lock can not be waited for.
-    NoLock(anyhow::Error),
+    /// The session from its start. Replaces everything shown so far.
+    Restarted(Vec<Event>, Beginning),
+    /// New events.
+    Appended(Vec<Event>),
+    /// The crew's process has ended, and this process has the lock.
+    LockFree(FreedLock),
+    /// Waiting for the lock failed.
+    LockFailed(anyhow::Error),
 }
 
-impl Viewing {
-    /// Looks at the crew that `holder` runs and waits for its end.
+impl ViewerSession {
+    /// Follows the crew of `holder` and waits for its lock.
     ///
     /// # Errors
-    /// When a thread can not be started.
-    pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<Viewing> {
+    /// Fails if a thread cannot be started.
+    pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
-        let mut viewing = Viewing::open(root, holder, runner, publisher)?;
+        let mut viewing = ViewerSession::open(root, holder, runner, publisher)?;
         viewing.wait()?;
         Ok(viewing)
     }
 
-    /// Looks at what a crew has left that nobody runs any more.
+    /// Shows a session that no process runs, because this process could not resume it.
     ///
     /// # Errors
-    /// When a thread can not be started.
-    pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<Viewing> {
-        let mut viewing = Viewing::open(root, lock::holder(root), Runner::Nobody, publisher)?;
-        viewing.given_up = Some(session);
+    /// Fails if a thread cannot be started.
+    pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<ViewerSession> {
+        let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::Nobody, publisher)?;
+        viewing.failed_session = Some(session);
         Ok(viewing)
     }
 
-    fn open(root: &Path, holder: Holder, runner: Runner, publisher: Publisher) -> Result<Viewing> {
-        Ok(Viewing {
+    fn open(
+        root: &Path,
+        holder: Holder,
+        runner: Runner,
+        publisher: Publisher,
+    ) -> Result<ViewerSession> {
+        Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {
                 root: root.to_path_buf(),
                 runner,
@@ -86,7 +91,7 @@ impl Viewing {
             follower: Follower::start(root)?,
             root: root.to_path_buf(),
             holder,
-            given_up: None,
+            failed_session: None,
             waiting: None,
             freed: None,
             seq: 0,
@@ -95,101 +100,104 @@ impl Viewing {
     }
 
     fn wait(&mut self) -> Result<()> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let root = self.root.clone();
         std::thread::Builder::new()
             .name("lock".into())
-            // Nobody there to take it: it is free again at once.
-            .spawn(move || drop(tell.send(lock::wait(&root))))?;
-        self.waiting = Some(told);
+            // If the receiver is gone, the lock is dropped and released at once.
+            .spawn(move || drop(sender.send(lock::wait(&root))))?;
+        self.waiting = Some(receiver);
         Ok(())
     }
 
-    /// What is new. May be dropped and called again at any point.
-    pub async fn next(&mut self) -> News {
+    /// Waits for the next update. Cancel safe.
+    pub async fn next(&mut self) -> ViewerUpdate {
         loop {
             tokio::select! {
                 biased;
                 heard = self.follower.next() => match heard {
-                    Some(Heard::Holder(holder)) => {
+                    Some(JournalUpdate::Holder(holder)) => {
                         self.holder = holder;
                         self.expected = Run::Another;
-                        return News::Holder;
+                        return ViewerUpdate::Holder;
                     }
-                    Some(Heard::Anew(events, beginning)) => {
-                        // What was given up is in view already.
-                        if self.given_up.is_none() || self.given_up != self.holder.session {
-                            return News::Anew(events, beginning);
+                    Some(JournalUpdate::Restarted(events, beginning)) => {
+                        // The session that could not be resumed is shown already.
+                        if self.failed_session.is_none() || self.failed_session != self.holder.session {
+                            return ViewerUpdate::Restarted(events, beginning);
                         }
                         self.seq = events.last().map_or(0, |e| e.seq);
                     }
-                    Some(Heard::More(events)) => return News::More(events),
+                    Some(JournalUpdate::Appended(events)) => return ViewerUpdate::Appended(events),
                     None => match self.freed.take() {
-                        Some(freed) => return News::Free(freed),
+                        Some(freed) => return ViewerUpdate::LockFree(freed),
                         None => std::future::pending().await,
                     },
                 },
-                freed = told(&mut self.waiting) => match freed {
+                freed = wait_for_lock(&mut self.waiting) => match freed {
                     Ok(freed) => {
-                        // What its crew wrote last comes first.
+                        // The rest of the journal is delivered before the lock.
                         self.freed = Some(freed);
                         self.follower.finish();
                     }
-                    Err(error) => return News::NoLock(error),
+                    Err(error) => return ViewerUpdate::LockFailed(error),
                 }
             }
         }
     }
 
-    /// The seat at this crew.
+    /// Returns this process's role in the session.
     pub fn seat(&self) -> Seat {
-        match self.given_up {
+        match self.failed_session {
             Some(_) => Seat::Left,
             None => Seat::Viewer(self.holder.process),
         }
     }
 
-    /// Takes note of what was heard. Where the crew was given up, it runs again when somebody else has started it:
-    /// a process that only tried must not be taken for one, or two that can not would try for ever.
+    /// Updates the runner and the wait for the lock. A session that this process could not resume counts as running again
+    /// once another process has really started it. A mere attempt does not count; otherwise two processes that both
+    /// cannot start it would take turns forever.
     ///
     /// # Errors
-    /// When a thread can not be started.
-    pub fn note(&mut self, news: &News) -> Result<()> {
+    /// Fails if a thread cannot be started.
+    pub fn note(&mut self, news: &ViewerUpdate) -> Result<()> {
         let is_ready = |e: &Event| matches!(e.kind, EventKind::CrewReady(_));
         let runs = match news {
-            News::Anew(events, _) | News::More(events) => events.iter().any(is_ready),
-            News::Holder | News::Free(_) | News::NoLock(_) => false,
+            ViewerUpdate::Restarted(events, _) | ViewerUpdate::Appended(events) => {
+                events.iter().any(is_ready)
+            }
+            ViewerUpdate::Holder | ViewerUpdate::LockFree(_) | ViewerUpdate::LockFailed(_) => false,
         };
-        if runs && self.given_up.take().is_some() {
+        if runs && self.failed_session.take().is_some() {
             self.wait()?;
         }
-        self.viewer.set_runner(match self.given_up {
+        self.viewer.set_runner(match self.failed_session {
             Some(_) => Runner::Nobody,
             None => Runner::Process(self.holder.process),
         });
         Ok(())
     }
 
-    /// Who runs the crew, as far as it is known.
+    /// Returns the known holder of the crew lock.
     pub fn holder(&self) -> &Holder {
         &self.holder
     }
 
-    /// Tells of the state files as they stand: of a long journal not all was read.
+    /// Publishes the current state files, for a journal of which only the end was read.
     pub fn tell_of_files(&self) {
         self.viewer.tell_of_files();
     }
 
-    /// Hands a command down without waiting.
+    /// Queues a command without waiting.
     ///
     /// # Errors
-    /// Gives the command back when too many wait already; nothing was done.
+    /// Returns the command if the queue is full.
     pub fn submit(&self, command: Command) -> Result<(), Command> {
         self.viewer.submit(command)
     }
 
-    /// Whether another run of the crew begins with this event: each numbers its own, and a process that was not
-    /// there before tells first what it works with.
+    /// Whether a new run of the crew begins with this event: the sequence number restarts, or a new process publishes its
+    /// setup.
     pub fn begins(&mut self, event: &Event) -> bool {
         let before = std::mem::replace(&mut self.seq, event.seq);
         let is_first =
@@ -201,8 +209,10 @@ impl Viewing {
     }
 }
 
-/// The lock, when it is free; never where nobody waits for it.
-async fn told(waiting: &mut Option<oneshot::Receiver<Result<Freed>>>) -> Result<Freed> {
+/// Waits for the lock; forever if no thread waits for it.
+async fn wait_for_lock(
+    waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
+) -> Result<FreedLock> {
     let Some(receiver) = waiting else {
         return std::future::pending().await;
     };

@@ -1,4 +1,4 @@
-//! The model's wire: which one, with which key, and under which name. The same for every front end.
+//! Model setup: selects provider, key and model name, for every front end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,92 +18,94 @@ use crate::protocol::Publisher;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::words;
 
-/// The variables that hold the keys.
+/// Environment variables for the keys.
 pub(super) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 pub(super) const OPENAI_KEY: &str = "OPENAI_API_KEY";
-/// The variables that hold the servers' addresses.
+/// Environment variables for the base URLs.
 const ANTHROPIC_URL: &str = "ANTHROPIC_BASE_URL";
 const OPENAI_URL: &str = "OPENAI_BASE_URL";
 
-/// No model can be had: what is missing and what to do, for the first page, `run` and `doctor`.
+/// No model is available: the reason and the steps to fix it, for the first page, `run` and `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}. {}", reason.trim_end_matches('.'), self.all_steps().join(" "))]
-pub struct NoModel {
-    /// What kind of thing is missing.
-    pub lack: Lack,
-    /// What is missing, in a sentence.
+pub struct ModelUnavailable {
+    pub problem: ModelProblem,
+    /// The reason, in a sentence.
     pub reason: String,
-    /// What can be done, one step a line, the demo aside.
+    /// The steps to fix it, without the demo.
     pub steps: Vec<String>,
 }
 
-/// What is missing to a model.
+/// Why no model is available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
-    /// Nothing points to one.
-    Model,
-    /// The key for the server.
-    Key,
-    /// A key that the server takes.
-    RightKey,
-    /// Anybody who answers at the server's address.
-    Nobody,
-    /// A server that answers as one.
-    Server,
-    /// The model of that name.
-    ThatModel,
-    /// The server has none.
-    AnyModel,
-    /// Something else is wrong.
+pub enum ModelProblem {
+    /// No setting, option or key selects one.
+    NotConfigured,
+    /// The key for the server is missing.
+    NoKey,
+    /// The server rejects the key.
+    KeyRejected,
+    /// The server does not answer.
+    Unreachable,
+    /// The server answers with an error.
+    ServerError,
+    /// The server does not have the named model.
+    UnknownModel,
+    /// The server has no model.
+    NoModels,
+    /// Any other problem.
     Other,
 }
 
-/// What always works.
-const DEMO: &str = "Or watch the demo, which needs neither key nor network: crewdeck --demo.";
+const DEMO: &str = "Or try the demo, which needs no key and no network: crewdeck --demo.";
 
-impl NoModel {
-    /// What can be done; for a newcomer, who may have no key at all, with the demo.
+impl ModelUnavailable {
+    /// Returns the steps to fix it, with the demo for users who may have no key.
     pub fn all_steps(&self) -> Vec<&str> {
-        let demo = matches!(self.lack, Lack::Model | Lack::Key).then_some(DEMO);
+        let demo = matches!(
+            self.problem,
+            ModelProblem::NotConfigured | ModelProblem::NoKey
+        )
+        .then_some(DEMO);
         self.steps.iter().map(String::as_str).chain(demo).collect()
     }
 
-    /// What a server's refusal to list its models leaves.
-    pub fn refused(error: &ModelError) -> NoModel {
-        let lack = match error.fault {
-            Fault::NoKey => Lack::Key,
-            Fault::Auth => Lack::RightKey,
-            Fault::Unreachable => Lack::Nobody,
+    /// Creates the error for a server that refused to list its models.
+    pub fn refused(error: &ModelError) -> ModelUnavailable {
+        let problem = match error.fault {
+            Fault::NoKey => ModelProblem::NoKey,
+            Fault::Auth => ModelProblem::KeyRejected,
+            Fault::Unreachable => ModelProblem::Unreachable,
             Fault::RateLimited | Fault::Server | Fault::Cut | Fault::Timeout | Fault::Garbled => {
-                Lack::Server
+                ModelProblem::ServerError
             }
-            Fault::UnknownModel => Lack::ThatModel,
+            Fault::UnknownModel => ModelProblem::UnknownModel,
             Fault::ContextTooLong | Fault::BadRequest | Fault::Redirected | Fault::Script => {
-                Lack::Other
+                ModelProblem::Other
             }
         };
         let hint = Some(error.hint.clone()).filter(|hint| !hint.is_empty());
-        NoModel {
-            lack,
+        ModelUnavailable {
+            problem,
             reason: error.message.clone(),
             steps: hint.into_iter().collect(),
         }
     }
 
-    /// The server does not list the model that was named.
-    pub fn not_listed(name: &str, offered: &[String]) -> NoModel {
-        NoModel {
-            lack: Lack::ThatModel,
+    /// Creates the error for a model name that the server does not list.
+    pub fn not_listed(name: &str, offered: &[String]) -> ModelUnavailable {
+        ModelUnavailable {
+            problem: ModelProblem::UnknownModel,
             reason: format!(
-                "the model '{name}' is not among the {} that the server lists",
+                "the model '{name}' is not among the {} models of the server",
                 offered.len()
             ),
-            steps: vec![format!("Check the name: it has {}.", some(offered))],
+            steps: vec![format!("Check the name. The server has {}.", some(offered))],
         }
     }
 }
 
-/// The first few names of a server's models.
+/// Joins the first five model names.
 pub fn some(names: &[String]) -> String {
     let shown: Vec<&str> = names.iter().take(5).map(String::as_str).collect();
     let more = if names.len() > shown.len() {
@@ -114,27 +116,25 @@ pub fn some(names: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// A model's wire, with what is known about it.
-pub struct Wire {
-    /// It.
+/// A connection to a model provider.
+pub struct ModelConnection {
     pub model: Arc<dyn Model>,
-    /// `anthropic`, `openai`, `script`, `demo`.
+    /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: &'static str,
-    /// Whether it is scripted.
     pub scripted: bool,
-    /// The model's name, where the wire itself knows it.
+    /// The model's name, if a script defines it.
     pub name: Option<String>,
-    /// The tokens that the model holds, where the wire itself knows it.
+    /// The context window in tokens, if a script defines it.
     pub window: Option<u64>,
 }
 
-/// The wire of the model that the blueprint chose.
-pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
+/// Connects to the provider that the blueprint selects.
+pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
-    let script = |text: &str, shown: &str, provider| -> Result<Wire> {
+    let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
         let script =
             provider::script(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
-        Ok(Wire {
+        Ok(ModelConnection {
             name: Some(script.name().to_string()),
             window: script.window(),
             model: Arc::new(script),
@@ -157,13 +157,13 @@ pub async fn wire(blueprint: &Blueprint) -> Result<Wire> {
     }
 }
 
-/// The text of a script.
+/// Reads a model script.
 pub fn script_text(file: &str) -> Result<String> {
     std::fs::read_to_string(file)
-        .map_err(|e| anyhow!("the script {file} can not be read: {}", words::why(&e)))
+        .map_err(|e| anyhow!("the script {file} cannot be read: {}", words::why(&e)))
 }
 
-/// Which keys the surroundings have.
+/// Returns which keys and base URLs the environment has.
 pub fn keys() -> Found {
     let there = |name: &str| match variable(name) {
         Some(_) => Source::There,
@@ -177,20 +177,20 @@ pub fn keys() -> Found {
     }
 }
 
-/// The address that the surroundings name for the wire that `settings` lead to. It goes over the files, and the
-/// options go over it.
+/// Returns the base URL from the environment for the provider that `settings` select. It overrides settings files and is
+/// overridden by options.
 pub fn address(settings: &Settings) -> Option<String> {
     match config::choose(None, settings, keys()) {
         Ok(Some(Choice::Anthropic)) => variable(ANTHROPIC_URL),
         Ok(Some(Choice::OpenAi)) => variable(OPENAI_URL),
-        // A name that there is not is told where the wire is made.
+        // An unknown provider is reported when the connection is made.
         Ok(Some(Choice::Demo | Choice::Script(_)) | None) | Err(_) => None,
     }
 }
 
-fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
-    let model = provider::connect(config).map_err(|e| NoModel::refused(&e))?;
-    Ok(Wire {
+fn connected(config: &ProviderConfig, provider: &'static str) -> Result<ModelConnection> {
+    let model = provider::connect(config).map_err(|e| ModelUnavailable::refused(&e))?;
+    Ok(ModelConnection {
         model,
         provider,
         scripted: false,
@@ -199,23 +199,23 @@ fn connected(config: &ProviderConfig, provider: &'static str) -> Result<Wire> {
     })
 }
 
-/// What is missing where nothing points to a model.
-pub fn no_model() -> NoModel {
-    NoModel {
-        lack: Lack::Model,
-        reason: "No model is set up yet: there is no key and no local server.".into(),
+/// Returns the error for a setup that selects no model.
+pub fn no_model() -> ModelUnavailable {
+    ModelUnavailable {
+        problem: ModelProblem::NotConfigured,
+        reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
-            "Set a key and start crewdeck again: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
+            "Set a key and restart crewdeck: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."
                 .into(),
-            "Or start Ollama, llama.cpp or LM Studio on this machine: it is found by itself."
+            "Or start Ollama, llama.cpp or LM Studio on this machine: it is detected automatically."
                 .into(),
-            "Or name any compatible server: crewdeck --provider openai --base-url URL --model NAME."
+            "Or use any compatible server: crewdeck --provider openai --base-url URL --model NAME."
                 .into(),
         ],
     }
 }
 
-/// The address of the server that is set up; `None` where none is named or the model is scripted.
+/// Returns the base URL of the configured server; `None` if there is none or the model is scripted.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     let settings = &blueprint.settings;
     let config = match &blueprint.choice {
@@ -229,8 +229,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     })
 }
 
-/// The variable of a key that is sent to another server than its vendor's, and that server's address; `None`: it goes
-/// to its vendor, or there is none.
+/// Returns the variable of a key that is sent to a server other than its vendor's, and that server's address; `None` if
+/// there is no key or it goes to its vendor.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let url = base_url(blueprint)?;
     let (key, vendor) = match &blueprint.choice {
@@ -243,14 +243,14 @@ pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     is_sent.then_some((key, shown))
 }
 
-/// A variable of the environment that says something.
+/// Returns an environment variable unless it is unset or blank.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|text| !text.trim().is_empty())
 }
 
-/// The Anthropic wire as it is set up.
+/// Returns the configuration of the Anthropic provider.
 pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     let mut config = AnthropicConfig::default();
     if let Some(url) = &settings.base_url {
@@ -271,7 +271,7 @@ pub fn anthropic(settings: &Settings) -> Result<ProviderConfig> {
     Ok(ProviderConfig::Anthropic(config))
 }
 
-/// The Chat Completions wire as it is set up; `local` is a server that was found on this machine.
+/// Returns the configuration of the Chat Completions provider. `local` is the URL of a detected local server.
 pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConfig> {
     let mut config = OpenAiConfig::default();
     if let Some(url) = settings.base_url.clone().or(local) {
@@ -291,28 +291,27 @@ pub fn openai(settings: &Settings, local: Option<String>) -> Result<ProviderConf
     Ok(ProviderConfig::OpenAi(config))
 }
 
-/// The key for a server. One on this machine needs none.
+/// Returns the key for a server; `None` for a local server without a key.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
         None if crate::model::is_local(base_url) => Ok(None),
-        None => Err(NoModel {
-            lack: Lack::Key,
+        None => Err(ModelUnavailable {
+            problem: ModelProblem::NoKey,
             reason: Redactor::default()
-                .text(&format!("There is no key for {base_url}."))
+                .text(&format!("There is no API key for {base_url}."))
                 .into_owned(),
-            steps: vec![format!(
-                "Set it (export {name}=…) and start crewdeck again."
-            )],
+            steps: vec![format!("Set it (export {name}=…) and restart crewdeck.")],
         }
         .into()),
     }
 }
 
-/// The model's name: as set, else as the server offers. Model names age, so none is built in.
+/// Returns the configured model name, else the first one that the server lists. No default name is built in, because model
+/// names become outdated.
 pub async fn name_of_model(
     settings: &Settings,
-    wire: &Wire,
+    wire: &ModelConnection,
     publisher: &Publisher,
 ) -> Result<String> {
     if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
@@ -320,16 +319,16 @@ pub async fn name_of_model(
     }
     let offered = wire.model.list().await.map_err(|error| no_list(&error))?;
     let Some(first) = offered.first().cloned() else {
-        return Err(NoModel {
-            lack: Lack::AnyModel,
+        return Err(ModelUnavailable {
+            problem: ModelProblem::NoModels,
             reason: "The server offers no model.".into(),
-            steps: vec!["Load one there, or name one with --model.".into()],
+            steps: vec!["Load a model on the server, or choose one with --model.".into()],
         }
         .into());
     };
     if offered.len() > 1 {
         let text = format!(
-            "No model was named, so this is '{first}', the first of {} that the server offers: /model takes another.",
+            "No model is configured: using '{first}', the first of {} that the server offers. Change it with /model.",
             offered.len()
         );
         publisher
@@ -339,18 +338,18 @@ pub async fn name_of_model(
     Ok(first)
 }
 
-/// A question to the server of a model that was named: whether it lets the person in, and has the model.
+/// Checks that the server accepts the key and has the configured model.
 pub struct Probe {
     model: Arc<dyn Model>,
     name: String,
 }
 
 impl Probe {
-    /// How long the server may take; one that is slower is asked at the first prompt.
+    /// Timeout. A slower server is not reported here; the first prompt shows whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// The question, where there is one: a server that was asked for its models needs no second one.
-    pub fn of(settings: &Settings, wire: &Wire) -> Option<Probe> {
+    /// Creates a probe; `None` if the model is scripted, or if its name came from the server's own list.
+    pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
         let name = settings.model.clone()?;
         (!wire.scripted).then(|| Probe {
             model: Arc::clone(&wire.model),
@@ -358,20 +357,20 @@ impl Probe {
         })
     }
 
-    /// Asks. A server that keeps no list, or will not show it to this key, may answer all the same.
+    /// Requests the model list. A server without a list, or that hides it from this key, counts as working.
     ///
     /// # Errors
-    /// What is likely to keep the model from answering.
-    pub async fn ask(self) -> Result<(), NoModel> {
+    /// The reason why the model is unlikely to answer.
+    pub async fn ask(self) -> Result<(), ModelUnavailable> {
         let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
             return Ok(());
         };
         match listed {
             Ok(names) if names.is_empty() || is_listed(&self.name, &names) => Ok(()),
-            Ok(names) => Err(NoModel::not_listed(&self.name, &names)),
+            Ok(names) => Err(ModelUnavailable::not_listed(&self.name, &names)),
             Err(error) => match error.fault {
                 Fault::NoKey | Fault::Auth | Fault::Unreachable | Fault::Redirected => {
-                    Err(NoModel::refused(&error))
+                    Err(ModelUnavailable::refused(&error))
                 }
                 Fault::UnknownModel
                 | Fault::RateLimited
@@ -387,7 +386,7 @@ impl Probe {
     }
 }
 
-/// Whether a server lists a model of that name. Ollama adds `:latest` to a name without a tag.
+/// Whether a server lists the model. Ollama lists a name without a tag as `NAME:latest`.
 pub fn is_listed(name: &str, names: &[String]) -> bool {
     let latest = format!("{name}:latest");
     names.iter().any(|n| n == name || *n == latest)
@@ -395,12 +394,12 @@ pub fn is_listed(name: &str, names: &[String]) -> bool {
 
 fn no_list(error: &ModelError) -> anyhow::Error {
     if !error.fault.means_no_list() {
-        return NoModel::refused(error).into();
+        return ModelUnavailable::refused(error).into();
     }
-    let missing = NoModel {
-        lack: Lack::ThatModel,
+    let missing = ModelUnavailable {
+        problem: ModelProblem::UnknownModel,
         reason: "The server does not list its models.".into(),
-        steps: vec!["Name one: --model NAME, or model = \"NAME\" in the settings.".into()],
+        steps: vec!["Choose one: --model NAME, or model = \"NAME\" in the settings.".into()],
     };
     missing.into()
 }

@@ -1,4 +1,4 @@
-//! The person's time zone.
+//! The user's time zone.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use jiff::tz::TimeZone;
 
 use crate::store::plain;
 
-/// Where the system keeps the rules of its own zone.
+/// The system's time zone file.
 const LOCAL: &str = "/etc/localtime";
-/// Most bytes of such a file; the largest ones have a few thousand.
+/// Most bytes read of it; the largest files have a few thousand.
 const LOCAL_MAX: u64 = 64 * 1024;
 
-/// The zone of this machine. To look it up by its name reads the folder of all zones, a third of the time that the
-/// first screen takes, so that is done only where a name is all that there is.
+/// Returns the local time zone. A lookup by name reads the whole zone folder, which takes a third of the time to the first
+/// frame, so it is done only if `TZ` is set or the file is missing.
 pub fn local() -> TimeZone {
     let named = std::env::var_os("TZ").is_some();
     if named {
@@ -22,7 +22,7 @@ pub fn local() -> TimeZone {
 }
 
 fn of_file(path: &Path) -> Option<TimeZone> {
-    // It is mostly a link, which `plain` would not follow.
+    // The file is usually a symbolic link, which `plain` does not follow.
     let file = path.canonicalize().ok()?;
     let rules = plain::read(&file, LOCAL_MAX).ok()?;
     TimeZone::tzif("Local", &rules).ok()
@@ -35,9 +35,9 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_file_of_a_zone_is_read_through_a_link_and_what_is_none_is_not() {
+    fn zone_file_is_read_through_a_link_or_rejected() {
         let dir = tempfile::tempdir().unwrap();
-        // The smallest file there can be: version 1, one type, an hour east of Greenwich.
+        // The smallest valid file: version 1, one type, an hour east of Greenwich.
         let mut rules = b"TZif\0".to_vec();
         rules.extend([0; 15]);
         for count in [0_u32, 0, 0, 0, 1, 4] {

@@ -1,4 +1,4 @@
-//! The manual page and the shells' completions, made from the command line's own definition.
+//! The manual page and the shell completion scripts, generated from the clap definition.
 
 use std::fmt::Write;
 
@@ -7,52 +7,52 @@ use clap_complete::Shell;
 
 use super::Cli;
 
-/// What the page says that the command line does not know.
-const MORE: &str = r".SH FILES
+/// Sections of the manual page that clap does not know: files, environment, exit status.
+const EXTRA_SECTIONS: &str = r".SH FILES
 .TP
 \fI.tasks/\fR
-the board, a file a task
+the task board, one file per task
 .TP
 \fI.team/\fR
-the roster, the inboxes and the requests
+the team list, the inboxes and the approval requests
 .TP
 \fI.worktrees/\fR
-the worktrees of tasks and their registry
+the git worktrees of tasks and their index
 .TP
 \fI.transcripts/\fR
-the conversations
+the conversations of agents
 .TP
 \fI.crewdeck/config.toml\fR, \fI~/.config/crewdeck/config.toml\fR
-settings of the project and of the person
+project settings and user settings
 .TP
 \fI.crewdeck/sessions/\fR
-what happened in each session
+the event log of each session
 .SH ENVIRONMENT
 .TP
 \fBANTHROPIC_API_KEY\fR, \fBANTHROPIC_BASE_URL\fR
-key and address of a server that speaks Anthropic Messages
+API key and address of a server with the Anthropic Messages API
 .TP
 \fBOPENAI_API_KEY\fR, \fBOPENAI_BASE_URL\fR
-key and address of a server that speaks Chat Completions
+API key and address of a server with the Chat Completions API
 .TP
 \fBNO_COLOR\fR
-when it is set to anything, the dashboard has no colours
+if set to any value, the dashboard uses no colors
 .TP
 \fBEDITOR\fR
-writes long messages
+the editor for long messages
 .SH EXIT STATUS
 .TP
 \fB0\fR
-done
+success
 .TP
 \fB1\fR
-it failed; one line says why and what to do
+failure; one line on stderr says why and what to do
 .TP
 \fB2\fR
-the command line could not be understood
+invalid command line
 .TP
 \fB3\fR
-there was nothing to do
+nothing to do
 .TP
 \fB4\fR
 run ended with open tasks or stuck agents; one line names them
@@ -61,17 +61,17 @@ run ended with open tasks or stuck agents; one line names them
 interrupted
 ";
 
-/// The script that makes `shell` complete crewdeck's words.
+/// Returns the completion script for `shell`.
 pub fn completions(shell: Shell) -> String {
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "crewdeck", &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The manual page in roff: every verb with what it takes.
+/// Returns the manual page in roff: every subcommand with its arguments and options.
 ///
 /// # Errors
-/// None in practice: it is written to memory.
+/// None in practice, because the page is rendered in memory.
 pub fn page() -> std::io::Result<String> {
     let mut root = Cli::command();
     root.build();
@@ -84,61 +84,61 @@ pub fn page() -> std::io::Result<String> {
     man.render_options_section(&mut out)?;
     let mut text = String::from_utf8_lossy(&out).into_owned();
     text.push_str(".SH COMMANDS\n");
-    for verb in shown(&root) {
+    for verb in visible_subcommands(&root) {
         command(&mut text, "crewdeck", verb);
     }
-    text.push_str(MORE);
+    text.push_str(EXTRA_SECTIONS);
     if let Some(examples) = root.get_after_help() {
         let examples = examples.to_string();
         let lines = examples.trim_start_matches("Examples:\n");
-        let _ = write!(text, ".SH EXAMPLES\n.nf\n{}\n.fi\n", escaped(lines));
+        let _ = write!(text, ".SH EXAMPLES\n.nf\n{}\n.fi\n", escape_roff(lines));
     }
     Ok(text)
 }
 
-fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     let verbs = command.get_subcommands();
     verbs.filter(|c| !c.is_hide_set() && c.get_name() != "help")
 }
 
-/// A verb, or the verbs below it.
-fn command(out: &mut String, above: &str, this: &Command) {
-    let name = format!("{above} {}", this.get_name());
+/// Writes the section of a subcommand, or of each subcommand below it.
+fn command(out: &mut String, parent: &str, this: &Command) {
+    let name = format!("{parent} {}", this.get_name());
     if this.has_subcommands() {
-        for verb in shown(this) {
+        for verb in visible_subcommands(this) {
             command(out, &name, verb);
         }
         return;
     }
     let own = |arg: &&Arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_id() != "help";
-    let mut usage = escaped(&name);
+    let mut usage = escape_roff(&name);
     for arg in this
         .get_arguments()
         .filter(own)
         .filter(|a| a.is_positional())
     {
-        let _ = write!(usage, " {}", escaped(&arg.to_string()));
+        let _ = write!(usage, " {}", escape_roff(&arg.to_string()));
     }
     let about = this.get_about().map(ToString::to_string);
     // Writing to a string does not fail.
     let _ = write!(
         out,
         ".SS {usage}\n{}\n",
-        escaped(&about.unwrap_or_default())
+        escape_roff(&about.unwrap_or_default())
     );
     for arg in this.get_arguments().filter(own) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         let _ = write!(
             out,
             ".TP\n\\fB{}\\fR\n{}\n",
-            escaped(&arg.to_string()),
-            escaped(&help)
+            escape_roff(&arg.to_string()),
+            escape_roff(&help)
         );
     }
 }
 
-/// Text as roff takes it: no character of its own language is left in it.
-fn escaped(text: &str) -> String {
+/// Escapes the characters that roff would interpret.
+fn escape_roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let lines: Vec<String> = text
         .lines()
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_verb_stands_on_the_page_with_what_it_takes() {
+    fn page_lists_every_subcommand_with_its_arguments() {
         let page = page().unwrap();
         for words in [
             ".TH crewdeck 1",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shell_gets_a_script_that_knows_the_verbs() {
+    fn completion_scripts_contain_the_subcommands() {
         use clap::ValueEnum;
         for shell in Shell::value_variants() {
             let script = completions(*shell);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_is_taken_for_roff() {
-        assert_eq!(escaped(".x\n'y\\z\na-b"), "\\&.x\n\\&'y\\ez\na\\-b");
+    fn escaped_text_contains_no_roff_requests() {
+        assert_eq!(escape_roff(".x\n'y\\z\na-b"), "\\&.x\n\\&'y\\ez\na\\-b");
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: what may be typed, and what it says about itself.
+//! The command line, defined with clap. Doc comments on options and subcommands are the help texts.
 
 mod examples;
 pub mod manual;
@@ -21,199 +21,199 @@ use crate::domain::request::Decider;
 #[derive(Debug, Parser)]
 #[command(name = "crewdeck", version, about, max_term_width = 100, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Options of every command.
+    /// The global options.
     #[command(flatten)]
     pub global: Global,
-    /// The verb; without one the dashboard opens.
+    /// The subcommand; the dashboard opens if there is none.
     #[command(subcommand)]
     pub verb: Option<Verb>,
 }
 
 impl Cli {
-    /// Reads the command line. The options of every command may stand before the verb and behind it.
+    /// Parses the command line. Global options are accepted before and after the subcommand.
     ///
     /// # Errors
-    /// What does not fit, or the help that was asked for.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-        let mut words: Vec<OsString> = words.into_iter().collect();
-        if let Some(at) = bare_resume(&words)
-            && let Some(word) = words.get_mut(at)
+    /// Returns clap's usage error, or the help or version text if the user asked for it.
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let mut args: Vec<OsString> = args.into_iter().collect();
+        if let Some(at) = resume_without_id(&args)
+            && let Some(arg) = args.get_mut(at)
         {
-            *word = "--resume=".into();
+            *arg = "--resume=".into();
         }
-        let mut matches = command().try_get_matches_from(words)?;
+        let mut matches = command().try_get_matches_from(args)?;
         let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command()))?;
         let global = &cli.global;
-        let has_its_own =
+        let is_prompt_optional =
             global.demo || global.resume.is_some() || global.provider.as_deref() == Some("demo");
         if let Some(Verb::Run { prompt: None }) = &cli.verb
-            && !has_its_own
+            && !is_prompt_optional
         {
             return Err(command().error(
                 ErrorKind::MissingRequiredArgument,
-                "run needs a prompt: crewdeck run \"what you want done\"",
+                "run needs a prompt: crewdeck run \"Fix the failing test\"",
             ));
         }
         Ok(cli)
     }
 }
 
-/// The command line. Each verb takes the global options; only crewdeck's own help page lists them.
+/// Builds the clap command. Every subcommand accepts the global options, but only `crewdeck --help` lists them.
 pub fn command() -> Command {
     let root = Cli::command();
     let global = root.get_arguments().filter(|arg| arg.is_global_set());
-    // What a verb has already is not handed down to it.
+    // clap copies a global option only to subcommands that do not define it: hidden copies replace the visible ones.
     let hidden: Vec<Arg> = global.map(|arg| arg.clone().hide(true)).collect();
-    root.mut_subcommands(|verb| with_hidden(verb, &hidden))
+    root.mut_subcommands(|verb| add_hidden_options(verb, &hidden))
 }
 
-fn with_hidden(verb: Command, hidden: &[Arg]) -> Command {
+fn add_hidden_options(verb: Command, hidden: &[Arg]) -> Command {
     let examples = verb.get_after_help().map(ToString::to_string);
-    let below = match examples {
+    let after_help = match examples {
         Some(examples) => format!("{GLOBAL_HINT}\n\n{examples}"),
         None => GLOBAL_HINT.to_string(),
     };
     verb.args(hidden)
-        .after_help(below)
-        .mut_subcommands(|below| with_hidden(below, hidden))
+        .after_help(after_help)
+        .mut_subcommands(|child| add_hidden_options(child, hidden))
 }
 
-/// What a verb's help page says of the global options.
+/// The line about global options on the help page of a subcommand.
 const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 
-/// Where `--resume` stands before the verb, without an id: the verb is none.
-fn bare_resume(words: &[OsString]) -> Option<usize> {
+/// Returns the index of a `--resume` that directly precedes the subcommand: the subcommand's name is not a session id.
+fn resume_without_id(args: &[OsString]) -> Option<usize> {
     let command = command();
-    let verb = words
+    // The position counts from the first argument, so it is the index of the argument before the subcommand.
+    let before = args
         .iter()
         .skip(1)
-        .position(|word| command.get_subcommands().any(|c| word == c.get_name()))?;
-    words
-        .get(verb)
-        .is_some_and(|w| w == "--resume")
-        .then_some(verb)
+        .position(|arg| command.get_subcommands().any(|c| arg == c.get_name()))?;
+    args.get(before)
+        .is_some_and(|arg| arg == "--resume")
+        .then_some(before)
 }
 
-/// The heading of the options that every command takes: they stand below a command's own.
-pub const OF_EVERY_COMMAND: &str = "Global options";
+/// The help heading of the options that every command takes.
+pub const GLOBAL_HEADING: &str = "Global options";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = OF_EVERY_COMMAND)]
+#[command(next_help_heading = GLOBAL_HEADING)]
 pub struct Global {
     /// Work in this directory instead of the current one
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// anthropic, openai (any compatible server), demo, or script:FILE
+    /// Model provider: anthropic, openai (or a compatible server), demo, or script:FILE
     #[arg(long, global = true, value_name = "NAME")]
     pub provider: Option<String>,
-    /// The model's name
+    /// Name of the model
     #[arg(long, global = true, value_name = "NAME")]
     pub model: Option<String>,
-    /// The server's address
+    /// Address of the model server
     #[arg(long, global = true, value_name = "URL")]
     pub base_url: Option<String>,
-    /// Go on with an earlier session: the newest, or the one whose id begins like this
+    /// Continue an earlier session: the newest, or the one whose id starts with ID
     #[arg(long, global = true, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
     /// Give agents only these tools: bash,read_file,…
     #[arg(long, global = true, value_name = "LIST", value_delimiter = ',')]
     pub tools: Option<Vec<String>>,
-    /// Who decides plans
+    /// Who approves plans
     #[arg(long, global = true, value_name = "WHO")]
-    pub plan: Option<Who>,
-    /// Who decides shutdowns
+    pub plan: Option<ApproverArg>,
+    /// Who approves shutdowns
     #[arg(long, global = true, value_name = "WHO")]
-    pub shutdown: Option<Who>,
-    /// Who decides tool calls that need permission
+    pub shutdown: Option<ApproverArg>,
+    /// Who approves tool calls that need permission
     #[arg(long, global = true, value_name = "WHO")]
-    pub tool: Option<Who>,
-    /// Output for programs: one JSON value, or one JSON object a line
+    pub tool: Option<ApproverArg>,
+    /// Print JSON: one value, or one object per line for a stream of events
     #[arg(long, global = true)]
     pub json: bool,
-    /// The scripted team at work: no key, no network
+    /// Run a scripted demo team: no API key, no network
     #[arg(long, global = true)]
     pub demo: bool,
-    /// How many times faster the demo, or a replay, runs
-    #[arg(long, global = true, value_name = "N", value_parser = speed)]
+    /// Speed factor of the demo or a replay (0.1 to 1000)
+    #[arg(long, global = true, value_name = "N", value_parser = parse_speed)]
     pub speed: Option<f64>,
 }
 
-fn speed(text: &str) -> Result<f64, String> {
+fn parse_speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(n) if n.is_finite() && (0.1..=1000.0).contains(&n) => Ok(n),
-        Ok(_) | Err(_) => Err("a number from 0.1 to 1000".into()),
+        Ok(_) | Err(_) => Err("expected a number from 0.1 to 1000".into()),
     }
 }
 
-/// Who decides.
+/// Who approves a kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Who {
-    /// You, in Needs you
+pub enum ApproverArg {
+    /// You, in the dashboard's "Needs you" list
     Ask,
     /// The lead agent
     Lead,
-    /// Nobody: always yes
+    /// Always approve
     Auto,
-    /// Nobody: always no
+    /// Always deny
     Deny,
 }
 
-impl From<Who> for Decider {
-    fn from(who: Who) -> Decider {
-        match who {
-            Who::Ask => Decider::Ask,
-            Who::Lead => Decider::Lead,
-            Who::Auto => Decider::Auto,
-            Who::Deny => Decider::Deny,
+impl From<ApproverArg> for Decider {
+    fn from(approver: ApproverArg) -> Decider {
+        match approver {
+            ApproverArg::Ask => Decider::Ask,
+            ApproverArg::Lead => Decider::Lead,
+            ApproverArg::Auto => Decider::Auto,
+            ApproverArg::Deny => Decider::Deny,
         }
     }
 }
 
-/// What crewdeck can do besides the dashboard.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// The crew without a screen: ends when the lead has answered and everybody rests
+    /// Run the team without the dashboard; ends when the lead has answered and all agents are idle
     #[command(after_help = RUN_EXAMPLES)]
     Run {
-        /// What you want done (not needed with --demo, nor with --resume in the middle of work)
+        /// What you want done (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
-    /// The task board
+    /// List and change tasks on the board
     #[command(subcommand, after_help = TASK_EXAMPLES)]
     Task(TaskVerb),
-    /// Letters between agents
+    /// Send and read messages between agents
     #[command(subcommand, after_help = MAIL_EXAMPLES)]
     Mail(MailVerb),
-    /// The team
+    /// Show the team
     #[command(subcommand, after_help = TEAM_EXAMPLES)]
     Team(TeamVerb),
-    /// The worktrees of tasks
+    /// Show, merge and remove the git worktrees of tasks
     #[command(subcommand, after_help = WORKTREE_EXAMPLES)]
     Worktree(WorktreeVerb),
-    /// Say what was found: settings, model, git, terminal, sandbox, and what earlier crews left behind
+    /// Check settings, model, git, terminal, sandbox, and leftovers of earlier sessions
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor {
-        /// Mend what can be mended without losing anything; asks before each
+        /// Fix what can be fixed without losing data; asks before each fix
         #[arg(long)]
         mend: bool,
-        /// Mend without asking
+        /// Fix without asking
         #[arg(long, requires = "mend")]
         yes: bool,
     },
     /// Show the settings of this project that need your approval, and approve them
     #[command(after_help = trust::EXAMPLES)]
     Trust(trust::Trust),
-    /// Watch a recorded session again: pause, step, go back and forth; --speed sets the pace
+    /// Replay a recorded session: pause, step, seek; --speed sets the speed
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay {
-        /// The session, by the beginning of its id; without it the newest
+        /// Start of the session's id; default: the newest session
         session: Option<String>,
     },
-    /// Print what makes a shell complete crewdeck's words
+    /// Print a shell completion script
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completions {
-        /// The shell
+        /// The shell to complete for
         shell: clap_complete::Shell,
     },
     /// Print the manual page
@@ -221,151 +221,151 @@ pub enum Verb {
     Man,
 }
 
-/// What can be done with tasks.
+/// The subcommands of `crewdeck task`.
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
-    /// Write a task on the board
+    /// Add a task to the board
     Add {
-        /// One line that says what is to be done
+        /// One line that says what to do
         subject: String,
-        /// Everything else the worker should know
+        /// Details for the agent that works on the task
         #[arg(long, default_value = "", hide_default_value = true)]
         description: String,
         /// Tasks that must be completed first: 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
-        /// What a claimer must be good at; may be given more than once
+        /// Tag a teammate must have to claim the task (repeatable)
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
     },
-    /// List the board
+    /// List the tasks
     List {
         /// Only tasks that can be claimed now
         #[arg(long)]
         ready: bool,
     },
-    /// Show one task whole
+    /// Show all details of a task
     Show {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
     },
-    /// Claim a task; without ID the first that can be claimed (exit 3 if there is none)
+    /// Claim a task; without ID, the first ready task (exit status 3 if none is ready)
     Claim {
-        /// Its number
+        /// Number of the task
         id: Option<TaskRef>,
-        /// For whom
+        /// Who claims it
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
     /// Start a task
     Start {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
-        /// For whom
+        /// Who starts it
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
     /// Complete a task
     Done {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
-        /// Who did it
+        /// Who completes it
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Put a claimed task back on the board
+    /// Release a claimed task so that others can claim it
     Release {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
-        /// Whose it is
+        /// Who owns it
         #[arg(long = "as", value_name = "NAME")]
         name: String,
-        /// With --as user: take it from whoever works on it, who is stopped and told
+        /// With --as user: take the task from its owner, who is stopped and notified
         #[arg(long)]
         force: bool,
     },
     /// Change a task
     Edit {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
-        /// A new subject
+        /// New subject
         #[arg(long)]
         subject: Option<String>,
-        /// A new description
+        /// New description
         #[arg(long)]
         description: Option<String>,
-        /// New tags, in place of the old ones; "" takes them away
+        /// New tag, replaces all old tags (repeatable); "" removes all tags
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
         /// More tasks that must be completed first: 1,2
         #[arg(long, alias = "block-on", value_delimiter = ',', value_name = "IDS")]
         blocked_by: Vec<TaskRef>,
-        /// Tasks that it no longer waits for: 1,2
+        /// Tasks that no longer block it: 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
         unblock: Vec<TaskRef>,
     },
-    /// Take a task off the board
+    /// Remove a task from the board
     Rm {
-        /// Its number
+        /// Number of the task
         id: TaskRef,
     },
 }
 
-/// What can be done with letters.
+/// The subcommands of `crewdeck mail`.
 #[derive(Debug, Subcommand)]
 pub enum MailVerb {
-    /// Write a letter
+    /// Send a message
     Send {
-        /// To whom: lead, user, or a teammate
+        /// Recipient: lead, user, or the name of a teammate
         to: String,
-        /// The text
+        /// Text of the message
         text: String,
-        /// In whose name
+        /// Sender
         #[arg(long, value_name = "NAME", default_value = "user")]
         from: String,
-        /// The letter's type
+        /// Type of the message
         #[arg(long = "type", value_name = "TYPE", default_value = "message")]
         kind: String,
     },
-    /// Take the letters of an inbox
+    /// Print the messages of an inbox and mark them read
     Read {
-        /// Whose
+        /// Owner of the inbox: lead, user, or the name of a teammate
         name: String,
     },
-    /// Look at the messages of an inbox without taking them; without NAME at all inboxes
+    /// Print the messages of an inbox without marking them read; without NAME, count them per inbox
     List {
-        /// Whose inbox; all of them if missing
+        /// Owner of the inbox; default: all inboxes
         name: Option<String>,
     },
 }
 
-/// What can be done with the team.
+/// The subcommands of `crewdeck team`.
 #[derive(Debug, Subcommand)]
 pub enum TeamVerb {
-    /// List the members
+    /// List the teammates
     List,
 }
 
-/// What can be done with the worktrees of tasks.
+/// The subcommands of `crewdeck worktree`.
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
-    /// List the worktrees: what is uncommitted, what is not merged, how large they are
+    /// List the worktrees with uncommitted files, unmerged commits and size
     List,
-    /// Show what a worktree changes
+    /// Show the changes in a worktree
     Diff {
-        /// Its name, or the number of its task
+        /// Name of the worktree, or number of its task
         name: String,
     },
-    /// Merge a worktree's branch into the branch it started from; on a conflict nothing changes (exit 1)
+    /// Merge a worktree's branch into its base branch; a conflict changes nothing (exit status 1)
     Merge {
-        /// Its name, or the number of its task
+        /// Name of the worktree, or number of its task
         name: String,
     },
-    /// Remove a worktree; one with work that is not merged says what would be lost and stays (exit 1)
+    /// Remove a worktree; refused if it has unmerged work, which is listed (exit status 1)
     Remove {
-        /// Its name, or the number of its task
+        /// Name of the worktree, or number of its task
         name: String,
-        /// Remove it although uncommitted files are lost; what was committed stays on its branch
+        /// Remove it even if uncommitted files are lost; commits stay on its branch
         #[arg(long)]
         force: bool,
     },

@@ -1,4 +1,4 @@
-//! What may be typed, and what the help pages show.
+//! Tests of the command line: parsing and help pages.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn read(line: &str) -> Result<Cli, clap::Error> {
 }
 
 #[test]
-fn the_command_line_is_consistent() {
+fn clap_definition_is_valid() {
     command().debug_assert();
 }
 
@@ -29,7 +29,7 @@ fn run_needs_a_prompt_or_the_demo() {
 }
 
 #[test]
-fn help_of_a_verb_names_the_global_options_in_one_line() {
+fn subcommand_help_refers_to_global_options_once() {
     let mut root = command();
     root.build();
     assert!(root.render_help().to_string().contains("--base-url <"));
@@ -51,7 +51,7 @@ fn help_of_a_verb_names_the_global_options_in_one_line() {
 }
 
 #[test]
-fn a_verb_takes_the_global_options_before_and_behind_it() {
+fn global_options_work_before_and_after_the_subcommand() {
     for line in [
         "crewdeck --json task list",
         "crewdeck task --json list",
@@ -65,7 +65,7 @@ fn a_verb_takes_the_global_options_before_and_behind_it() {
 }
 
 #[test]
-fn blockers_have_one_option_and_its_older_spelling() {
+fn blocked_by_accepts_hidden_alias_block_on() {
     for option in ["--blocked-by", "--block-on"] {
         for verb in ["add x", "edit 3"] {
             let cli = read(&format!("crewdeck task {verb} {option} 1,2")).unwrap();
@@ -73,7 +73,7 @@ fn blockers_have_one_option_and_its_older_spelling() {
                 TaskVerb::Add { blocked_by, .. } | TaskVerb::Edit { blocked_by, .. },
             )) = cli.verb
             else {
-                panic!("another verb");
+                panic!("unexpected subcommand");
             };
             assert_eq!(blocked_by.len(), 2, "{verb} {option}");
         }
@@ -92,7 +92,7 @@ fn blockers_have_one_option_and_its_older_spelling() {
 }
 
 #[test]
-fn a_verb_is_no_session() {
+fn resume_does_not_take_a_subcommand_as_id() {
     for (line, id) in [
         ("crewdeck --resume run more", ""),
         ("crewdeck --json --resume doctor", ""),

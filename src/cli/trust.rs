@@ -2,22 +2,22 @@
 
 use clap::Args;
 
-/// Examples for the help.
+/// The examples below the help page.
 pub const EXAMPLES: &str = "Examples:
-  crewdeck trust             show them and ask
-  crewdeck trust --ignore    go on without them from now on
-  crewdeck trust --forget    be asked again";
+  crewdeck trust             show the settings and ask
+  crewdeck trust --ignore    ignore the settings from now on
+  crewdeck trust --forget    ask again next time";
 
-/// The options.
+/// The options of `crewdeck trust`.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Trust {
-    /// Remember to go on without them instead
+    /// Ignore these settings from now on instead of approving them
     #[arg(long)]
     pub ignore: bool,
-    /// Forget what was decided about them
+    /// Forget the earlier decision about these settings
     #[arg(long, conflicts_with = "ignore")]
     pub forget: bool,
-    /// Decide without asking: read them first
+    /// Do not ask for confirmation; read the settings first
     #[arg(long)]
     pub yes: bool,
 }

@@ -1,4 +1,4 @@
-//! What the user decided about settings of projects, by the hash of their content, in the user's own directory.
+//! The user's decisions about project settings, stored per content hash in the user's state directory.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
@@ -14,39 +14,39 @@ use serde::{Deserialize, Serialize};
 use crate::store::atomic::{self, Lock};
 use crate::store::plain;
 
-/// Largest file of approvals, in bytes.
+/// Maximum size of the decisions file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
-/// Most decisions that are kept; the oldest go first.
+/// Maximum number of stored decisions; the oldest are dropped first.
 const DECISIONS_MAX: usize = 1000;
-/// How long another session may take that writes it.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for another session that writes the file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the user decided.
+/// The user's decision about the settings of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// The settings apply.
     Approved,
-    /// They do not, and nothing asks again.
+    /// The settings do not apply, and the user is not asked again.
     Ignored,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    /// The hash of the directory and of the file's bytes.
+struct StoredDecision {
+    /// The hash of the project directory and the settings file, see [`digest`].
     sha256: String,
-    /// Where it is, for those who read this file.
+    /// The project directory, only informative.
     directory: String,
     decision: Decision,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Entries {
+struct DecisionFile {
     #[serde(default)]
-    decisions: Vec<Entry>,
+    decisions: Vec<StoredDecision>,
 }
 
-/// The file of approvals: `$XDG_STATE_HOME/crewdeck/approved.json`; `None` where there is no home.
+/// Returns the path of the decisions file, `$XDG_STATE_HOME/crewdeck/approved.json`; `None` without a home directory.
 pub fn file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;
@@ -54,11 +54,11 @@ pub fn file() -> Option<PathBuf> {
     Some(state.join("crewdeck").join("approved.json"))
 }
 
-/// The hash of a settings file's bytes in the project `root`.
+/// Returns the SHA-256 of the project directory `root` and the bytes of its settings file, in hex.
 pub fn digest(root: &Path, bytes: &[u8]) -> String {
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
     let root = root.as_os_str().as_bytes();
-    // The length keeps a directory's end from being a file's beginning.
+    // The length prefix separates the directory from the file's content.
     hash.update(&(root.len() as u64).to_be_bytes());
     hash.update(root);
     hash.update(bytes);
@@ -69,21 +69,22 @@ pub fn digest(root: &Path, bytes: &[u8]) -> String {
     })
 }
 
-/// What the user decided about that content; a file that others could have written decides nothing.
+/// Returns the user's decision about the content with this digest. A decisions file that other users can write is
+/// ignored.
 pub fn decision(digest: &str) -> Option<Decision> {
-    let entries = read(&file()?);
-    let found = entries.decisions.iter().rev();
-    let mut found = found.filter(|entry| entry.sha256 == digest);
-    found.next().map(|entry| entry.decision)
+    let file = read(&file()?);
+    let mut entries = file.decisions.iter().rev();
+    let entry = entries.find(|entry| entry.sha256 == digest)?;
+    Some(entry.decision)
 }
 
-/// Remembers a decision about that content in place of the one before; `None` forgets it. Returns what a file of
-/// approvals that cannot be used is called now.
+/// Stores the decision about this content and replaces the earlier one; `None` deletes it. If the old decisions file
+/// was unusable, it is renamed and its new path is returned.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Fails if the file cannot be written.
 pub fn record(root: &Path, digest: &str, decision: Option<Decision>) -> Result<Option<PathBuf>> {
-    let path = file().context("there is no home directory for approvals")?;
+    let path = file().context("no home directory found to store approvals in: set HOME")?;
     write(&path, root, digest, decision)
         .with_context(|| format!("{} cannot be written", path.display()))
 }
@@ -99,38 +100,42 @@ fn write(
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    // Two sessions that decide at once must not lose a decision: each reads what the other wrote.
-    let _lock = Lock::take_within(&path.with_extension("lock"), PATIENCE)?
-        .context("another crewdeck is writing it: try again")?;
-    let (mut entries, aside) = match usable(path) {
-        Some(entries) => (entries, None),
-        None => (Entries::default(), Some(atomic::set_aside(path)?)),
+    // The lock covers reading and writing, so that concurrent sessions do not overwrite each other's decisions.
+    let _lock = Lock::take_within(&path.with_extension("lock"), LOCK_TIMEOUT)?
+        .context("another crewdeck process is writing it: try again")?;
+    let (mut file, damaged) = match read_trusted(path) {
+        Some(file) => (file, None),
+        None => (DecisionFile::default(), Some(atomic::set_aside(path)?)),
     };
-    entries.decisions.retain(|entry| entry.sha256 != digest);
-    entries.decisions.extend(decision.map(|decision| Entry {
-        sha256: digest.to_string(),
-        directory: root.display().to_string(),
-        decision,
-    }));
-    let beyond = entries.decisions.len().saturating_sub(DECISIONS_MAX);
-    entries.decisions.drain(..beyond);
-    // It is made with mode 600, and a reader sees the old text or the new one.
+    file.decisions.retain(|entry| entry.sha256 != digest);
+    file.decisions
+        .extend(decision.map(|decision| StoredDecision {
+            sha256: digest.to_string(),
+            directory: root.display().to_string(),
+            decision,
+        }));
+    let excess = file.decisions.len().saturating_sub(DECISIONS_MAX);
+    file.decisions.drain(..excess);
+    // The temporary file has mode 600, and the rename is atomic.
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(serde_json::to_string_pretty(&entries)?.as_bytes())?;
+    new.write_all(serde_json::to_string_pretty(&file)?.as_bytes())?;
     new.as_file().sync_all()?;
     new.persist(path)?;
-    Ok(aside)
+    Ok(damaged)
 }
 
-fn read(path: &Path) -> Entries {
-    usable(path).unwrap_or_default()
+fn read(path: &Path) -> DecisionFile {
+    read_trusted(path).unwrap_or_default()
 }
 
-/// The decisions; none where there is no file. `None`: the file is damaged, too large, or others can write it.
-fn usable(path: &Path) -> Option<Entries> {
+/// Reads the decisions; empty if there is no file. Returns `None` if the file is damaged, too large, owned by another
+/// user or writable by others.
+fn read_trusted(path: &Path) -> Option<DecisionFile> {
     let file = match fs::symlink_metadata(path) {
         Ok(file) => file,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Some(Entries::default()),
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+            return Some(DecisionFile::default());
+        }
         Err(_) => return None,
     };
     let own = rustix::process::geteuid().as_raw();
@@ -147,7 +152,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn the_hash_covers_the_directory_and_every_byte() {
+    fn digest_covers_directory_and_every_byte() {
         let base = digest(Path::new("/a"), b"x");
         assert_eq!(base.len(), 64);
         assert_eq!(base, digest(Path::new("/a"), b"x"));
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_kept_for_the_user_alone() {
+    fn decisions_are_private_to_the_user() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("state/crewdeck/approved.json");
         let found = |digest: &str| {
@@ -181,13 +186,13 @@ mod tests {
         assert_eq!(mode(path.parent().unwrap()), 0o700);
         write(&path, root, "a", None).unwrap();
         assert_eq!((found("a"), found("b")), (None, Some(Decision::Ignored)));
-        // What others may write decides nothing.
+        // A file that others can write is ignored.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         assert_eq!(found("b"), None);
     }
 
     #[test]
-    fn decisions_of_many_sessions_at_once_are_all_kept() {
+    fn concurrent_sessions_lose_no_decision() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("approved.json");
         std::thread::scope(|scope| {
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_file_is_set_aside_before_a_decision() {
+    fn unusable_file_is_renamed_before_writing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("approved.json");
         let too_large = vec![b' '; usize::try_from(FILE_MAX).unwrap() + 1];
@@ -215,9 +220,9 @@ mod tests {
         {
             fs::write(&path, &bytes).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-            let aside = write(&path, Path::new("/p"), "a", Some(Decision::Approved)).unwrap();
+            let damaged = write(&path, Path::new("/p"), "a", Some(Decision::Approved)).unwrap();
             let expected = dir.path().join(format!("approved.json.damaged-{}", n + 1));
-            assert_eq!(aside.as_deref(), Some(expected.as_path()));
+            assert_eq!(damaged.as_deref(), Some(expected.as_path()));
             assert!(fs::read(expected).unwrap() == bytes);
             assert_eq!(read(&path).decisions.len(), 1);
         }

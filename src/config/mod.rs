@@ -1,11 +1,16 @@
-//! The settings: defaults, then the user's file, the project's file, the environment, the options.
+//! The settings. Sources in rising precedence: defaults, the user's file, the project's file, environment, options.
 
 mod approvals;
 mod file;
+mod layer;
 mod provider;
+#[cfg(test)]
+mod reference;
 mod save;
+mod settings;
 mod themes;
 mod trust;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,28 +20,29 @@ use anyhow::{Result, bail};
 use crate::domain::request::Decider;
 use crate::store::{plain, words};
 pub use approvals::Decision;
-pub use file::{Confining, Merging, Settings};
 pub use provider::{Choice, Found, Source, choose};
 pub use save::save_theme;
+pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
 pub use trust::{Project, Sensitive};
+pub use values::{Confining, Merging};
 
-/// Tokens of one answer where the settings say nothing.
+/// Default maximum number of tokens in one model response.
 pub const MAX_TOKENS: u32 = 8192;
-/// How long a program of an agent may run where the settings say nothing.
+/// Default maximum run time of an agent's command.
 pub const TOOL_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a teammate rests before it leaves where the settings say nothing.
+/// Default time after which an idle teammate leaves the team.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The project's settings file, below its root.
+/// The project's settings file, relative to the project root.
 pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 
-/// Largest settings file, in bytes.
+/// Maximum size of a settings file, in bytes.
 const FILE_MAX: u64 = 1024 * 1024;
 
-/// Reads the user's and the project's settings, the later over the earlier.
+/// Reads the user's and the project's settings; the project's take precedence.
 ///
 /// # Errors
-/// Names the file, the line and what is wrong with it; for an unknown setting the nearest known one.
+/// Returns an error that names the file, the line and the problem. For an unknown setting it names the closest match.
 pub fn load(root: &Path) -> Result<Loaded> {
     let mut settings = Settings::default();
     let mut project = Project::default();
@@ -45,50 +51,52 @@ pub fn load(root: &Path) -> Result<Loaded> {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let mut later = Settings::parse(&text, &path)?;
-                if Some(&path) != user_file().as_ref() {
-                    refuse_own(&later, &path)?;
-                }
                 if path == root.join(PROJECT_FILE) {
-                    // The same bytes are judged, hashed and used: a file that changes meanwhile gains nothing.
+                    // Checks, hashes and uses the same bytes, so that a change of the file in between has no effect.
                     let mut table: toml::Table = toml::from_str(&text)?;
-                    project = trust::judge(root, &bytes, &mut table);
+                    if Some(&path) != user_file().as_ref() {
+                        reject_user_only(&table, &path)?;
+                    }
+                    project = trust::apply_decision(root, &bytes, &mut table);
                     later = Settings::parse(&toml::to_string(&table)?, &path)?;
                 }
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => bail!("{} can not be read: {}", path.display(), words::why(&e)),
+            Err(e) => bail!("{} cannot be read: {}", path.display(), words::why(&e)),
         }
     }
     Ok(Loaded { settings, project })
 }
 
-/// What the settings files say.
+/// The result of reading the settings files.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// The settings that apply.
     pub settings: Settings,
-    /// What becomes of those of the project that need approval.
+    /// The project settings that need approval, and whether they apply.
     pub project: Project,
 }
 
-/// Refuses what only the user's own file may set, approved or not.
-fn refuse_own(settings: &Settings, path: &Path) -> Result<()> {
-    let own = user_file().unwrap_or_default();
-    let (shown, own) = (path.display(), own.display());
-    if !settings.keys.is_empty() {
-        bail!("{shown}: a project cannot change your key bindings: move [keys] to {own}");
-    }
-    if settings.pass_env.is_some() {
-        bail!(
-            "{shown}: a project cannot choose which of your variables commands see: pass_env belongs into {own}"
-        );
+/// Rejects settings that only the user's file may contain, whether approved or not.
+fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
+    for setting in settings::all() {
+        if let InProject::Refused { why } = setting.in_project
+            && table.contains_key(setting.name)
+        {
+            bail!(
+                "{}: a project cannot {why}: move {} to {}",
+                path.display(),
+                setting.name,
+                user_file().unwrap_or_default().display()
+            );
+        }
     }
     Ok(())
 }
 
-/// The settings files for `root`, whether they are there or not; the later over the earlier.
+/// Returns the paths of the settings files for `root`, in rising precedence. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()
@@ -96,12 +104,12 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The person's own settings file; `None` where there is no home.
+/// Returns the path of the user's settings file; `None` if there is no home directory.
 pub fn user_file() -> Option<PathBuf> {
     Some(user_folder()?.join("config.toml"))
 }
 
-/// The person's own folder for all projects: settings and skills.
+/// Returns the user's configuration folder, which holds settings and skills; `None` if there is no home directory.
 pub fn user_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;
@@ -109,7 +117,7 @@ pub fn user_folder() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// How long a teammate may rest; `None`: for ever (the setting 0).
+    /// Returns how long a teammate may be idle before it leaves; `None`: unlimited (setting 0).
     pub fn idle_timeout(&self) -> Option<Duration> {
         match self.idle_timeout_s {
             None => Some(IDLE_TIMEOUT),
@@ -118,18 +126,18 @@ impl Settings {
         }
     }
 
-    /// How long a program may run.
+    /// Returns the maximum run time of a command, at least 1 s.
     pub fn tool_timeout(&self) -> Duration {
         self.tool_timeout_s
             .map_or(TOOL_TIMEOUT, |s| Duration::from_secs(s.max(1)))
     }
 
-    /// How long the model's server may say nothing; `None`: the wire's own default.
+    /// Returns the maximum time without data from the model server, at least 1 s; `None`: the provider's default.
     pub fn model_timeout(&self) -> Option<Duration> {
         self.model_timeout_s.map(|s| Duration::from_secs(s.max(1)))
     }
 
-    /// Who decides plans, shutdowns and tool calls.
+    /// Returns who approves plans, shutdowns and tool calls, in this order.
     pub fn deciders(&self) -> (Decider, Decider, Decider) {
         (
             self.plan.unwrap_or_default(),

@@ -1,21 +1,21 @@
-//! Which provider: from the options, the settings, the keys that are there, or a local server.
+//! Selects the model provider from options, settings and environment variables.
 
 use super::Settings;
 
-/// Where the model comes from.
+/// A model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// Anthropic Messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// `OpenAI` Chat Completions, of any server.
+    /// The `OpenAI` Chat Completions API, of any server.
     OpenAi,
     /// The built-in scripted model of the demo.
     Demo,
-    /// A scripted model from a file.
+    /// A scripted model from the named file.
     Script(String),
 }
 
-/// What the surroundings offer.
+/// The provider variables that are set in the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// Whether `ANTHROPIC_API_KEY` is set.
@@ -28,20 +28,20 @@ pub struct Found {
     pub openai_url: Source,
 }
 
-/// Whether something is there.
+/// Whether an environment variable is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// It is.
+    /// The variable is set.
     There,
-    /// It is not.
+    /// The variable is not set.
     Missing,
 }
 
-/// The provider to use: as named, else by the key that is there, else by the address. `Ok(None)`: nothing points to
-/// one, a local server may be looked for.
+/// Selects the provider: by name, else by the API key that is set, else by the server address. Returns `Ok(None)` if
+/// none of these is given; the caller may then look for a local server.
 ///
 /// # Errors
-/// The name is none of the known ones.
+/// Fails if the provider name is unknown.
 pub fn choose(
     name: Option<&str>,
     settings: &Settings,
@@ -66,7 +66,7 @@ pub fn choose(
         (Source::Missing, Source::Missing) => match (found.anthropic_url, found.openai_url) {
             (Source::There, _) => Some(Choice::Anthropic),
             (Source::Missing, Source::There) => Some(Choice::OpenAi),
-            // An address without a wire's name: most servers speak Chat Completions.
+            // The API of this address is unknown; most servers offer Chat Completions.
             (Source::Missing, Source::Missing) => {
                 settings.base_url.as_ref().map(|_| Choice::OpenAi)
             }
@@ -86,7 +86,7 @@ mod tests {
     };
 
     #[test]
-    fn without_keys_an_address_points_to_its_wire() {
+    fn without_keys_the_address_selects_the_provider() {
         let (set, none) = (
             Settings {
                 base_url: Some("http://127.0.0.1:1/v1".into()),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_wins_then_the_setting_then_the_keys() {
+    fn option_beats_setting_beats_keys() {
         let set = Settings {
             provider: Some("openai".into()),
             ..Settings::default()

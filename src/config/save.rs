@@ -1,4 +1,4 @@
-//! Writing one setting into the person's file: whatever else stands in it stays as it is.
+//! Writes the theme setting to the user's settings file and leaves the rest of the file unchanged.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -10,38 +10,38 @@ use toml_edit::{DocumentMut, value};
 use super::user_file;
 use crate::domain::theme::ThemeName;
 
-/// Remembers a theme in the person's settings file, which is made where there is none.
+/// Sets the theme in the user's settings file; creates the file if necessary.
 ///
 /// # Errors
-/// The file can not be read, is no TOML, or can not be written; it is as it was then.
+/// Fails if the file cannot be read, is not valid TOML or cannot be written; the file is then unchanged.
 pub fn save_theme(name: &str) -> Result<()> {
-    let path = user_file().context("there is no home directory for the settings")?;
+    let path = user_file().context("no home directory found for the settings file: set HOME")?;
     save_theme_in(&path, name)
 }
 
 fn save_theme_in(path: &Path, name: &str) -> Result<()> {
-    // A link, as those who keep their settings together have it, stays one.
+    // Writes to the target of a symbolic link, so that the link (a dotfiles repository, say) is kept.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let shown = path.display();
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(e) if e.kind() == ErrorKind::NotFound => String::new(),
-        Err(e) => return Err(e).with_context(|| format!("{shown} can not be read")),
+        Err(e) => return Err(e).with_context(|| format!("{shown} cannot be read")),
     };
     let text = with_theme(&text, name).map_err(|why| anyhow!("{shown} {why}"))?;
-    write_whole(path, &text).with_context(|| format!("{shown} can not be written"))
+    write_atomic(path, &text).with_context(|| format!("{shown} cannot be written"))
 }
 
-/// The text of a settings file with another theme in it.
+/// Returns the text of a settings file with the theme changed.
 fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|e| format!("is not valid TOML: {e}"))?;
-    // One that stands in a project's settings is unknown elsewhere: nothing would start with its name here.
+    // A theme that only the project defines is unknown in other projects, where this setting would be an error.
     let own = document.get("themes").and_then(|themes| themes.get(name));
     if own.is_none() && ThemeName::parse(name).is_err() {
         return Err(format!(
-            "has no [themes.{name}], which comes with this project: copy it there"
+            "has no [themes.{name}], which only this project defines: copy it there"
         ));
     }
     match document
@@ -49,7 +49,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
         .and_then(|item| item.as_value_mut())
     {
         Some(old) => {
-            // The comment behind the value belongs to its decoration.
+            // The decoration holds the comment after the value.
             let decor = old.decor().clone();
             *old = name.into();
             *old.decor_mut() = decor;
@@ -61,8 +61,8 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Writes a file so that a reader sees the old text or the new one, with the permissions that it had.
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+/// Replaces the file atomically and keeps its permissions.
+fn write_atomic(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_else_stands_in_the_file_stays() {
+    fn rest_of_the_file_is_unchanged() {
         let cases = [
             ("", "theme = \"dark\"\n"),
             (
@@ -108,14 +108,14 @@ mod tests {
         );
         assert_eq!(
             with_theme(own, "dawn").unwrap_err(),
-            "has no [themes.dawn], which comes with this project: copy it there"
+            "has no [themes.dawn], which only this project defines: copy it there"
         );
         let error = with_theme("model = ", "dark").unwrap_err();
         assert!(error.starts_with("is not valid TOML"), "{error}");
     }
 
     #[test]
-    fn the_file_is_made_and_a_link_to_it_stays_one() {
+    fn missing_file_is_created_and_symlink_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/config.toml");
         save_theme_in(&path, "light").unwrap();

@@ -1,4 +1,4 @@
-//! The themes that people write into the settings: `theme` names one, `[themes.NAME]` is one.
+//! Custom themes in the settings: `[themes.NAME]` defines a theme, `theme` selects one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,47 +16,50 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<OwnTheme>>, D:
     #[derive(Deserialize)]
     #[serde(
         untagged,
-        expecting = "a colour is a text as \"#ffcc00\", or a number from 0 to 255"
+        expecting = "a color must be a string such as \"#ffcc00\", or a number from 0 to 255"
     )]
-    enum Word {
+    enum Paint {
         Text(String),
         Number(i64),
     }
-    let table = BTreeMap::<String, BTreeMap<String, Word>>::deserialize(from)?;
+    let table = BTreeMap::<String, BTreeMap<String, Paint>>::deserialize(from)?;
     if table.len() > THEMES_MAX {
-        let why = format!("there are {} themes: {THEMES_MAX} at most", table.len());
+        let why = format!(
+            "{} themes are defined, at most {THEMES_MAX} are allowed",
+            table.len()
+        );
         return Err(D::Error::custom(why));
     }
     let mut out = Vec::new();
     for (name, entries) in table {
-        let words: Vec<(String, String)> = entries
+        let colors: Vec<(String, String)> = entries
             .into_iter()
-            .map(|(key, word)| match word {
-                Word::Text(text) => (key, text),
-                Word::Number(number) => (key, number.to_string()),
+            .map(|(key, color)| match color {
+                Paint::Text(text) => (key, text),
+                Paint::Number(number) => (key, number.to_string()),
             })
             .collect();
-        let words = words
+        let colors = colors
             .iter()
-            .map(|(key, word)| (key.as_str(), word.as_str()));
-        let theme = OwnTheme::parse(&name, words).map_err(D::Error::custom)?;
+            .map(|(key, color)| (key.as_str(), color.as_str()));
+        let theme = OwnTheme::parse(&name, colors).map_err(D::Error::custom)?;
         out.push(Arc::new(theme));
     }
     Ok(out)
 }
 
-/// The themes of both, the later of a name in place of the earlier; by their names.
-pub fn overlaid(earlier: Vec<Arc<OwnTheme>>, later: Vec<Arc<OwnTheme>>) -> Vec<Arc<OwnTheme>> {
+/// Merges two lists of themes, sorted by name; for equal names the later theme wins.
+pub fn merge(earlier: Vec<Arc<OwnTheme>>, later: Vec<Arc<OwnTheme>>) -> Vec<Arc<OwnTheme>> {
     let all = earlier.into_iter().chain(later);
     let named: BTreeMap<String, Arc<OwnTheme>> =
         all.map(|theme| (theme.name.clone(), theme)).collect();
     named.into_values().take(THEMES_MAX).collect()
 }
 
-/// Looks whether the theme that `settings` name is there, after the file at `path` was read.
+/// Checks that the selected theme exists. `path` is the settings file that was read last.
 ///
 /// # Errors
-/// Names the file and the nearest theme that there is.
+/// Returns an error that names the file and the closest match.
 pub fn check(settings: &Settings, path: &Path) -> Result<()> {
     settings
         .chosen_theme()
@@ -65,13 +68,13 @@ pub fn check(settings: &Settings, path: &Path) -> Result<()> {
 }
 
 impl Settings {
-    /// The theme that they name.
+    /// Returns the selected theme.
     ///
     /// # Errors
-    /// There is none of that name: names the nearest.
+    /// Fails if no theme has that name; the error names the closest match.
     pub fn chosen_theme(&self) -> Result<ThemeChoice, String> {
         match &self.theme {
-            Some(word) => ThemeChoice::parse(word, &self.themes),
+            Some(name) => ThemeChoice::parse(name, &self.themes),
             None => Ok(ThemeChoice::default()),
         }
     }
@@ -88,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_may_stand_in_another_file_than_its_name() {
+    fn theme_and_its_selection_may_be_in_different_files() {
         let user = parse("[themes.dusk]\nbase = 'dark'\nok = 2\n[themes.dawn]\nbase = 'light'");
         let project = parse("theme = 'dusk'\n[themes.dusk]\nbase = 'mono'");
         let both = user.overlaid(project);
@@ -100,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_theme_has_is_told_with_the_file_and_the_nearest() {
+    fn unknown_theme_error_names_file_and_closest_match() {
         let wrong = |text| {
             check(&parse(text), Path::new("c.toml"))
                 .unwrap_err()

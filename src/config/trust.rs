@@ -1,96 +1,43 @@
-//! What the settings file of a project may do by itself, and what it may only do once the user has approved exactly it.
+//! Decides which project settings apply immediately and which need the user's approval.
 //!
-//! The author of the directory wrote the file: a clone, an archive and a copy are alike, whether git tracks the file or
-//! not. So its settings are parted by what they can do, and never by where they come from.
+//! The settings file comes from the author of the directory, whether it arrived by clone, archive or copy and whether
+//! git tracks it or not. Each setting is therefore classified by its effect, never by its origin.
 
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
 use super::approvals::{self, Decision};
+use super::settings::{self, InProject, Setting};
 use crate::domain::text::{harmless, one_line};
 
-/// The settings that a project may bring along, whatever their values. Of some others [`is_harmless`] admits values. Every other one can send a key somewhere, run something or loosen a
-/// rule, and so can those that are yet to come.
-const HARMLESS: &[&str] = &[
-    "model",
-    "theme",
-    "themes",
-    "window",
-    "compact_at",
-    "calls_max",
-    "idle_timeout_s",
-    "model_timeout_s",
-    "mouse",
-    "anthropic.key_header",
-    "anthropic.version",
-    "openai.max_tokens_field",
-];
-
-/// Most tokens of an answer, and longest run of a program in seconds, that a project may set by itself.
-const TOKENS_MAX: i64 = 32_768;
-const TOOL_TIMEOUT_MAX: i64 = 3600;
-
-/// Tables of which some settings are harmless and others may not be.
-const MIXED: &[&str] = &["anthropic", "openai"];
-
-/// What a setting can do, the most dangerous first.
-const EFFECTS: &[(&str, &str)] = &[
-    (
-        "base_url",
-        "your key and all that agents read go to this address",
-    ),
-    (
-        "provider",
-        "selects the provider that receives your key and prompts, or a script that replaces the model",
-    ),
-    (
-        "confine",
-        "decides whether commands of agents are sandboxed",
-    ),
-    ("allow", "these commands run without asking you"),
-    ("write", "commands of agents may write to these folders"),
-    ("tool", "decides who approves tool calls"),
-    ("plan", "decides who approves plans"),
-    ("shutdown", "decides who approves shutdowns"),
-    ("merge", "decides who merges"),
-    ("tools", "decides which tools agents have"),
-    ("ceilings", "decides how much is spent before you are asked"),
-    ("prices", "sets the prices used for cost estimates"),
-    (
-        "worktrees",
-        "decides whether tasks are worked on apart or all in this directory",
-    ),
-    ("notify", "decides whether you are notified"),
-    ("notify_about", "decides what you are notified about"),
-    ("max_tokens", "allows long answers, which cost more"),
-    ("tool_timeout_s", "lets commands run for a long time"),
-];
+/// What a setting can do that this version does not know or that only the user's file may contain.
+const ONLY_USER: &str = "only you may set this";
 
 /// A setting that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Its name.
+pub struct SensitiveSetting {
+    /// The dotted name.
     pub key: String,
-    /// The setting as it is written, on one line and without control characters.
+    /// The setting in TOML, on one line and without control characters.
     pub text: String,
-    /// What it can do.
+    /// What the setting can do, as shown to the user.
     pub effect: &'static str,
 }
 
-/// The settings of a project's file that need approval.
+/// The settings in a project's file that need approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sensitive {
-    /// The directory that the file belongs to.
+    /// The project directory.
     pub root: PathBuf,
     /// The settings, the most dangerous first; never empty.
-    pub lines: Vec<Line>,
-    /// The hash of the whole file and its directory.
+    pub lines: Vec<SensitiveSetting>,
+    /// The hash of the project directory and the whole file.
     pub digest: String,
 }
 
 impl Sensitive {
-    /// The names of the settings: `base_url, allow`.
+    /// Returns the top-level names of the settings, such as `base_url, allow`.
     pub fn names(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         for line in &self.lines {
@@ -102,39 +49,40 @@ impl Sensitive {
         names.join(", ")
     }
 
-    /// Remembers what the user decided about exactly this content. Returns a notice where the earlier decisions could
-    /// not be used.
+    /// Stores the user's decision about exactly this content; `None` deletes it. Returns a notice if the file of earlier
+    /// decisions was unusable.
     ///
     /// # Errors
-    /// The file of approvals cannot be written.
+    /// Fails if the decisions file cannot be written.
     pub fn decide(&self, decision: Option<Decision>) -> anyhow::Result<Option<String>> {
-        let aside = approvals::record(&self.root, &self.digest, decision)?;
-        Ok(aside.map(|aside| {
+        let damaged = approvals::record(&self.root, &self.digest, decision)?;
+        Ok(damaged.map(|path| {
             format!(
-                "The file of earlier decisions was damaged, too large or writable by others. It is now {}: projects that it approved ask again.",
-                aside.display()
+                "The file of earlier decisions was damaged, too large or writable by others and is now {}. Approved projects ask again.",
+                path.display()
             )
         }))
     }
 }
 
-/// What becomes of the sensitive settings of a project.
+/// Whether the sensitive settings of a project apply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Project {
-    /// There are none.
+    /// The project has no sensitive settings.
     #[default]
     Harmless,
-    /// They apply: the user approved exactly them.
+    /// They apply: the user approved exactly this content.
     Approved(Sensitive),
-    /// They do not apply: the user decided so for exactly this content.
+    /// They do not apply: the user chose to ignore exactly this content.
     Ignored(Sensitive),
     /// They do not apply yet: the user has not decided.
     Waiting(Sensitive),
 }
 
-/// Judges the file `bytes` of the project in `root`, parsed as `table`; takes out of the table what does not apply.
-pub fn judge(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
-    let lines = sensitive(table);
+/// Looks up the decision about the settings file of the project in `root`. `bytes` is the file, `table` the same file
+/// parsed. Removes settings that do not apply from `table`.
+pub fn apply_decision(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
+    let lines = sensitive_settings(table);
     if lines.is_empty() {
         return Project::Harmless;
     }
@@ -154,59 +102,56 @@ pub fn judge(root: &Path, bytes: &[u8], table: &mut Table) -> Project {
     }
 }
 
-/// Whether a project may set `key` to `value` by itself.
-fn is_harmless(key: &str, value: &Value) -> bool {
-    let is_at_most = |most| value.as_integer().is_some_and(|n| (0..=most).contains(&n));
-    match key {
-        "worktrees" => value.as_bool() == Some(true),
-        "notify" => matches!(value.as_str(), Some("bell" | "desktop")),
-        "max_tokens" => is_at_most(TOKENS_MAX),
-        "tool_timeout_s" => is_at_most(TOOL_TIMEOUT_MAX),
-        _ => HARMLESS.contains(&key),
-    }
-}
-
-/// Settings by their dotted names, those of mixed tables one by one.
-fn named(table: &Table) -> Vec<(String, &Value)> {
-    let mut out = Vec::new();
-    for (key, value) in table {
-        match value.as_table().filter(|_| MIXED.contains(&key.as_str())) {
-            Some(inner) => {
-                out.extend(inner.iter().map(|(k, value)| (format!("{key}.{k}"), value)));
-            }
-            None => out.push((key.clone(), value)),
-        }
-    }
-    out
-}
-
-fn sensitive(table: &Table) -> Vec<Line> {
-    let mut out = Vec::new();
-    for (key, value) in named(table) {
-        if is_harmless(&key, value) {
-            continue;
-        }
-        let effect = EFFECTS.iter().find(|(known, _)| *known == key);
-        let effect = effect.map_or("only you may set this", |(_, effect)| effect);
-        flat(&key, value, effect, &mut out);
-    }
-    let rank = |line: &Line| {
-        let name = line.key.split('.').next().unwrap_or_default();
-        let place = EFFECTS.iter().position(|(known, _)| *known == name);
-        place.unwrap_or(EFFECTS.len())
+/// Returns whether a project may set `name` to `value` without approval.
+fn is_harmless(name: &str, value: &Value) -> bool {
+    let Some(setting) = settings::find(name) else {
+        return false;
     };
-    out.sort_by_key(rank);
+    match setting.in_project {
+        InProject::Applies => {
+            // A table with fixed names may gain names that this version does not know.
+            let table = value.as_table().filter(|_| !setting.keys.is_empty());
+            table.is_none_or(|t| t.keys().all(|key| setting.keys.contains(&key.as_str())))
+        }
+        InProject::AppliesIf { is_harmless, .. } => is_harmless(value),
+        InProject::NeedsApproval { .. } | InProject::Refused { .. } => false,
+    }
+}
+
+/// Returns the settings that need approval in the order of their declaration, the most dangerous sections first.
+fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
+    let mut out = Vec::new();
+    for setting in settings::all() {
+        for name in std::iter::once(setting.name).chain(setting.alias) {
+            if let Some(value) = table.get(name).filter(|value| !is_harmless(name, value)) {
+                flatten(name, value, effect(setting), &mut out);
+            }
+        }
+    }
+    let unknown = table
+        .iter()
+        .filter(|(name, _)| settings::find(name).is_none());
+    for (name, value) in unknown {
+        flatten(name, value, ONLY_USER, &mut out);
+    }
     out
 }
 
-fn flat(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
+fn effect(setting: &Setting) -> &'static str {
+    match setting.in_project {
+        InProject::AppliesIf { effect, .. } | InProject::NeedsApproval { effect } => effect,
+        InProject::Applies | InProject::Refused { .. } => ONLY_USER,
+    }
+}
+
+fn flatten(key: &str, value: &Value, effect: &'static str, out: &mut Vec<SensitiveSetting>) {
     match value.as_table().filter(|table| !table.is_empty()) {
         Some(table) => {
             for (name, value) in table {
-                flat(&format!("{key}.{name}"), value, effect, out);
+                flatten(&format!("{key}.{name}"), value, effect, out);
             }
         }
-        None => out.push(Line {
+        None => out.push(SensitiveSetting {
             key: key.to_string(),
             text: one_line(&harmless(&format!("{key} = {value}"))),
             effect,
@@ -215,12 +160,7 @@ fn flat(key: &str, value: &Value, effect: &'static str, out: &mut Vec<Line>) {
 }
 
 fn keep_harmless(table: &mut Table) {
-    for name in MIXED {
-        if let Some(inner) = table.get_mut(*name).and_then(Value::as_table_mut) {
-            inner.retain(|key, value| is_harmless(&format!("{name}.{key}"), value));
-        }
-    }
-    table.retain(|key, value| is_harmless(key, value) || MIXED.contains(&key));
+    table.retain(|name, value| is_harmless(name, value));
 }
 
 #[cfg(test)]
@@ -233,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn sensitive_settings_are_listed_the_worst_first() {
+    fn sensitive_settings_are_sorted_by_danger() {
         let table = table(
             "model = 'm'\nallow = ['rm']\nconfine = 'off'\nbase_url = 'http://x'\n[ceilings]\nteam_cost = 9.0\n[anthropic]\nversion = 'v'\n",
         );
-        let lines = sensitive(&table);
+        let lines = sensitive_settings(&table);
         let texts: Vec<&str> = lines.iter().map(|l| l.text.as_str()).collect();
         assert_eq!(
             texts,
@@ -252,11 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_approved_is_taken_out() {
+    fn unapproved_settings_are_removed() {
         let mut found = table(
-            "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\nnew = 1\n",
+            "model = 'm'\nbase_url = 'http://x'\nallow = []\n[openai]\nmax_tokens_field = 'max_tokens'\n",
         );
-        assert_eq!(sensitive(&found).len(), 3);
+        assert_eq!(sensitive_settings(&found).len(), 2);
         keep_harmless(&mut found);
         assert_eq!(
             found,
@@ -265,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_loosen_hide_or_cost_need_approval() {
+    fn weakening_or_costly_values_need_approval() {
         for text in [
             "confine = 'files'",
             "worktrees = false",
@@ -276,7 +216,7 @@ mod tests {
             "tool_timeout_s = 86400",
         ] {
             let mut found = table(text);
-            let lines = sensitive(&found);
+            let lines = sensitive_settings(&found);
             assert_eq!(lines.len(), 1, "{text}");
             assert_ne!(lines[0].effect, "only you may set this", "{text}");
             keep_harmless(&mut found);
@@ -289,15 +229,15 @@ mod tests {
             "tool_timeout_s = 600",
         ] {
             let mut found = table(text);
-            assert_eq!(sensitive(&found), [], "{text}");
+            assert_eq!(sensitive_settings(&found), [], "{text}");
             keep_harmless(&mut found);
             assert_eq!(found, table(text));
         }
     }
 
     #[test]
-    fn control_characters_in_a_setting_are_not_drawn() {
-        let lines = sensitive(&table("base_url = \"http://a\\u001b[2J\\nb\\u202e\"\n"));
+    fn control_characters_in_settings_are_escaped() {
+        let lines = sensitive_settings(&table("base_url = \"http://a\\u001b[2J\\nb\\u202e\"\n"));
         assert!(!lines[0].text.chars().any(crate::domain::text::is_hidden));
     }
 }

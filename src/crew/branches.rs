@@ -1,4 +1,4 @@
-//! Where the branches of tasks stand, told to everybody; and the merges that the person asks for.
+//! Publishes the merge status of the tasks' branches, and runs the merges that the user asks for.
 
 use std::sync::Arc;
 
@@ -10,31 +10,32 @@ use crate::domain::worktree::{Branch, WorktreeName};
 use crate::protocol::event::{BRANCHES_MAX, EventKind, Level};
 use crate::store::{Look, checked_out};
 
-/// The characters of a commit's number that name it in words.
+/// The number of characters of a commit hash that are shown.
 const COMMIT_SHOWN: usize = 10;
 
-/// What came of trying to merge a branch.
+/// The result of a merge.
 pub(super) struct Tried {
-    /// A warning: it does not merge by itself.
+    /// `Warn` for a conflict.
     pub(super) level: Level,
-    /// In words.
+    /// The message for the user.
     pub(super) text: String,
-    /// The commit that the branch which received it was at before; `None`: it did not move.
+    /// The target branch's commit before the merge; `None` if the branch did not move.
     pub(super) before: Option<String>,
 }
 
-/// What was merged of what the person asked for, to be told in one line.
+/// The progress of the merges that the user asked for.
 #[derive(Debug, Default)]
 pub(super) struct Sum {
-    /// How many of how many.
+    /// The number of branches to merge.
     pub(super) all: usize,
+    /// The number of merged branches.
     pub(super) done: usize,
-    /// The commit before the first of them.
+    /// The target branch's commit before the first merge.
     pub(super) before: Option<String>,
 }
 
 impl Sum {
-    /// Of so many.
+    /// Starts the merge of `all` branches.
     pub(super) fn of(all: usize) -> Sum {
         Sum {
             all,
@@ -42,23 +43,23 @@ impl Sum {
         }
     }
 
-    /// One more is merged; the branch that received it was at that commit before.
+    /// Counts a merged branch. `before` is the target branch's commit before the merge.
     pub(super) fn merged(&mut self, before: Option<String>) {
         self.done += 1;
         self.before = self.before.take().or(before);
     }
 
-    /// How to take it back, as the end of a line; empty where nothing moved.
+    /// Returns how to undo the merges, to be appended to a message. Empty if no branch moved.
     pub(super) fn way_back(&self) -> String {
         let Some(before) = &self.before else {
             return String::new();
         };
         let commit: String = before.chars().take(COMMIT_SHOWN).collect();
-        let what = if self.done > 1 { "them all" } else { "it" };
-        format!(" git reset --keep {commit} takes {what} back.")
+        let what = if self.done > 1 { "Undo all" } else { "Undo" };
+        format!(" {what}: git reset --keep {commit}")
     }
 
-    /// All went well.
+    /// Returns the message after all branches were merged.
     pub(super) fn whole(&self) -> String {
         format!(
             "{} of {} branches are merged.{}",
@@ -68,7 +69,7 @@ impl Sum {
         )
     }
 
-    /// It ended at that task.
+    /// Returns the message after the merges stopped at the task `at`.
     pub(super) fn stopped(&self, at: TaskId, why: &str) -> String {
         format!(
             "{} of {} branches are merged; stopped at {at}: {}.{}",
@@ -81,7 +82,7 @@ impl Sum {
 }
 
 impl Shared {
-    /// Looks at what is checked out and tells it where it is something else than before.
+    /// Reads what is checked out in the root and publishes it if it has changed.
     pub(super) async fn read_head(&self) {
         let root = self.root.clone();
         let mut told = self.head.lock().await;
@@ -94,10 +95,10 @@ impl Shared {
         }
     }
 
-    /// Looks at the branches of the worktrees and tells of those that stand otherwise than before.
+    /// Scans the branches of the worktrees and publishes those whose status has changed.
     pub(super) async fn read_branches(&self, how: Look) {
         let Some(trees) = &self.trees else { return };
-        // One look after the other: what is told must come in the order in which it was seen.
+        // One scan at a time, so that changes are published in order.
         let mut known = trees.seen.lock().await;
         let mut how = Some(how);
         while let Some(look) = how {
@@ -119,12 +120,12 @@ impl Shared {
             for event in told(&changed) {
                 self.publish(event).await;
             }
-            // What was seen is told before the next look.
+            // The results are published before the scan continues.
             how = known.is_partial().then_some(Look::IfChanged);
         }
     }
 
-    /// Tells everybody, and the lead, what came of it.
+    /// Publishes the result of a merge and notes it for the lead.
     pub(super) async fn tell_merge(&self, tried: &Tried) {
         if let Some(lead) = self.handle(&Name::lead()) {
             lead.desk.note(tried.text.clone());
@@ -132,14 +133,14 @@ impl Shared {
         self.notice(tried.level, tried.text.clone()).await;
     }
 
-    /// Merges branches because the person wants it, one after the other, and says how to take that back. The first
-    /// that does not merge ends it, and so does the end of the crew. One wish waits for the other.
+    /// Merges branches for the user, one after another, and reports how to undo that. Stops at the first branch that
+    /// cannot be merged, and when the crew stops. Waits for an earlier merge command to finish.
     pub(super) async fn merge_asked(self: &Arc<Self>, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut sum = Sum::of(tasks.len());
         for id in tasks {
             if self.stop.is_cancelled() {
-                return Err(sum.stopped(id, "the crew ends"));
+                return Err(sum.stopped(id, "the crew is stopping"));
             }
             let mut tried = match self.try_merge(id).await {
                 Ok(tried) => tried,
@@ -149,8 +150,8 @@ impl Shared {
             if tried.level == Level::Warn {
                 self.tell_merge(&tried).await;
                 if sum.all > 1 {
-                    // What is in the way was told just before.
-                    let text = sum.stopped(id, "it does not merge by itself");
+                    // The files in conflict were published just before.
+                    let text = sum.stopped(id, "conflict");
                     self.notice(Level::Warn, text).await;
                 }
                 return Ok(());
@@ -168,13 +169,13 @@ impl Shared {
     }
 }
 
-/// The worktrees that the board names.
+/// Returns the worktrees that tasks on the board refer to.
 pub(super) fn named(graph: &TaskGraph) -> Vec<WorktreeName> {
     let names = graph.tasks().map(|t| WorktreeName::new(&t.worktree).ok());
     names.flatten().collect()
 }
 
-/// Branches in events of a bounded size.
+/// Splits branches into events of a bounded size.
 pub(super) fn told(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
     let event = |piece: &[Branch]| EventKind::BranchesChanged {
         branches: piece.to_vec(),
@@ -188,7 +189,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_sum_says_what_was_merged_and_how_to_take_it_back() {
+    fn merge_summary_counts_branches_and_names_the_undo_command() {
         let mut sum = Sum::of(3);
         assert_eq!(
             sum.stopped(TaskId(1), "conflict in a."),
@@ -199,12 +200,12 @@ mod tests {
         sum.merged(Some("0123456789abcdef".into()));
         assert_eq!(
             sum.stopped(TaskId(7), "conflict in a"),
-            "2 of 3 branches are merged; stopped at #7: conflict in a. git reset --keep 0123456789 takes them all back."
+            "2 of 3 branches are merged; stopped at #7: conflict in a. Undo all: git reset --keep 0123456789"
         );
         sum.merged(Some("fedcba9876543210".into()));
         assert_eq!(
             sum.whole(),
-            "3 of 3 branches are merged. git reset --keep 0123456789 takes them all back."
+            "3 of 3 branches are merged. Undo all: git reset --keep 0123456789"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Ceilings as the crew keeps them: who reaches one pauses before its next call, and the person is asked.
+//! Budgets of the crew: an agent that reaches one pauses before its next model call, and the user is asked to raise it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,28 +16,28 @@ use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, Level};
 
-/// What the agents have used, and what is being asked about it.
+/// What the agents have used, and the pending requests to raise a budget.
 pub struct Spending {
-    /// Most calls in flight; only told.
+    /// Most model calls in flight; only reported here.
     calls: usize,
     ledger: Mutex<Ledger>,
-    /// One question a ceiling at a time; as many as there are ceilings.
+    /// At most one request per budget at a time.
     questions: Mutex<BTreeMap<Key, Arc<Question>>>,
-    /// Agents that may make no further call in their turn, and why.
+    /// Agents that may make no further call in this turn, with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
 }
 
-/// A question that many agents may wait for.
+/// A request that several agents may wait for.
 #[derive(Default)]
 struct Question {
-    /// How often the answer was no.
+    /// How often it was denied.
     denials: AtomicU64,
-    /// Held by the agent that asks; why the answer was no the last time.
+    /// Locked by the agent that asks. Holds the reason of the last denial.
     asking: tokio::sync::Mutex<String>,
 }
 
 impl Spending {
-    /// Nothing is used yet; so many calls may be in flight.
+    /// Creates an empty account. `calls` is the limit of model calls in flight.
     pub fn new(calls: usize, ceilings: Ceilings) -> Spending {
         Spending {
             calls,
@@ -47,7 +47,7 @@ impl Spending {
         }
     }
 
-    /// What holds the agents up, as it stands now.
+    /// Returns the current limits for publication.
     fn limits(&self) -> Limits {
         let ledger = lock(&self.ledger);
         Limits {
@@ -57,7 +57,7 @@ impl Spending {
         }
     }
 
-    /// Whether a ceiling keeps `agent` from calling its model.
+    /// Whether a budget keeps `agent` from calling its model.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached(agent).is_some()
     }
@@ -76,12 +76,12 @@ impl Spending {
     }
 }
 
-/// The meter of every agent of a crew.
+/// The budget gate of the crew's agents.
 pub struct CrewMeter(pub Arc<Shared>);
 
 impl Meter for CrewMeter {
     fn begin(&self, agent: &Name) {
-        // A subagent works within its parent's turn: what that was denied stays denied.
+        // A subagent runs within its parent's turn, so the parent's denial still applies.
         if agent.parent().is_none() {
             lock(&self.0.spending.denied).remove(agent);
         }
@@ -97,7 +97,8 @@ impl Meter for CrewMeter {
 }
 
 impl Shared {
-    /// Waits until no ceiling keeps `agent` from its next call; one question serves all that it holds up.
+    /// Waits until no budget keeps `agent` from its next call. All agents that wait for the same budget share one request.
+    /// The error is the reason of a denial.
     async fn admit(self: &Arc<Self>, agent: &Name) -> Result<(), String> {
         let spending = &self.spending;
         loop {
@@ -121,7 +122,7 @@ impl Shared {
             if question.denials.load(Ordering::SeqCst) != before {
                 return spending.deny(agent, last.clone());
             }
-            // Another agent may have asked meanwhile, and others have gone on.
+            // Another agent may have asked in the meantime, and the budget may have been raised.
             let Some(reached) = spending.reached(agent).filter(|r| r.key == reached.key) else {
                 continue;
             };
@@ -143,13 +144,13 @@ impl Shared {
         }
     }
 
-    /// Tells what holds the agents up before a call.
+    /// Publishes the current limits.
     pub(super) async fn tell_limits(&self) {
         self.publish(EventKind::LimitsChanged(self.spending.limits()))
             .await;
     }
 
-    /// Says that a ceiling in US dollars can not be kept, where it can not.
+    /// Warns if a budget in US dollars cannot be enforced, because the price of the model is unknown.
     pub(super) async fn tell_of_unknown_price(&self) {
         let ceilings = lock(&self.spending.ledger).ceilings();
         let engine = self.engine();
@@ -170,12 +171,12 @@ impl Shared {
     }
 }
 
-/// Why an agent may not go on, in one line.
+/// Formats the reason why an agent may not continue, in one line.
 fn denial(reached: &Reached, request: &Request) -> String {
     let fact = reached.fact();
     let by = request.decided_by.as_str();
     if by == Name::policy().as_str() {
-        return format!("{fact}: nobody was here to raise it");
+        return format!("{fact}: no user was present to raise it");
     }
     match request.comment.trim() {
         "" => format!("{fact}: {by} did not raise it"),

@@ -1,11 +1,11 @@
-//! What the crew itself is at: while anything is, it does not rest.
+//! Counts the crew's own work in progress. The crew is not idle while there is any.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Shared;
 
-/// Something that the crew is at, until this is dropped.
+/// Marks the crew as busy until it is dropped.
 pub struct Chore(Arc<Shared>);
 
 impl Drop for Chore {
@@ -16,7 +16,7 @@ impl Drop for Chore {
 }
 
 impl Shared {
-    /// The crew begins something.
+    /// Marks the crew as busy until the result is dropped.
     pub(super) fn chore(self: &Arc<Self>) -> Chore {
         self.chores.fetch_add(1, Ordering::SeqCst);
         Chore(Arc::clone(self))

@@ -1,4 +1,4 @@
-//! The clerk: files requests, tells the person, and wakes whoever waits for the decision.
+//! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for a decision.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,48 +18,46 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Requests, StoreError};
 
-/// What the clerk knows of the requests on disk.
+/// The broker's state: known requests and the agents that wait for them.
 #[derive(Default)]
 pub struct Clerk {
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     pub(super) waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Permissions that were given when nobody waited for them any more; bounded by the requests of one
-    /// earlier run.
+    /// Permissions given when no agent waited for them. Bounded by the requests of one earlier run.
     pub(super) granted: Mutex<Vec<Request>>,
-    /// What the lead was reminded of in vain; bounded by what waited then.
+    /// Requests for which the crew no longer waits after the last reminder. Bounded by the pending requests.
     pub(super) given_up: Mutex<Vec<RequestId>>,
-    /// One reader at a time, so that changes are told in order and once. Whether it is the first reading, which
-    /// finds what earlier crews have dealt with.
+    /// Locked while requests are read, so that changes are published once and in order. Holds whether the next read is
+    /// the first one.
     reading: tokio::sync::Mutex<Reading>,
 }
 
-/// Which reading of the requests comes next.
+/// Which read of the requests is next.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// What is decided in it was dealt with by an earlier crew.
+    /// Decided requests were handled by an earlier crew.
     #[default]
     First,
-    /// What is decided and was not there before is to be carried out: another process may file and decide at once.
+    /// New requests are handled even if they are already decided, since another process may file and decide in one step.
     Later,
 }
 
-/// When a decision came to be known.
+/// When a decision was made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// Since the crew began.
     Now,
-    /// It stood there when the crew began.
+    /// Before this crew started.
     Before,
 }
 
-/// Whether a request is made now or was made by an earlier run.
+/// Whether a request is new or from an earlier run.
 enum New {
     Yes,
     No,
 }
 
 impl Shared {
-    /// Files a request and hands it to whoever decides its kind.
+    /// Files a request and hands it to its approver. Does not wait for the decision.
     pub(super) async fn file_request(
         self: &Arc<Self>,
         from: &Name,
@@ -81,7 +79,7 @@ impl Shared {
         if let Some(granted) = self.take_granted(from, asking.kind, &asking.body) {
             return Ok(granted);
         }
-        // Until its decider has it: before that, nobody waits in vain.
+        // The crew counts as busy until the approver has the request.
         let chore = self.chore();
         let (request, is_new) = match self.waits_already(from, asking.kind, &asking.body).await {
             Some(request) => (request, New::No),
@@ -117,12 +115,12 @@ impl Shared {
             })
             .await;
         }
-        let decided = told.await.map_err(|_| "the crew stops".to_string());
+        let decided = told.await.map_err(|_| "the crew is stopping".to_string());
         drop(guard);
         decided
     }
 
-    /// Wakes the waiter of a request that was decided before it began to wait.
+    /// Wakes the waiting agent if the request was decided before the wait started.
     async fn catch_up(self: &Arc<Self>, id: &RequestId) {
         if let Ok(request) = self.get_request(id).await
             && !request.is_pending()
@@ -132,8 +130,10 @@ impl Shared {
         }
     }
 
-    /// Decides a request, and with it every other one that waits for the same answer. The error says why
-    /// nothing changed.
+    /// Decides a request and all identical pending ones.
+    ///
+    /// # Errors
+    /// Why nothing changed.
     pub(super) async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
         let (requests, now) = (self.requests.clone(), self.now());
         let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
@@ -142,7 +142,7 @@ impl Shared {
         Ok(request)
     }
 
-    /// Reads all requests and tells of those that changed, whoever changed them.
+    /// Reads all requests and publishes those that have changed, whichever process changed them.
     pub(super) async fn read_requests(self: &Arc<Self>) {
         let mut turn = self.clerk.reading.lock().await;
         let requests = self.requests.clone();
@@ -173,7 +173,7 @@ impl Shared {
         self.changed();
     }
 
-    /// Whether a request waits for its decision.
+    /// Whether any request is pending.
     pub(super) fn has_open_request(&self) -> bool {
         lock(&self.clerk.known)
             .values()
@@ -201,10 +201,10 @@ impl Shared {
         Request { decider, ..request }
     }
 
-    /// Who decides a request in this crew.
+    /// Returns the approver of a request in this crew.
     pub(super) fn decider_of(&self, request: &Request) -> Decider {
         match self.deciders.of(request.kind) {
-            // Who asks can not decide: what the lead asks is left to the person.
+            // The lead cannot decide its own requests; they go to the approver of questions, the user.
             Decider::Lead if request.from.is_lead() => self.deciders.question,
             decider => decider,
         }
@@ -224,10 +224,11 @@ impl Shared {
         let found = blocking(move || requests.get(&wanted))
             .await
             .map_err(|e| e.to_string())?;
-        found.ok_or_else(|| format!("request {id} is gone"))
+        found.ok_or_else(|| format!("request {id} no longer exists"))
     }
 
-    /// Lets a standing rule decide, or asks the lead by letter; the person sees the card anyway.
+    /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
+    /// request on the screen.
     pub(super) async fn hand_over(self: &Arc<Self>, request: &Request) {
         let ruled =
             |verdict, comment: &str| Decision::on(request, verdict, Name::policy(), comment.into());
@@ -239,22 +240,22 @@ impl Shared {
                     RequestKind::Plan => LetterKind::PlanRequest,
                     RequestKind::Shutdown => LetterKind::ShutdownRequest,
                     RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
-                    // Only the person is asked questions, so no letter of its own is needed.
+                    // Questions go to the user, so they have no message kind of their own.
                     RequestKind::Question => LetterKind::Message,
                 };
                 self.write(&request.from, &Name::lead(), letter_kind, request)
                     .await;
             }
             Decider::Auto | Decider::Deny if kind == RequestKind::Question => {
-                let comment = "nobody is here to answer";
+                let comment = "no user is present";
                 self.rule(ruled(Verdict::Reject, comment)).await;
             }
             Decider::Auto => {
-                let comment = "a standing rule approves every request of this kind";
+                let comment = "the settings approve every request of this kind";
                 self.rule(ruled(Verdict::Approve, comment)).await;
             }
             Decider::Deny => {
-                let comment = "a standing rule denies every request of this kind";
+                let comment = "the settings deny every request of this kind";
                 self.rule(ruled(Verdict::Reject, comment)).await;
             }
         }
@@ -264,13 +265,13 @@ impl Shared {
         if let Err(why) = self.decide(decision).await {
             self.notice(
                 Level::Error,
-                format!("A standing rule could not decide: {why}"),
+                format!("A request could not be decided automatically: {why}"),
             )
             .await;
         }
     }
 
-    /// What follows from a decision, besides waking the one who waits for it.
+    /// Executes a decision, apart from waking the waiting agent.
     pub(super) async fn carry_out(self: &Arc<Self>, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {
@@ -313,8 +314,8 @@ impl Shared {
         }
     }
 
-    /// The answer to a shutdown that is allowed comes from the one who shuts down: what the decider said
-    /// reaches the asker by a letter of its own.
+    /// Sends the approver's comment on an approved shutdown to the agent that asked for it. The answer itself comes later
+    /// from the agent that shuts down.
     async fn pass_comment_on(self: &Arc<Self>, request: &Request) {
         let Ok(decider) = Name::party(&request.decided_by) else {
             return;
@@ -325,11 +326,11 @@ impl Shared {
         }
     }
 
-    /// A letter that speaks of a request.
+    /// Sends a message about a request.
     async fn write(self: &Arc<Self>, from: &Name, to: &Name, kind: LetterKind, request: &Request) {
         let text = match (&kind, request.status) {
             (LetterKind::ShutdownRequest, RequestStatus::Approved) => {
-                let please = "Please shut down: finish the task you are at, then end your turn.";
+                let please = "Please shut down: finish your current task, then end your turn.";
                 match said(request) {
                     "" => please.to_string(),
                     said => format!("{please} {} says: {said}", request.decided_by),
@@ -353,7 +354,7 @@ impl Shared {
         self.write_letter(from, to, kind, request, &text).await;
     }
 
-    /// A letter with the id of a request, and how that was decided.
+    /// Sends a message with the id and the decision of a request.
     pub(super) async fn write_letter(
         self: &Arc<Self>,
         from: &Name,
@@ -374,14 +375,14 @@ impl Shared {
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
             self.notice(
                 Level::Error,
-                format!("A message to {to} could not be written: {error}"),
+                format!("A message to {to} could not be sent: {error}"),
             )
             .await;
         }
     }
 }
 
-/// Decides a request on disk, and with it every other one that waits for the same answer.
+/// Decides a request on disk and all identical pending ones.
 pub(super) fn decide_with_like(
     requests: &Requests,
     decision: &Decision,
@@ -395,14 +396,14 @@ pub(super) fn decide_with_like(
                 target: same.target,
                 ..decision.clone()
             };
-            // What somebody else has decided meanwhile, or the decider asked itself, stays.
+            // Fails for requests that were decided in the meantime or that the approver filed itself; they are left alone.
             let _ = requests.decide(&decision, now);
         }
     }
     Ok(decided)
 }
 
-/// What the decider said. A standing rule has nothing to say.
+/// Returns the approver's comment. Empty for automatic decisions.
 fn said(request: &Request) -> &str {
     if request.decided_by == Name::policy().as_str() {
         ""
@@ -411,7 +412,7 @@ fn said(request: &Request) -> &str {
     }
 }
 
-/// Withdraws a request whose asker waits no longer.
+/// Withdraws a request when its agent stops waiting.
 struct Withdraw {
     shared: Arc<Shared>,
     id: RequestId,
@@ -419,22 +420,25 @@ struct Withdraw {
 
 impl Drop for Withdraw {
     fn drop(&mut self) {
-        // Decided: its waiter is gone from the list, and there is nothing to withdraw.
+        // A decided request has no waiter any more, so there is nothing to withdraw.
         if lock(&self.shared.clerk.waiting).remove(&self.id).is_none() {
             return;
         }
         if self.shared.stop.is_cancelled() && self.shared.is_given_up(&self.id) {
-            // It waits for the next crew.
+            // The request is kept for the next run.
             return;
         }
         let (shared, id) = (Arc::clone(&self.shared), self.id.clone());
         let work = async move {
             let (requests, now) = (shared.requests.clone(), shared.now());
             let withdrawn =
-                blocking(move || requests.withdraw(&id, "the asker was interrupted", now)).await;
+                blocking(move || requests.withdraw(&id, "the agent was interrupted", now)).await;
             if let Err(error) = withdrawn {
                 shared
-                    .notice(Level::Warn, format!("A request stays open: {error}"))
+                    .notice(
+                        Level::Warn,
+                        format!("A request could not be withdrawn: {error}"),
+                    )
                     .await;
             }
             shared.read_requests().await;

@@ -1,4 +1,4 @@
-//! Commands as the crew carries them out.
+//! Handles commands in the process that runs the crew.
 
 use std::sync::Arc;
 
@@ -64,13 +64,14 @@ async fn prompt(shared: &Arc<Shared>, to: Name, text: String) -> Result<(), Stri
         return Err("the lead is not running".into());
     }
     if shared.prompts.waiting() >= PROMPTS_MAX {
-        return Err("The lead has too many messages waiting: let it work first.".into());
+        return Err("The lead has too many queued messages: wait until it has read some.".into());
     }
     let id = PromptId((shared.new_id)());
     let queue = Arc::clone(&shared.prompts);
     let written = blocking(move || queue.push(QueuedPrompt { id, text })).await;
     if let Err(error) = written {
-        let text = format!("A message for the lead waits in memory only: {error}");
+        let text =
+            format!("A message for the lead could not be saved and is in memory only: {error}");
         shared.notice(Level::Warn, text).await;
     }
     shared.changed();
@@ -87,13 +88,13 @@ async fn write_to_mate(shared: &Arc<Shared>, to: &Name, text: &str) -> Result<()
     Ok(())
 }
 
-/// A letter of the person.
+/// Creates a message from the user.
 pub(super) fn from_person(to: &Name, text: &str, id: String, now: Stamp) -> Letter {
     let kind = LetterKind::Message;
     Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
 }
 
-/// Sends a letter to a member that is there; refuses where nobody would read it.
+/// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
 pub(super) fn send_to_member(
     roster: &Roster,
     post: &Post,
@@ -119,10 +120,10 @@ fn interrupt(shared: &Shared, agent: &Name) -> Result<(), String> {
         .ok_or_else(|| format!("{agent} is not running"))?;
     if *lock(&handle.standing) != super::Standing::Working {
         return Err(format!(
-            "{agent} is not working: there is nothing to interrupt."
+            "{agent} is not in a turn: there is nothing to interrupt."
         ));
     }
-    // A full queue means that an interrupt waits in it already.
+    // A full queue already contains an interrupt.
     let _ = handle.control.try_send(Control::Interrupt);
     Ok(())
 }
@@ -134,14 +135,14 @@ fn compact(shared: &Shared, agent: &Name, focus: String) -> Result<(), String> {
     handle
         .control
         .try_send(Control::Compact(focus))
-        .map_err(|_| format!("{agent} has too many messages waiting: let it work first."))
+        .map_err(|_| format!("{agent} has too many queued messages: wait until it has read some."))
 }
 
 async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String> {
     if shared.handle(member).is_none() || member.is_lead() {
-        return Err(format!("'{member}' is not a teammate at work."));
+        return Err(format!("'{member}' is not a running teammate."));
     }
-    let body = "The user asks for it.".to_string();
+    let body = "Requested by the user.".to_string();
     let request = shared
         .file_request(
             &Name::user(),
@@ -155,7 +156,7 @@ async fn ask_shutdown(shared: &Arc<Shared>, member: &Name) -> Result<(), String>
     shared.decide(decision).await.map(|_| ())
 }
 
-/// Asks the server; the end of the crew needs no answer.
+/// Publishes the models that the server offers. Gives up without an answer if the crew stops.
 async fn list_models(shared: &Shared) -> Result<(), String> {
     let model = Arc::clone(&shared.engine().model);
     let listed = tokio::select! {

@@ -1,4 +1,4 @@
-//! The crew as its tools see it.
+//! Gives tools access to the crew.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::tools::host::{Host, JobOrder, SubagentOrder};
 /// Most bytes of running output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
 
-/// Hands what tools ask for to the crew.
+/// Forwards the requests of an agent's tools to the crew.
 pub struct CrewHost {
     pub(super) shared: Arc<Shared>,
-    /// The subagents that may work for this agent side by side.
+    /// Limits the subagents of this agent that run at the same time.
     pub(super) seats: Arc<Semaphore>,
 }
 
@@ -41,11 +41,11 @@ impl Host for CrewHost {
         mut asking: Asking,
     ) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async move {
-            // What a subagent needs, its parent asks for: that one is known to the person.
+            // A subagent's request is made in the name of its parent, which the user knows.
             match from.parent() {
                 None => self.shared.ask_and_wait(from, asking).await,
                 Some(parent) => {
-                    asking.body = format!("{}\n\nasked by its subagent {from}", asking.body);
+                    asking.body = format!("{}\n\nRequested by its subagent {from}", asking.body);
                     asking.target = parent.clone();
                     self.shared.ask_and_wait(&parent, asking).await
                 }

@@ -1,4 +1,4 @@
-//! Background jobs: what runs beside the agents, what it has written, and how its end reaches its agent.
+//! Background jobs: starts and stops them, collects their output, and reports their end to the agent.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ const ENDED_MAX: usize = 50;
 const OUTPUT_MAX: usize = 50_000;
 /// Most bytes of output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
-/// Most bytes of a job's output in which a refused write is looked for.
+/// Most bytes of a job's output that are searched for a write denied by the sandbox.
 const NOTED_MAX: usize = 16 * 1024;
 
 /// All jobs of the crew, oldest first.
@@ -38,33 +38,33 @@ struct Entry {
     job: Job,
     output: Keep,
     cancel: CancellationToken,
-    /// Who asked for its end.
+    /// Who stopped it.
     killed_by: Option<String>,
 }
 
 impl Jobs {
-    /// Whether `agent` has a job that runs; `None`: anybody.
+    /// Whether a job of `agent` is running; `None` for any agent.
     pub fn is_running(&self, agent: Option<&Name>) -> bool {
         lock(&self.all)
             .iter()
             .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
     }
 
-    /// The jobs of `agent`, oldest first.
+    /// Returns the jobs of `agent`, oldest first.
     pub fn of(&self, agent: &Name) -> Vec<Job> {
         let all = lock(&self.all);
         let mine = all.iter().filter(|e| e.job.agent.same(agent));
         mine.map(|e| e.job.clone()).collect()
     }
 
-    /// What a job has written, cut with a mark.
+    /// Returns the output of a job. A long output is shortened, with a marker at the gap.
     pub fn output(&self, id: &JobId) -> String {
         let all = lock(&self.all);
         let found = all.iter().find(|e| e.job.id == *id);
         found.map(|e| e.output.clone().text()).unwrap_or_default()
     }
 
-    /// Ends a job in the name of `by`.
+    /// Stops a job on behalf of `by`.
     pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
         let mut all = lock(&self.all);
         let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
@@ -72,7 +72,7 @@ impl Jobs {
         };
         if !entry.job.is_running() {
             let status = entry.job.status();
-            return Err(format!("background job {id} has ended already: {status}"));
+            return Err(format!("background job {id} has already ended: {status}"));
         }
         entry.killed_by.get_or_insert_with(|| by.to_string());
         entry.cancel.cancel();
@@ -84,7 +84,7 @@ impl Jobs {
         let running = all.iter().filter(|e| e.job.is_running()).count();
         if running >= RUNNING_MAX {
             return Err(format!(
-                "{RUNNING_MAX} background jobs run already: end one with stop_background, or wait for one"
+                "{RUNNING_MAX} background jobs are already running: stop one with stop_background, or wait until one ends"
             ));
         }
         all.push_back(entry);
@@ -106,7 +106,7 @@ impl Jobs {
 }
 
 impl Shared {
-    /// Starts a job; it runs until its end, its time-out, or the end of the crew.
+    /// Starts a job. It runs until it exits, is stopped, reaches its time limit, or the crew stops.
     pub(super) fn start_job(self: &Arc<Self>, order: JobOrder) -> Result<Job, String> {
         let id = (self.new_id)();
         let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
@@ -133,15 +133,15 @@ impl Shared {
         Ok(job)
     }
 
-    /// Ends all jobs of an agent that leaves.
+    /// Stops all jobs of an agent that shuts down.
     pub(super) fn end_jobs_of(&self, agent: &Name) {
         for job in self.jobs.of(agent).iter().filter(|j| j.is_running()) {
-            // It may have ended by itself in between.
+            // It may have exited in the meantime.
             let _ = self.jobs.kill(&job.id, agent);
         }
     }
 
-    /// Writes down that a job began. That it ended is written when its agent has been told.
+    /// Records in the transcript that a job has started. Its end is recorded when the agent is told of it.
     async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
         let transcript =
@@ -152,7 +152,7 @@ impl Shared {
             state: JobState::Began,
         };
         if let Err(error) = blocking(move || transcript.append_beside(&record)).await {
-            tracing::error!("a background job can not be written down: {error}");
+            tracing::error!("the start of a background job could not be recorded: {error}");
         }
     }
 }
@@ -197,7 +197,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     part.extend_from_slice(&rest);
     let now = shared.now();
     let handle = shared.handle(&job.agent);
-    // A server that was started with `&` is gone: its agent must not take it for running.
+    // A process that the job started with `&` was killed; the agent must know that it is not running.
     let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
     let note = report.as_ref().ok().and_then(|r| r.note.clone());
     let said: Vec<String> = left
@@ -230,7 +230,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
         };
         let mut job = entry.job.clone();
         job.ended = Some((now, end));
-        // Before it counts as ended: at every moment it runs, or its agent has something to hear.
+        // Stored before the job counts as ended, so that the agent always has either a running job or a result.
         if let Some(handle) = &handle {
             handle.desk.put_result(id.clone(), told(&job));
         }
@@ -242,7 +242,7 @@ async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: Cancellatio
     shared.changed();
 }
 
-/// How many of `bytes` come before a character whose end has not arrived yet.
+/// Returns the length of the prefix of `bytes` without an incomplete UTF-8 character at the end.
 fn whole(bytes: &[u8]) -> usize {
     let is_part = |at: &usize| {
         let end = bytes.get(*at..).unwrap_or_default();
@@ -252,7 +252,7 @@ fn whole(bytes: &[u8]) -> usize {
     (from..bytes.len()).find(is_part).unwrap_or(bytes.len())
 }
 
-/// What the agent hears of a job that ended: the reference's line, with the end of the output.
+/// Formats the result of a job for its agent, as learn-claude-code does, with the end of the output.
 fn told(job: &Job) -> String {
     let tail = match job.tail.trim() {
         "" => "(no output)".to_string(),

@@ -1,5 +1,5 @@
-//! What follows from a decision, also where crewdeck was ended before it did. A decision for which nobody waits any
-//! more reaches the agent by letter, and what was allowed need not be asked for again.
+//! Follow-up of decisions, including those made before crewdeck ended. If the agent no longer waits, it gets the decision
+//! as a message, and need not ask again for what was allowed.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
 use crate::store::Transcript;
 
-/// Longest part of a request that a letter about it repeats, in characters.
+/// Most characters of a request that the message about its decision repeats.
 const ABOUT_MAX: usize = 300;
 
 impl Shared {
-    /// Does what follows from a decision that is new, or that was not followed when crewdeck was ended.
+    /// Executes a decision that is new or was not executed before crewdeck ended, and wakes or informs the agent.
     pub(super) async fn follow(self: &Arc<Self>, request: Request, heard: Heard) {
         let is_news = heard == Heard::Now || request.is_unfinished();
         if is_news {
@@ -31,7 +31,7 @@ impl Shared {
             None if is_news => self.tell_late(&request).await,
             None => {}
         }
-        // A shutdown that is allowed is done when its target has answered it.
+        // An approved shutdown is finished when its target has answered.
         let is_under_way =
             request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
         if !is_under_way && request.is_unfinished() {
@@ -39,29 +39,29 @@ impl Shared {
         }
     }
 
-    /// Notes that nothing more follows from a request.
+    /// Marks a request as finished, so that nothing more is done for it.
     pub(super) async fn finish(&self, id: &RequestId) {
         let (requests, id) = (self.requests.clone(), id.clone());
         if let Err(error) = blocking(move || requests.finish(&id)).await {
-            tracing::error!("the end of a request can not be written down: {error}");
+            tracing::error!("a request could not be marked as finished: {error}");
         }
     }
 
-    /// Hands what still waits for its decision to its decider again: crewdeck may have been ended between the
-    /// request and the letter, or the standing rule.
+    /// Hands pending requests to their approvers again, since crewdeck may have ended between filing a request and
+    /// notifying the approver.
     pub(super) async fn hand_over_again(self: &Arc<Self>) {
         let requests = self.requests.clone();
         let Ok(reading) = blocking(move || requests.read_all()).await else {
             return;
         };
         for mut request in reading.requests.into_iter().filter(Request::is_pending) {
-            // Whoever was to decide when it was asked: the person may be here by now, or not here any more.
+            // The approver may differ from the one at the time of the request: a user may be present now, or no longer.
             request.decider = self.decider_of(&request);
             self.hand_over(&request).await;
         }
     }
 
-    /// Whether something of the requests on disk is left to do: somebody waits for a decision, or one was not followed.
+    /// Whether a running agent has a pending request or a decision that was not executed yet.
     pub(super) async fn has_requests_left(&self) -> bool {
         let requests = self.requests.clone();
         let all = blocking(move || requests.read_all()).await;
@@ -69,13 +69,13 @@ impl Shared {
         all.any(|r| (r.is_pending() || r.is_unfinished()) && self.handle(&r.target).is_some())
     }
 
-    /// Tells an agent of a decision that it does not wait for any more.
+    /// Sends a decision as a message to an agent that no longer waits for it.
     pub(super) async fn tell_late(self: &Arc<Self>, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => LetterKind::PlanResponse,
             RequestKind::Permission => LetterKind::PermissionResponse,
             RequestKind::Question => LetterKind::Message,
-            // Shutdowns are never waited for; what a ceiling stopped asks again when it goes on.
+            // No agent waits for a shutdown, and an agent that a budget stopped asks again when it continues.
             RequestKind::Shutdown | RequestKind::Ceiling => return,
         };
         if self.handle(&request.target).is_none() {
@@ -94,17 +94,17 @@ impl Shared {
         let about = one_line(&clip(&request.body, ABOUT_MAX));
         let text = match request.status {
             _ if request.kind == RequestKind::Question => {
-                format!("You asked: {about}. The answer{said}")
+                format!("You asked: {about}. Answer{said}")
             }
-            RequestStatus::Approved => format!("Approved{said}. Go on with it now: {about}"),
-            RequestStatus::Rejected => format!("Rejected{said}. It was: {about}"),
+            RequestStatus::Approved => format!("Approved{said}. Continue with this now: {about}"),
+            RequestStatus::Rejected => format!("Rejected{said}. The request was: {about}"),
             RequestStatus::Pending | RequestStatus::Withdrawn => return,
         };
         self.write_letter(&by, &request.target, kind, request, &text)
             .await;
     }
 
-    /// Takes a permission that was given while nobody waited for it.
+    /// Takes a permission that was given while no agent waited for it.
     pub(super) fn take_granted(
         &self,
         from: &Name,
@@ -118,7 +118,7 @@ impl Shared {
         Some(granted.remove(at))
     }
 
-    /// A request of an earlier run that asks for the same and still waits.
+    /// Returns an identical pending request of an earlier run.
     pub(super) async fn waits_already(
         &self,
         from: &Name,
@@ -137,14 +137,14 @@ impl Shared {
         })
     }
 
-    /// Writes down that an agent's plan was approved, so that a restart knows it.
+    /// Records in the transcript that an agent's plan was approved, for a later resume.
     pub(super) async fn keep_plan(&self, agent: &Name) {
         let session = lock(&self.setup).session.clone();
         let transcript =
             Transcript::open(&self.root, &session, agent).redacting(self.publisher.redactor());
         let plan = PlanState::Approved;
         if let Err(error) = blocking(move || transcript.append(&Record::Plan { plan })).await {
-            tracing::error!("an approved plan can not be written down: {error}");
+            tracing::error!("the approval of a plan could not be recorded: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The lead's life: it answers the person, and wakes for letters and for the end of all work.
+//! Runs the lead: it answers the user, and is woken for messages, results and an idle team.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,23 +18,23 @@ use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::policy::PlanGate;
 
-/// A lead that has not begun.
+/// A lead that is prepared but not running yet.
 pub struct Lead {
     outfit: Outfit,
     first: Option<Vec<Block>>,
-    /// Whether a turn was under way.
+    /// Whether a turn was unfinished when the session ended.
     pub turn: TurnState,
 }
 
 impl Lead {
-    /// Lets it work.
+    /// Starts the lead.
     pub fn begin(self, shared: &Arc<Shared>) {
         let life = live(Arc::clone(shared), self.outfit, self.first);
         shared.tracker.spawn(life);
     }
 }
 
-/// Prepares the lead, from nothing or from where its conversation stands on disk.
+/// Prepares the lead with an empty conversation or the one on disk.
 pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreError> {
     let mut outfit = shared.outfit(Order {
         name: Name::lead(),
@@ -53,7 +53,7 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreErro
     shared.enroll(Name::lead(), outfit.handle.clone());
     let turn = match first {
         Some(_) => {
-            // The crew must not seem at rest before it has begun.
+            // The crew must not count as idle before the lead has started.
             shared.set_standing(&outfit.handle, Standing::Working);
             TurnState::Open
         }
@@ -66,7 +66,7 @@ pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreErro
     })
 }
 
-/// Gives the lead its conversation back. Words come back when it was cut off in the middle of a turn.
+/// Restores the lead's conversation. Returns the input to continue with if the last turn was not finished.
 async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block>>, StoreError> {
     let transcript = outfit.driver.transcript.clone();
     let (root, session) = (shared.root.clone(), lock(&shared.setup).session.clone());
@@ -76,7 +76,7 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
         conversation,
         notices,
     } = recalled;
-    // Each has a log of its own: numbers go on.
+    // Each subagent has its own transcript, so the numbering continues.
     shared.subagents.store(subagents, Ordering::SeqCst);
     for notice in notices {
         shared.notice(Level::Warn, notice).await;
@@ -92,7 +92,7 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
     Ok(match turn {
         TurnState::Ended => None,
         TurnState::Open => {
-            let text = "The lead was cut off in the middle of its turn and goes on. Interrupt it to stop it.";
+            let text = "The lead continues its unfinished turn. Interrupt it to stop it.";
             shared.notice(Level::Info, text).await;
             Some(vec![Block::text(prompt::GO_ON)])
         }
@@ -101,7 +101,7 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
 
 async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>) {
     let mut changes = shared.changes.subscribe();
-    // Letters may have waited since before it began.
+    // Messages may have arrived before the start.
     changes.mark_changed();
     let mut first = first.map(Input::Say);
     loop {
@@ -140,8 +140,8 @@ async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>
     }
 }
 
-/// One turn; when the crew stops it is interrupted, so that its conversation is whole on disk. `None`:
-/// the crew stops.
+/// Runs one turn. When the crew stops, the turn is interrupted, so that the conversation on disk is complete, and the
+/// result is `None`.
 pub async fn work(
     shared: &Shared,
     outfit: &mut Outfit,
@@ -149,7 +149,7 @@ pub async fn work(
 ) -> Option<crate::protocol::event::TurnEnd> {
     let interrupt = async {
         shared.stop.cancelled().await;
-        // When its queue is full the turn ends with the process.
+        // If the queue is full, the turn ends with the process.
         let _ = outfit.handle.control.try_send(Control::Interrupt);
         std::future::pending::<()>().await;
     };
@@ -162,7 +162,7 @@ pub async fn work(
 }
 
 impl Shared {
-    /// Whether something waits for the lead: prompts, letters, or news of what its team has done.
+    /// Whether prompts, messages or news of the team wait for the lead.
     pub(super) async fn lead_has_news(self: &Arc<Self>) -> bool {
         self.prompts.is_waiting()
             || self.news.load(Ordering::SeqCst) > 0

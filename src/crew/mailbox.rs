@@ -1,4 +1,4 @@
-//! Whether letters wait for an agent that it can take now; and the wait for another program that takes them.
+//! Checks whether an agent has unread messages that it can receive now, and waits while another program reads its inbox.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,24 +11,25 @@ use crate::domain::ids::Name;
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
-/// How long a look waits for its turn: two looks of the crew at the same time are no other reader, and wait for no such.
+/// How long a check waits for the reader lock, so that two checks of the crew at the same time do not count as another
+/// reader.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
-/// How often another reader is looked after.
+/// The interval between checks for another reader.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// How long the crew does not count as at rest because of one: then it is told, and `run` may end.
+/// How long another reader keeps the crew from being idle. After that a warning is shown, and `run` may end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What keeps letters from their agents.
+/// The agents whose messages cannot be delivered now.
 #[derive(Default)]
 pub struct Mailbox {
-    /// Whose letters another program takes, while that is waited for.
+    /// Agents whose inbox another program is reading.
     awaited: Mutex<BTreeSet<Name>>,
-    /// Whose letters can not be taken because of the files. Each is told once, until they can be.
+    /// Agents whose inbox has a file error. Each is reported once until it can be read again.
     refused: Mutex<BTreeSet<Name>>,
 }
 
 impl Shared {
-    /// Whether letters wait for `name` that it can take.
+    /// Whether `name` has messages that it can receive now.
     pub(super) async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.handle(name);
         if (handle.as_ref()).is_some_and(|h| h.desk.intake() == Intake::Shut) {
@@ -37,7 +38,7 @@ impl Shared {
         let (post, whose) = (self.post.clone(), name.clone());
         let waiting = blocking(move || {
             let seen = post.look(&whose)?;
-            // No agent is woken where no letter waits: a line that is none, and a cut, would be left as they are.
+            // Invalid lines and truncated files need no agent, so they are cleaned up here instead of waking one.
             if seen.letters.is_empty() && seen.is_due() {
                 post.reader(&whose, LOOK_WAIT)?.pending()
             } else {
@@ -53,13 +54,12 @@ impl Shared {
             }
             return false;
         }
-        // Those that it has taken itself and not written down yet are its own.
+        // An agent that has received messages and not recorded them yet holds the reader lock itself.
         let has_some = handle.is_some_and(|h| h.desk.reader().is_some());
         has_some || self.can_take(name).await
     }
 
-    /// Whether the letters of `name` could be taken now. Where they can not, an agent that was woken for them would be
-    /// woken again and again.
+    /// Whether the inbox of `name` can be read now. If not, waking the agent would only repeat the attempt endlessly.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (post, whose) = (self.post.clone(), name.clone());
         let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
@@ -74,7 +74,7 @@ impl Shared {
             }
             Err(error) => {
                 if lock(&self.mailbox.refused).insert(name.clone()) {
-                    let text = format!("The messages of {name} cannot be taken: {error}");
+                    let text = format!("The messages for {name} cannot be delivered: {error}");
                     self.notice(Level::Error, text).await;
                 }
                 false
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Wakes everybody when another program no longer takes the letters of `name`: it may have left some.
+    /// Wakes all agents once another program no longer reads the inbox of `name`, since it may have left messages.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.mailbox.awaited).insert(name.clone()) {
             return;
@@ -97,7 +97,7 @@ impl Shared {
             };
             if !has_ended {
                 let text = format!(
-                    "The messages of {name} are being read by another program, which does not end (crewdeck mail read?): they wait until it has ended."
+                    "The messages for {name} are being read by another program, which does not end (crewdeck mail read?): they are delivered when it ends."
                 );
                 shared.notice(Level::Warn, text).await;
                 drop(chore);

@@ -1,4 +1,4 @@
-//! Floor 5: the crew. Takes Commands, runs the lead and its teammates, publishes Events.
+//! The crew: receives commands, runs the lead and its teammates, and publishes events.
 
 mod branches;
 mod ceilings;
@@ -60,36 +60,36 @@ pub use trees::MergeRule;
 pub use undecided::REMINDERS_MAX;
 pub use viewer::{Runner, Viewer, ViewerParts};
 
-/// Commands that may wait for the crew.
+/// Most commands that may be queued for the crew.
 const COMMANDS_MAX: usize = 256;
-/// Words and interrupts that may wait for one agent.
+/// Most texts and interrupts that may be queued for one agent.
 const CONTROL_MAX: usize = 64;
-/// How long the agents get to end when the crew stops.
+/// How long agents may take to end when the crew stops.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
 
-/// What an agent is about, for the crew.
+/// The state of an agent as the crew sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It waits for words, mail or a task.
+    /// Idle: waits for input, a message or a task.
     Resting,
-    /// It waits for words or mail only: its model failed, it was interrupted, or it is stuck.
+    /// Paused: waits for input or a message only, because its model failed, it was interrupted, or it is stuck.
     Held,
-    /// It is in a turn.
+    /// In a turn.
     Working,
 }
 
-/// How the crew reaches an agent that runs.
+/// Connects the crew to a running agent.
 #[derive(Clone)]
 struct Handle {
     control: mpsc::Sender<Control>,
     desk: Arc<Desk>,
     standing: Arc<Mutex<Standing>>,
     tags: Vec<String>,
-    /// Ends the agent at once.
+    /// Stops the agent immediately.
     force: CancellationToken,
 }
 
-/// What all parts of a crew share.
+/// The state that all parts of a crew share.
 struct Shared {
     root: PathBuf,
     setup: Mutex<Setup>,
@@ -113,48 +113,48 @@ struct Shared {
     board: Board,
     post: Post,
     requests: Requests,
-    /// The prompts that wait for the lead.
+    /// The user's prompts that wait for the lead.
     prompts: Arc<PromptQueue>,
     roster: Roster,
-    /// The worktrees; `None`: everybody works in the root.
+    /// The worktrees; `None` if all agents work in the root.
     trees: Option<trees::Trees>,
-    /// What is checked out, as it was told. Held by who looks and tells.
+    /// The checked-out commit that was last published. Locked while it is read and published.
     head: tokio::sync::Mutex<Option<CheckedOut>>,
-    /// The board as the screen was told of it.
+    /// The board that was last published.
     graph: RwLock<Arc<TaskGraph>>,
     troubles: troubles::Troubles,
-    /// Held by who reads the board and tells of it.
+    /// Locked while the board is read and published.
     board_turn: tokio::sync::Mutex<()>,
-    /// The person's tasks whose worktree is being made, or could not be made since the crew began.
+    /// The user's tasks whose worktree is being created, or could not be created since the crew started.
     placed: Mutex<BTreeSet<TaskId>>,
     mailbox: mailbox::Mailbox,
-    /// Held while branches are merged because the person wants it.
+    /// Locked during the user's merges and worktree removals, which run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     team: Mutex<Team>,
     agents: Mutex<BTreeMap<Name, Handle>>,
     clerk: clerk::Clerk,
     spending: ceilings::Spending,
     jobs: jobs::Jobs,
-    /// How many subagents were sent out.
+    /// The number of subagents started so far.
     subagents: AtomicU64,
-    /// Those at work: cancelling interrupts them.
+    /// The running subagents; cancelling a token interrupts one.
     errands: Mutex<BTreeMap<Name, CancellationToken>>,
-    /// Counts up when something on disk changed; resting agents look again.
+    /// Incremented when something on disk changes, so that idle agents check for work.
     changes: watch::Sender<u64>,
-    /// Counts up when an agent begins or ends something.
+    /// Incremented when the state of an agent or of the crew changes.
     pulse: watch::Sender<u64>,
-    /// How often an agent began to work; the rest detector compares two readings.
+    /// How often an agent started to work; the idle detector compares two readings.
     begun: AtomicU64,
-    /// Words of the crew that were sent to the lead and have not reached it yet.
+    /// Texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// How much the crew itself is at.
+    /// The number of tasks that keep the crew itself busy.
     chores: AtomicUsize,
-    /// News of teammates that the lead has not been woken for.
+    /// News of teammates for which the lead was not woken yet.
     news: AtomicUsize,
     tracker: TaskTracker,
     stop: CancellationToken,
     clock: fn() -> Stamp,
-    /// When it began, by a clock that nobody sets: waits are measured by it.
+    /// The start of the crew on the monotonic clock, for measuring waits.
     began: tokio::time::Instant,
     new_id: fn() -> String,
     jitter: fn() -> f64,
@@ -168,14 +168,14 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Starts the lead and the watcher. Members and requests that a dead crew left behind are closed
-    /// first, and their tasks are offered again.
+    /// Starts the lead and the watcher. First closes the members and requests that an ended crew left behind, and puts
+    /// their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders can not be read or written.
+    /// When the state folders cannot be read or written.
     pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
         let board = Board::open(&parts.root);
-        // Git is asked beside the rest: it takes longer than everything before the first look of the person.
+        // Git runs concurrently, since it takes longer than everything before the first screen.
         let asked = start::ask_git(&parts);
         let seen = start::look_around(&parts);
         let graph = start::first_look(&parts, &board).await;
@@ -256,12 +256,12 @@ impl Crew {
         }
         let has_left = shared.lead_has_news().await || shared.has_requests_left().await;
         if parts.start == Start::Resumed && has_left {
-            // It is at work already, and wakes its lead when it rests.
+            // Counts as having worked, so that the lead is woken when the crew becomes idle.
             shared.begun.fetch_add(1, Ordering::SeqCst);
             shared.beat();
             resumed = TurnState::Open;
         }
-        // Everybody is known before anybody acts: what was decided meanwhile reaches them.
+        // All agents are registered before any of them acts, so that decisions made in the meantime reach them.
         shared.let_begin(lead, mates);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         shared.tracker.spawn(obey::obey(Arc::clone(&shared), inbox));
@@ -272,39 +272,39 @@ impl Crew {
         })
     }
 
-    /// Whether anything was under way when the session that it goes on with ended, a turn, a task or a letter: then
-    /// it works on by itself.
+    /// Whether a turn, task or message was unfinished when the resumed session ended; the crew then continues without
+    /// input.
     pub fn resumed(&self) -> TurnState {
         self.resumed
     }
 
-    /// Hands a command down without waiting.
+    /// Queues a command without waiting.
     ///
     /// # Errors
-    /// Gives the command back when too many wait already; nothing was done.
+    /// Returns the command if the queue is full or the crew has stopped.
     pub fn submit(&self, command: Command) -> Result<(), Command> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
         })
     }
 
-    /// Ends every agent and its programs, marks the members as gone and offers their tasks again.
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
     ///
     /// # Errors
-    /// When the state folders can not be written.
+    /// When the state folders cannot be written.
     pub async fn stop(self) -> Result<(), StoreError> {
         self.shared.stop.cancel();
         self.shared.tracker.close();
-        // Agents end by dropping what they wait for; one that does not is left to the process's end.
+        // Agents end by cancellation. One that does not end in time stops with the process.
         let _ = tokio::time::timeout(STOP_WITHIN, self.shared.tracker.wait()).await;
         roll::close(&self.shared).await
     }
 }
 
 impl Shared {
-    /// Starts the crew's own work, and with it the agents.
+    /// Starts the crew's background tasks and then the agents.
     fn let_begin(self: &Arc<Self>, lead: lead::Lead, mates: Vec<mate::Back>) {
-        // Until all have begun, and what waited is handed over again, nobody rests.
+        // The crew counts as busy until all agents have started and pending requests are handed over again.
         let (agents, chore) = (Arc::clone(self), self.chore());
         let begin = move || {
             let _chore = chore;
@@ -331,7 +331,7 @@ impl Shared {
         (self.clock)()
     }
 
-    /// How long the crew has run.
+    /// Returns how long the crew has been running.
     fn ran(&self) -> Duration {
         self.began.elapsed()
     }
@@ -340,7 +340,7 @@ impl Shared {
         Arc::clone(&self.graph.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The handle of an agent that runs.
+    /// Returns the handle of a running agent.
     fn handle(&self, name: &Name) -> Option<Handle> {
         lock(&self.agents)
             .iter()
@@ -358,7 +358,7 @@ impl Shared {
         self.beat();
     }
 
-    /// An agent begins or ends something.
+    /// Sets the state of an agent and wakes the idle detector.
     fn set_standing(&self, handle: &Handle, standing: Standing) {
         if standing == Standing::Working {
             self.begun.fetch_add(1, Ordering::SeqCst);
@@ -371,7 +371,7 @@ impl Shared {
         self.pulse.send_modify(|n| *n += 1);
     }
 
-    /// Something on disk is another than before.
+    /// Signals that something on disk has changed.
     fn changed(&self) {
         self.changes.send_modify(|n| *n += 1);
         self.beat();

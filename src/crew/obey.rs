@@ -1,5 +1,5 @@
-//! Commands as they come in, in the crew's own window and in a viewer alike: one after the other, and what git or a server
-//! may take its time for beside the others.
+//! The command loop of the crew and of viewers: runs commands one after another, except slow ones (git, model server),
+//! which run concurrently.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::protocol::{Command, EventKind, TaskWish};
 
-/// Most commands that are carried out beside the others at the same time.
+/// Most commands that run concurrently.
 const BESIDE_MAX: usize = 16;
 
-/// Why one more is not begun.
-const FULL: &str = "Too much is under way already: try again when some of it is done.";
+/// The error if the limit is reached.
+const FULL: &str = "Too many commands are running: try again when some have finished.";
 
-/// Who carries commands out.
+/// Executes commands.
 pub(super) trait Obeys: Send + Sync + 'static {
-    /// Carries `command` out; why it can not be, where it can not.
+    /// Executes `command`. The error is a message for the user.
     fn carry_out(
         self: &Arc<Self>,
         command: Command,
     ) -> impl Future<Output = Result<(), String>> + Send;
 
-    /// Tells whoever gave the command.
+    /// Publishes an event to the sender of the command.
     fn tell(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
-    /// Runs `work` beside everything else.
+    /// Runs `work` in the background.
     fn beside(&self, work: impl Future<Output = ()> + Send + 'static);
 
-    /// Comes back when no command is taken any more.
+    /// Completes when no more commands are accepted.
     fn stopped(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// How a command is carried out.
+/// How a command is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// Before the next one.
+    /// The next command waits for it.
     InTurn,
-    /// The next one does not wait for it.
+    /// The next command does not wait for it.
     Beside,
 }
 
-/// Git may be slow, runs the person's hooks, and one merge waits for the other; a server may not answer. Nothing else waits
-/// for them.
+/// Returns how a command is scheduled. Commands that use git or the model server run concurrently: git may be slow, runs
+/// the user's hooks and serializes merges, and a server may not answer.
 fn pace(command: &Command) -> Pace {
     match command {
         Command::Merge { .. }
@@ -51,7 +51,7 @@ fn pace(command: &Command) -> Pace {
         | Command::RemoveWorktree { .. }
         | Command::ListModels => Pace::Beside,
         Command::Task(wish) => match **wish {
-            // What is left in its worktree is committed first.
+            // Commits the worktree's uncommitted files first.
             TaskWish::Complete { .. } => Pace::Beside,
             TaskWish::Claim { .. }
             | TaskWish::Release { .. }
@@ -72,7 +72,7 @@ fn pace(command: &Command) -> Pace {
     }
 }
 
-/// Carries commands out until nobody sends any more, or `crew` has stopped. A refusal names its command.
+/// Executes commands until all senders are gone or `crew` has stopped. A refused command is reported with its error.
 pub(super) async fn obey<C: Obeys>(crew: Arc<C>, mut inbox: mpsc::Receiver<Command>) {
     let room = Arc::new(Semaphore::new(BESIDE_MAX));
     loop {
@@ -116,7 +116,7 @@ mod tests {
     use crate::domain::worktree::Losses;
     use crate::protocol::Asked;
 
-    /// Refuses everything; what goes on beside the rest waits for a word first.
+    /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
         told: mpsc::Sender<EventKind>,
         go: Notify,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_its_time_holds_nothing_up_and_is_bounded() {
+    async fn slow_commands_run_concurrently_up_to_a_limit() {
         let (told, mut hears) = mpsc::channel(64);
         let (commands, inbox) = mpsc::channel(64);
         let go = Notify::new();

@@ -1,4 +1,4 @@
-//! Outfits an agent: its tools, its prompt, its driver.
+//! Builds an agent: its tools, its system prompt and its driver.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -28,23 +28,23 @@ pub struct Outfit {
     pub handle: Handle,
 }
 
-/// What tells one agent's outfit from another's.
+/// The specification of an agent.
 pub struct Order<'a> {
     pub name: Name,
     pub caller: Caller,
     pub limits: Limits,
     pub gate: PlanGate,
     pub tags: Vec<String>,
-    /// Who it is, in the words that survive a compaction; empty for the lead.
+    /// A description of its role that is repeated after a compaction; empty for the lead.
     pub identity: String,
-    /// Its model, where it is another than the lead's; empty: the lead's, also when that is changed.
+    /// The model's name; empty for the lead's model, including later changes of it.
     pub model: String,
-    /// Makes the system prompt from the place and the tools.
+    /// Creates the system prompt.
     pub system: &'a dyn Fn(&Place) -> String,
 }
 
 impl Shared {
-    /// The model in use.
+    /// Returns the model configuration in use.
     pub(super) fn engine(&self) -> Engine {
         self.engine
             .read()
@@ -52,7 +52,7 @@ impl Shared {
             .clone()
     }
 
-    /// Takes another model from the next call on. Its window and price are not known.
+    /// Switches to another model from the next call on. Its context window and price are unknown.
     pub(super) fn set_model(&self, name: &str) {
         let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
         if engine.name != name {
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// The engine of an agent with a model of its own, or the one that all share.
+    /// Returns the configuration of an agent with its own model, or the shared one if `model` is empty.
     fn engine_for(&self, model: &str) -> EngineSlot {
         if model.is_empty() {
             return Arc::clone(&self.engine);
@@ -76,7 +76,7 @@ impl Shared {
         Arc::new(RwLock::new(engine))
     }
 
-    /// The tools of an agent, in the order of the table.
+    /// Returns the tools of an agent, in the order of the tool table.
     pub(super) fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
         table::for_caller(caller)
             .filter(|t| {
@@ -87,10 +87,10 @@ impl Shared {
             .collect()
     }
 
-    /// Outfits an agent.
+    /// Builds an agent from its specification.
     pub(super) fn outfit(self: &Arc<Self>, order: Order<'_>) -> Outfit {
         let mut tools = self.tools_for(order.caller);
-        // Who must have a plan approved must be able to submit it, however narrow the set is.
+        // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| order.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
         let place = Place {
@@ -149,7 +149,7 @@ impl Shared {
             },
             meter: Arc::new(CrewMeter(Arc::clone(self))),
             publisher: self.publisher.clone(),
-            // Nobody can write to a subagent.
+            // Subagents receive no messages.
             post: order.name.parent().is_none().then(|| self.post.clone()),
             prompts: order.name.is_lead().then(|| Arc::clone(&self.prompts)),
             board: self.board.clone(),
@@ -174,7 +174,7 @@ impl Shared {
     }
 }
 
-/// A path as prompts show it.
+/// Formats a path for a prompt.
 fn shown(path: &Path) -> String {
     PathBuf::from(path).display().to_string()
 }

@@ -1,5 +1,4 @@
-//! Shutting a teammate down: its answer, the deadline after which the person hears that it is still there,
-//! and the end by force.
+//! Shutdown of a teammate: its answer, the warning if it is still running after the deadline, and the forced stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +12,15 @@ use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::protocol::event::{EventKind, Level};
 
-/// How long a teammate gets to shut down before the person is told that it has not.
+/// How long a teammate may take to shut down before the user is warned.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What a nudge says.
+/// The message of a nudge.
 pub(super) const NUDGE: &str =
-    "Where do you stand? Go on with your task; if something holds you up, say what.";
+    "What is your status? Continue with your task. If something blocks you, say what it is.";
 
 impl Shared {
-    /// An agent's answer to a shutdown request; it counts only for one that was approved and is about it.
+    /// Handles an agent's answer to a shutdown request. Fails unless the request was approved and targets this agent.
     pub(super) async fn part(
         &self,
         agent: &Name,
@@ -38,10 +37,10 @@ impl Shared {
         });
         let Some(found) = found else {
             return Err(format!(
-                "nobody who may has asked you to shut down (request {request})"
+                "there is no approved shutdown request {request} for you"
             ));
         };
-        let handle = self.handle(agent).ok_or("you are not a teammate here")?;
+        let handle = self.handle(agent).ok_or("you are not a running teammate")?;
         match verdict {
             Verdict::Approve => handle.desk.part(Parting::Agreed),
             Verdict::Reject => {
@@ -58,7 +57,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Tells whoever asked what the teammate answered. The person sees it anyway.
+    /// Sends the teammate's answer to the agent that asked for the shutdown. The user sees it anyway.
     pub(super) async fn answer_shutdown(
         &self,
         from: Name,
@@ -83,12 +82,12 @@ impl Shared {
         letter.extra.insert("approve".into(), approve.into());
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
-            let text = format!("The answer to a shutdown can not be written: {error}");
+            let text = format!("The answer to a shutdown request cannot be sent: {error}");
             self.notice(Level::Error, text).await;
         }
     }
 
-    /// The shutdowns of `member` that were allowed and that it has not answered yet.
+    /// Returns the approved shutdown requests that `member` has not answered yet.
     pub(super) async fn open_shutdowns(&self, member: &Name) -> Vec<Request> {
         let requests = self.requests.clone();
         let all = blocking(move || requests.read_all()).await;
@@ -102,14 +101,14 @@ impl Shared {
         all
     }
 
-    /// Notes that nothing is left of the shutdowns of `member`: it has left, or another has its name now.
+    /// Marks the shutdown requests of `member` as finished, because it has shut down or a new member has its name.
     pub(super) async fn finish_shutdowns(&self, member: &Name) {
         for request in self.open_shutdowns(member).await {
             self.finish(&request.id).await;
         }
     }
 
-    /// Tells the person when the teammate is still there after the deadline.
+    /// Warns the user if the teammate is still running after the deadline.
     pub(super) fn watch_parting(self: &Arc<Self>, target: Name) {
         let shared = Arc::clone(self);
         self.tracker.spawn(async move {
@@ -121,7 +120,7 @@ impl Shared {
                 return;
             }
             let text = format!(
-                "{target} was asked to shut down {} s ago and is still there. X ends it by force; its task goes back to the board.",
+                "{target} was asked to shut down {} s ago and is still running. X ends it by force; its task goes back to the board.",
                 DEADLINE.as_secs()
             );
             let agent = Some(target);
@@ -130,18 +129,18 @@ impl Shared {
         });
     }
 
-    /// Ends a teammate now, wherever it stands. Its task goes back to the board.
+    /// Stops a teammate immediately, even in a turn. Its task goes back to the board.
     pub(super) fn force(&self, member: &Name) -> Result<(), String> {
         let handle = self.handle(member).filter(|_| !member.is_lead());
-        let handle = handle.ok_or_else(|| format!("'{member}' is not a teammate at work."))?;
+        let handle = handle.ok_or_else(|| format!("'{member}' is not a running teammate."))?;
         handle.force.cancel();
         Ok(())
     }
 
-    /// Asks a teammate in the person's name where it stands; that brings one on that has stopped.
+    /// Asks a teammate for its status in the user's name. A stuck teammate continues because of the message.
     pub(super) async fn nudge(&self, member: &Name) -> Result<(), String> {
         if member.is_lead() || self.handle(member).is_none() {
-            return Err(format!("'{member}' is not a teammate at work."));
+            return Err(format!("'{member}' is not a running teammate."));
         }
         let letter = from_person(member, NUDGE, (self.new_id)(), self.now());
         let post = self.post.clone();

@@ -1,4 +1,4 @@
-//! What a crew is made of: everything that the roof gathers for it, and who decides what.
+//! The parameters of a crew, and who approves each kind of request.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,18 +17,18 @@ use crate::protocol::event::Setup;
 use crate::store::Skills;
 use crate::tools::policy::Rules;
 
-/// Who decides each kind of request.
+/// The approver of each kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deciders {
-    /// Plans.
+    /// Decides plan approvals.
     pub plan: Decider,
-    /// Shutdowns.
+    /// Decides shutdowns.
     pub shutdown: Decider,
-    /// Tool calls that the policy asks about.
+    /// Decides tool calls for which the policy requires permission.
     pub tool: Decider,
-    /// Ceilings: the person, or nobody. No agent lifts its own.
+    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
     pub ceiling: Decider,
-    /// What only the person can answer: `Ask` where one is there, else `Deny`.
+    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
     pub question: Decider,
 }
 
@@ -44,59 +44,59 @@ impl Deciders {
     }
 }
 
-/// Everything that a crew is made of; the roof gathers it.
+/// The parameters of a crew.
 pub struct Parts {
-    /// The directory; here lie the state folders, which exist.
+    /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// What the first event says. Session, tools and the like are final here.
+    /// The content of the first event, with the final session, tools and so on.
     pub setup: Setup,
-    /// The model.
+    /// The model configuration.
     pub engine: Engine,
-    /// What tokens cost, by the model's name, where known.
+    /// Token prices by model name, where known.
     pub prices: BTreeMap<String, Price>,
-    /// Who decides what.
+    /// The approver of each kind of request.
     pub deciders: Deciders,
-    /// Most calls of the model in flight; the model in `engine` keeps to it.
+    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
     pub calls_max: usize,
     /// Most teammates at a time.
     pub agents_max: usize,
-    /// How much the agents may use before the person is asked.
+    /// The budgets. An agent that reaches one waits for the user.
     pub ceilings: Ceilings,
-    /// The standing rules for tool calls.
+    /// The permission rules for tool calls from the settings.
     pub rules: Rules,
-    /// The tools by name; `None`: all.
+    /// The names of the allowed tools; `None` for all.
     pub tools: Option<Vec<String>>,
-    /// How long a program of an agent may run.
+    /// The time limit of a program that an agent runs.
     pub tool_timeout: Duration,
-    /// What stands between crewdeck and a program of an agent; `None`: nothing.
+    /// The supervisor of the agents' programs; `None` to run them directly.
     pub guard: Option<Arc<Guard>>,
-    /// The share of the model's window, in percent, at which a conversation is summarised.
+    /// The share of the context window, in percent, at which a conversation is compacted.
     pub compact_at: u64,
-    /// Whether the lead goes on from the conversation of the session that `setup` names.
+    /// Whether to start fresh or resume the session in `setup`.
     pub start: Start,
-    /// How long a teammate may rest before it leaves; `None`: for ever.
+    /// How long a teammate may be idle before it shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
     pub memory: Option<(String, String)>,
-    /// What the agents can load.
+    /// The skills that agents can load.
     pub skills: Skills,
-    /// Who merges what is completed; `None`: no worktrees, everybody works in the root.
+    /// When branches are merged; `None` for no worktrees, so that all agents work in the root.
     pub worktrees: Option<MergeRule>,
-    /// Where events go.
+    /// Sends the events.
     pub publisher: Publisher,
-    /// The time.
+    /// Returns the current time.
     pub clock: fn() -> Stamp,
-    /// New ids, each another.
+    /// Returns a new unique id.
     pub new_id: fn() -> String,
-    /// Random numbers in 0..1.
+    /// Returns a random number in 0..1.
     pub jitter: fn() -> f64,
 }
 
-/// How a crew begins.
+/// How a crew starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// With empty conversations.
     Fresh,
-    /// With the lead's conversation as it stood when the session ended, however it ended.
+    /// With the conversations of the session, however it ended.
     Resumed,
 }

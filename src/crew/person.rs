@@ -1,5 +1,5 @@
-//! What the person does to the board by key: the changes of `crewdeck task`, made by the crew or by a viewer; and what
-//! the crew does because of them.
+//! The user's own actions on the board, the same as those of `crewdeck task`, for the crew and for viewers; and what the
+//! crew does in response.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use crate::protocol::TaskWish;
 use crate::protocol::event::{EventKind, Level, PersonAct};
 use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
 
-/// The doors that the person's changes go through.
+/// The stores that the user's actions change.
 pub(super) struct Hands {
     pub root: PathBuf,
     pub board: Board,
     pub roster: Roster,
     pub post: Post,
-    /// `None`: everybody works in the root.
+    /// `None` if all agents work in the root.
     pub trees: Option<Worktrees>,
     pub now: Stamp,
     pub new_id: fn() -> String,
 }
 
-/// Whether a task gets a worktree here.
+/// Whether a claimed task gets a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trees {
-    /// A crew makes one.
+    /// The crew creates one.
     Made,
-    /// Everybody works in the root.
+    /// All agents work in the root.
     None,
 }
 
-/// What was done.
+/// A completed action of the user.
 pub(super) struct Acted {
     pub task: Task,
     pub act: PersonAct,
 }
 
 impl Acted {
-    /// Where the person works on what it claimed, where that is known at once: a worktree that has to be made is told of
-    /// when it is there.
+    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions, and for a
+    /// worktree that must still be created; it is announced later.
     pub fn place(&self, root: &Path, trees: Trees) -> Option<String> {
         let (PersonAct::Claimed, id) = (&self.act, self.task.id) else {
             return None;
@@ -53,17 +53,17 @@ impl Acted {
         let dir = tree.map(|tree| Path::new(".worktrees").join(tree.as_str()));
         match (dir.filter(|dir| root.join(dir).is_dir()), trees) {
             (Some(dir), _) => Some(format!(
-                "{id} is yours: its worktree is {}, with what was done there before.",
+                "{id} is yours: its worktree is {}, with the earlier work on it.",
                 dir.display()
             )),
             (None, Trees::None) => Some(format!(
-                "{id} is yours: you work on it in the directory itself."
+                "{id} is yours: work on it in the project directory."
             )),
             (None, Trees::Made) => None,
         }
     }
 
-    /// What is told of it.
+    /// Returns the event for the action.
     pub fn told(&self) -> EventKind {
         EventKind::PersonActed {
             task: self.task.id,
@@ -73,8 +73,8 @@ impl Acted {
 }
 
 impl Hands {
-    /// Before a task of the person is completed: what is left in its worktree is committed, as for everybody, because
-    /// what it frees builds on its branch. Other wishes need nothing.
+    /// Commits the uncommitted files of a task that the user completes, since dependent tasks build on its branch. Does
+    /// nothing for other actions.
     pub fn prepare(&self, wish: &TaskWish) -> Result<(), StoreError> {
         let (TaskWish::Complete { task }, Some(trees)) = (wish, &self.trees) else {
             return Ok(());
@@ -93,7 +93,7 @@ impl Hands {
         Ok(())
     }
 
-    /// Carries a wish out.
+    /// Executes an action.
     pub fn act(&self, wish: TaskWish) -> Result<Acted, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match wish {
@@ -121,17 +121,17 @@ impl Hands {
     }
 }
 
-/// What became of the worktree that the person was to get.
+/// The result of creating a worktree for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Placing {
-    /// It is there, or nobody wants it any more.
+    /// It exists, or is no longer needed.
     Over,
-    /// It could not be made.
+    /// It could not be created.
     Failed,
 }
 
 impl Shared {
-    /// Changes the board because the person wants it, and tells everybody.
+    /// Executes an action of the user on the board and publishes it.
     pub(super) async fn act_for_person(self: &Arc<Self>, wish: TaskWish) -> Result<(), String> {
         let hands = Hands {
             root: self.root.clone(),
@@ -146,7 +146,7 @@ impl Shared {
             .await
             .map_err(|e| e.to_string())?;
         let acted = {
-            // Nobody tells of the change before it is told who made it.
+            // The board stays locked, so that the user's action is published before the change that it makes.
             let _turn = self.board_turn.lock().await;
             let acted = blocking(move || hands.act(wish)).await;
             let acted = acted.map_err(|e| e.to_string())?;
@@ -167,8 +167,8 @@ impl Shared {
         Ok(())
     }
 
-    /// What follows from the person's changes, whoever wrote them down: a teammate whose task was taken is stopped, the
-    /// lead hears of it in a line of its next call, and a task of the person gets its worktree.
+    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
+    /// taken, adds a note to the lead's next call, and creates worktrees for the user's tasks.
     pub(super) fn follow_person(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -192,19 +192,19 @@ impl Shared {
         }
     }
 
-    /// Stops what a teammate does for a task that was taken from it. The lead is not stopped: it talks with the person.
+    /// Interrupts a teammate whose task was taken. The lead is not interrupted, since it talks with the user.
     fn stop_taken(&self, name: &Name, task: TaskId) {
         let Some(handle) = self.handle(name).filter(|_| !name.is_lead()) else {
             return;
         };
         if *lock(&handle.standing) == Standing::Working {
             handle.desk.lift(task);
-            // A full queue means that an interrupt waits in it already.
+            // A full queue already contains an interrupt.
             let _ = handle.control.try_send(Control::Interrupt);
         }
     }
 
-    /// Makes the worktrees of what the person works on, where there is none yet, or none any more.
+    /// Creates the missing worktrees of the tasks that the user works on.
     pub(super) fn place_person<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if self.trees.is_none() {
             return;
@@ -215,8 +215,8 @@ impl Shared {
             }
             let (shared, id, chore) = (Arc::clone(self), task.id, self.chore());
             self.tracker.spawn(async move {
-                // One that could not be made is told once, and not tried at each look at the board. Where it is removed one
-                // day, whoever claims the task again gets another.
+                // After a failure the task stays in `placed`, so that the error is reported once and not at each read of
+                // the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
                 if shared.place_and_tell(id).await == Placing::Over {
                     lock(&shared.placed).remove(&id);
                 }
@@ -225,14 +225,14 @@ impl Shared {
         }
     }
 
-    /// Whether the person works on a task that has no worktree.
+    /// Whether the user works on this task and it has no worktree.
     fn lacks_place(&self, task: &Task) -> bool {
         task.status == TaskStatus::InProgress
             && task.is_open_for(Name::user().as_str())
             && self.dir_of(task).is_none()
     }
 
-    /// The task as it stands, if the person works on it by now.
+    /// Returns the current task if the user still works on it.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.clone();
         let task = blocking(move || board.get(id)).await.ok()?;
@@ -242,11 +242,11 @@ impl Shared {
     }
 
     async fn place_and_tell(self: &Arc<Self>, id: TaskId) -> Placing {
-        // What is told of the board may be late: a worktree made a moment ago, a task released.
+        // The published board may be outdated: the worktree may exist by now, or the task may have been released.
         let Some(task) = self.works_on(id).await.filter(|t| self.dir_of(t).is_none()) else {
             return Placing::Over;
         };
-        // A crew that was killed may have made it, and not have noted it with the task.
+        // A killed crew may have created the worktree without recording it in the task.
         let task = if task.worktree.is_empty() {
             self.bound(Task::clone(&task)).await
         } else {
@@ -255,7 +255,7 @@ impl Shared {
         let placed = self.place_for(&task, &Name::user()).await;
         self.read_board(Which::These([id].into())).await;
         if self.works_on(id).await.is_none() {
-            // It was released or completed meanwhile.
+            // The task was released or completed in the meantime.
             return Placing::Over;
         }
         match placed {
@@ -268,7 +268,7 @@ impl Shared {
             }
             Err(error) => {
                 let text = format!(
-                    "The worktree of your task {id} can not be made: {error}. Work on it in the directory itself, or release it."
+                    "The worktree of your task {id} cannot be created: {error}. Work in the project directory, or release the task."
                 );
                 self.notice(Level::Warn, text).await;
                 Placing::Failed

@@ -1,4 +1,4 @@
-//! A worktree that the person removes: what would be lost is told first, and what was not told is not lost.
+//! Removes a worktree for the user: reports what would be lost first, and removes it only if exactly that is lost.
 
 use super::Shared;
 use crate::agent::driver::blocking;
@@ -10,7 +10,7 @@ use crate::domain::worktree::{
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Board, Look, StoreError, Worktrees, worked_in};
 
-/// The worktree of a task in which nobody works.
+/// Returns the worktree of a task. Fails if an agent or the user is working in it.
 fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
     let task = board.get(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
@@ -19,18 +19,18 @@ fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String
     let at_work = worked_in(board, trees, &tree).map_err(|e| e.to_string())?;
     match at_work {
         Some(task) => Err(format!(
-            "worktree {name} stays, {} works on task {} in it",
+            "worktree {name} was not removed: {} is working on task {} in it",
             task.owner, task.id
         )),
         None => Ok(tree),
     }
 }
 
-/// What would be lost with the worktree of a task.
+/// Returns what would be lost with the worktree of a task.
 pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
     let tree = free(board, trees, id)?;
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
-    // What the person can not have removed either is not asked about.
+    // If the user may not remove it either, there is nothing to confirm.
     may_remove(&tree, &state, Removal::WhatIsLostIsKnown).map_err(|why| why.to_string())?;
     let losses = match may_remove(&tree, &state, Removal::OnlyIfSafe) {
         Ok(()) => Losses::default(),
@@ -44,7 +44,7 @@ pub(super) fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     })
 }
 
-/// Removes it, if no more would be lost than the person was told of; what came of it, in words.
+/// Removes the worktree if exactly the losses in `told` would occur. Returns the message for the user.
 pub(super) fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -66,12 +66,12 @@ pub(super) fn remove(
 impl Shared {
     fn tree_doors(&self) -> Result<(Board, Worktrees), String> {
         let trees = self.trees.as_ref();
-        let trees =
-            trees.ok_or("there are no worktrees here: all agents work in the project directory")?;
+        let trees = trees
+            .ok_or("worktrees are not in use here: all agents work in the project directory")?;
         Ok((self.board.clone(), trees.door.clone()))
     }
 
-    /// Tells what would be lost with the worktree of a task.
+    /// Publishes what would be lost with the worktree of a task.
     pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = self.tree_doors()?;
         let judged = blocking(move || Ok(judge(&board, &trees, id))).await;
@@ -80,10 +80,10 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the worktree of a task because the person wants it, and tells everybody.
+    /// Removes the worktree of a task for the user and publishes the result.
     pub(super) async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
         let (board, trees) = self.tree_doors()?;
-        // As while it is merged: one after the other.
+        // Removals and merges run one at a time.
         let _turn = self.merge_turn.lock().await;
         let now = self.now();
         let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;

@@ -1,4 +1,4 @@
-//! Notices when the crew is at rest: then the lead hears the news of its team, or the run may end.
+//! The idle detector: when the whole crew is idle, it reports news to the lead, or lets the run end.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,10 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::protocol::event::EventKind;
 use crate::store::Which;
 
-/// Looks whenever something moved, until the crew stops.
+/// Checks for idleness after every change, until the crew stops.
 pub async fn detect(shared: Arc<Shared>) {
     let mut pulse = shared.pulse.subscribe();
-    // Something may have moved before it began to look.
+    // Changes before the subscription count too.
     pulse.mark_changed();
     let mut told_at = None;
     let mut reminded = Reminded::default();
@@ -33,7 +33,7 @@ pub async fn detect(shared: Arc<Shared>) {
         let Some(Rest { graph, left }) = shared.is_at_rest().await else {
             continue;
         };
-        // Somebody may have begun while the files were read: then this look does not count.
+        // An agent may have started to work while the files were read; then this check does not count.
         if shared.begun.load(Ordering::SeqCst) != begun || !shared.all_rest() {
             continue;
         }
@@ -49,21 +49,21 @@ pub async fn detect(shared: Arc<Shared>) {
     }
 }
 
-/// A crew in which nobody does anything any more.
+/// The state of an idle crew.
 struct Rest {
-    /// The board as it stands on disk.
+    /// The board on disk.
     graph: Arc<TaskGraph>,
-    /// What waits for the lead's decision all the same.
+    /// The requests that still wait for the lead's decision.
     left: Vec<Request>,
 }
 
-/// How far the work is when the team rests, in words.
+/// The progress of an idle team, as a sentence for the lead.
 enum Stand {
     Done(String),
     Open(String),
 }
 
-/// The idle teammates, which claim tasks by themselves.
+/// Returns the idle teammates that claim tasks automatically.
 fn claimers(agents: &[(Name, Handle)]) -> Vec<Claimer> {
     let is_idle = |(name, handle): &&(Name, Handle)| {
         !name.is_lead() && *lock(&handle.standing) == Standing::Resting
@@ -75,7 +75,7 @@ fn claimers(agents: &[(Name, Handle)]) -> Vec<Claimer> {
     agents.iter().filter(is_idle).map(claimer).collect()
 }
 
-/// Whether one of them may claim a task.
+/// Whether one of the teammates may claim a task.
 fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
     let may = |claimer| graph.claimable_unasked(claimer).is_some();
     claimers.iter().any(may)
@@ -85,14 +85,14 @@ fn stand(graph: &TaskGraph) -> Stand {
     let all = graph.len();
     match all - graph.done() {
         0 => Stand::Done(format!(
-            "All {all} tasks of the board are completed and the team rests."
+            "All {all} tasks on the board are completed and the team is idle."
         )),
-        open => Stand::Open(format!("The team rests with {open} of {all} tasks open")),
+        open => Stand::Open(format!("The team is idle with {open} of {all} tasks open")),
     }
 }
 
-/// Whether others have completed tasks and the lead was not woken for it: its conversation does not say how the
-/// board stands. What was noted for it in memory is lost when crewdeck is ended.
+/// Whether other agents have completed tasks and the lead's conversation does not mention the current progress. Used on
+/// resume, since notes that were kept in memory are lost when crewdeck ends.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
     let (Stand::Done(words) | Stand::Open(words)) = stand(graph);
     let has_heard = |block: &Block| matches!(block, Block::Text { text } if text.contains(&words));
@@ -115,7 +115,8 @@ impl Shared {
                 .all(|(name, h)| self.seems_at_rest(name, *lock(&h.standing)))
     }
 
-    /// How it stands when nobody works, nothing on disk gives anybody work, and the person is not asked.
+    /// Returns the crew's state if it is idle: no agent works, nothing on disk gives an agent work, and no request waits
+    /// for the user. `None` otherwise.
     async fn is_at_rest(self: &Arc<Self>) -> Option<Rest> {
         if !self.all_rest() {
             return None;
@@ -134,39 +135,39 @@ impl Shared {
         let (board, resting) = (self.board.clone(), claimers(&agents));
         let known = blocking(move || board.ask(|graph| may_claim(graph, &resting))).await;
         if known.unwrap_or_default() {
-            // An agent can work, so the crew does not rest: the board need not be read whole to see that.
+            // An agent can claim a task, so the crew is not idle. This check is cheaper than reading the whole board.
             return None;
         }
-        // What the last one to rest has changed is told before the rest.
+        // Publishes the changes of the last agent before the crew counts as idle.
         let Some(graph) = self.read_board(Which::All).await else {
-            // Nobody can claim anything then, and nobody waits for ever.
+            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
             let graph = self.graph();
             return Some(Rest { graph, left });
         };
         (!may_claim(&graph, &claimers(&agents))).then_some(Rest { graph, left })
     }
 
-    /// Wakes the lead with what became of the work. False: it can not be reached.
+    /// Wakes the lead with the progress of the team. Returns false if the lead cannot be reached.
     async fn wake_lead(&self, graph: &TaskGraph) -> bool {
         let unmerged = self.unmerged().await;
         let unmerged = if unmerged.is_empty() {
             String::new()
         } else {
             format!(
-                " Not merged yet: {}. merge_worktree merges one.",
+                " Not merged yet: {}. Merge one with merge_worktree.",
                 unmerged.join(", ")
             )
         };
         let text = match stand(graph) {
             Stand::Done(words) => format!("<crew>{words}{unmerged}</crew>"),
             Stand::Open(words) => format!(
-                "<crew>{words}. Look at the board (task_list) and decide how to go on.</crew>"
+                "<crew>{words}. Check the board (task_list) and decide how to continue.</crew>"
             ),
         };
         self.wake(text)
     }
 
-    /// Gives the lead words of the crew. False: it can not be reached.
+    /// Sends the lead a text from the crew. Returns false if the lead cannot be reached.
     pub(super) fn wake(&self, text: String) -> bool {
         let Some(lead) = self.handle(&Name::lead()) else {
             return false;

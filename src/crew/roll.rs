@@ -1,4 +1,5 @@
-//! The roll: who comes back when a crew begins, what a dead one left behind, and that the living are alive.
+//! Recovery: selects the members that a resumed session brings back, closes what an ended crew left behind, and records
+//! that working teammates are alive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +15,15 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
-/// How often the roster hears that the teammates who work are alive.
+/// How often the roster records that working teammates are alive.
 const BEAT: Duration = Duration::from_secs(30);
-/// Most requests that are named when they are withdrawn.
+/// Most withdrawn requests that are listed.
 const LOST_MAX: usize = 8;
-/// Most characters of a request that is named.
+/// Most characters of a listed request's text.
 const LOST_TEXT_MAX: usize = 160;
 
-/// Calls the roll of a crew that begins: what a dead one left behind is closed. The members that the session
-/// brings back are returned, with the team as it stood; their tasks stay theirs and what they asked still waits.
+/// Prepares the start of a crew: closes what an ended crew left behind. Returns the members that the session brings back,
+/// and the team as it was. These members keep their tasks and their pending requests.
 pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
     let session = lock(&shared.setup).session.clone();
     let roster = shared.roster.clone();
@@ -34,8 +35,8 @@ pub async fn call(shared: &Arc<Shared>, start: Start) -> Result<(Vec<Member>, Te
     Ok((back, team))
 }
 
-/// Closes the books of a crew that ends: its members are gone, their tasks are offered again. Who waits for a decision
-/// that the lead did not make comes back, as after a crash.
+/// Records the end of a crew: marks its members as gone and puts their tasks back on the board. Members that wait for a
+/// decision which the lead did not make are kept for the next run, as after a crash.
 pub async fn close(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let back = shared.who_asked_in_vain().await;
     let start = if back.is_empty() {
@@ -84,8 +85,8 @@ async fn close_all_but(
     Ok(())
 }
 
-/// Notes now and then that teammates who work are alive, for whoever reads the roster. When one began to rest says
-/// the change of its status; while all rest, or a request waits, nothing is written.
+/// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or a request
+/// is pending.
 pub async fn beat(shared: Arc<Shared>) {
     let mut pulse = shared.pulse.subscribe();
     loop {
@@ -105,12 +106,12 @@ pub async fn beat(shared: Arc<Shared>) {
         }
         let (roster, now) = (shared.roster.clone(), shared.now());
         if let Err(error) = blocking(move || roster.seen(&names, now)).await {
-            tracing::warn!("the roster can not be written: {error}");
+            tracing::warn!("the roster cannot be written: {error}");
         }
     }
 }
 
-/// What is said of requests that nobody decided before their crew ended, a line each.
+/// Formats one line for each request that was withdrawn because its crew ended before a decision.
 fn lost(requests: &[Request]) -> Vec<String> {
     let mut out: Vec<String> = requests
         .iter()
@@ -119,15 +120,19 @@ fn lost(requests: &[Request]) -> Vec<String> {
             let (from, target) = (&request.from, &request.target);
             let asked = match request.kind {
                 RequestKind::Plan => format!("{from} asked for approval of its plan"),
-                RequestKind::Shutdown => format!("{from} wanted {target} to shut down"),
+                RequestKind::Shutdown => format!("{from} asked {target} to shut down"),
                 RequestKind::Permission => format!("{target} asked for permission"),
                 RequestKind::Question => format!("{from} asked you"),
-                RequestKind::Ceiling => format!("{from} had reached a ceiling"),
+                RequestKind::Ceiling => format!("{from} reached a budget limit"),
             };
-            let task = request.task.map_or_else(String::new, |id| format!(" for {id}"));
+            let task = request
+                .task
+                .map_or_else(String::new, |id| format!(" for {id}"));
             let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
             let what = clip(&one_line(what), LOST_TEXT_MAX);
-            format!("Nobody decided this before crewdeck ended, so it is withdrawn: {asked}{task}: {what}")
+            format!(
+                "Request withdrawn, because crewdeck ended before a decision: {asked}{task}: {what}"
+            )
         })
         .collect();
     if let beyond @ 1.. = requests.len().saturating_sub(LOST_MAX) {
@@ -137,7 +142,7 @@ fn lost(requests: &[Request]) -> Vec<String> {
 }
 
 impl Shared {
-    /// The teammates that are in a turn; nobody while the person is waited for, which may take a night.
+    /// Returns the teammates that are in a turn. Empty while a request is pending, which may take hours.
     fn working(&self) -> Vec<Name> {
         if self.has_open_request() {
             return Vec::new();
@@ -170,7 +175,7 @@ impl Shared {
                 format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
             } else {
                 format!(
-                    "Task {id} ({subject}) was given up {} times: nobody claims it by itself any more. Change its text, or claim it for somebody: crewdeck task claim {} --as NAME.",
+                    "Task {id} ({subject}) was given up {} times, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
                     task.attempts, id.0
                 )
             };
@@ -189,7 +194,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_was_lost_is_named() {
+    fn withdrawn_requests_are_listed() {
         let bob = Name::member("bob").unwrap();
         let request = |kind, body: &str| {
             let id = RequestId("r".into());
@@ -210,12 +215,12 @@ mod tests {
             shutdown,
             request(RequestKind::Question, "Which\nversion?"),
         ];
-        let start = "Nobody decided this before crewdeck ended, so it is withdrawn:";
+        let start = "Request withdrawn, because crewdeck ended before a decision:";
         assert_eq!(
             lost(&all),
             [
                 format!("{start} bob asked for permission for #3: git push"),
-                format!("{start} lead wanted bob to shut down: All is done."),
+                format!("{start} lead asked bob to shut down: All is done."),
                 format!("{start} bob asked you: Which⏎version?"),
             ]
         );

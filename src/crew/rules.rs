@@ -1,4 +1,4 @@
-//! The rules of the session: what the person allowed the whole team until crewdeck ends.
+//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -13,10 +13,10 @@ use crate::protocol::event::{EventKind, Level};
 use crate::tools::policy::{self, PlanGate, Ruling, Standing};
 use crate::tools::{Access, table};
 
-/// Most characters of a rule that a notice shows.
+/// Most characters of a permission in a notice.
 const SHOWN_MAX: usize = 160;
 
-/// The rules and the number that was given last.
+/// The session permissions and the last number that was assigned.
 #[derive(Default)]
 pub struct Session {
     rules: Vec<SessionRule>,
@@ -24,8 +24,10 @@ pub struct Session {
 }
 
 impl Shared {
-    /// Approves a permission request and allows what `scope` covers from now on. The error says why
-    /// nothing changed.
+    /// Approves a permission request and allows everything in `scope` from now on.
+    ///
+    /// # Errors
+    /// Why nothing changed.
     pub(super) async fn allow(
         self: &Arc<Self>,
         id: &RequestId,
@@ -36,22 +38,22 @@ impl Shared {
             .call
             .as_ref()
             .filter(|call| request.kind == RequestKind::Permission && is_command(call))
-            .ok_or("this is no permission that can be given for more than once")?;
+            .ok_or("this permission can only be given once")?;
         let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
         if !offered.contains(&scope) {
             return Err(format!(
-                "{} can not be allowed for the session",
+                "{} cannot be allowed for the session",
                 shown(&scope)
             ));
         }
         let number = self.add_rule(scope.clone(), &request)?;
         if let Err(why) = self.decide(approval(&request)).await {
-            // Somebody was faster: then the person has not allowed anything.
+            // The request was already decided, so the user's approval does not count.
             self.remove_rule(number);
             return Err(why);
         }
         let text = format!(
-            "user allowed {} for the whole team until crewdeck ends (asked by {}). /rules takes it back.",
+            "user allowed {} for the whole team until crewdeck ends (requested by {}). Revoke it with /rules.",
             shown(&scope),
             request.from
         );
@@ -60,27 +62,27 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes a rule back: its commands are asked about again.
+    /// Revokes a session permission, so that its commands require permission again.
     pub(super) async fn take_back(self: &Arc<Self>, number: u64) -> Result<(), String> {
         let Some(rule) = self.remove_rule(number) else {
-            return Err("that rule was taken back already".into());
+            return Err("that permission was already revoked".into());
         };
         let text = format!(
-            "user took back {}: it is asked about again.",
+            "user revoked {}: it requires permission again.",
             shown(&rule.scope)
         );
         self.tell_rules(text).await;
         Ok(())
     }
 
-    /// Approves what waits although a rule covers it: it was asked before the rule was there.
+    /// Approves pending requests that a session permission covers because they were filed before it.
     pub(super) async fn approve_covered(self: &Arc<Self>) {
         if lock(&self.session).rules.is_empty() {
             return;
         }
         let requests = self.requests.clone();
         let Ok(reading) = blocking(move || requests.read_all()).await else {
-            return; // whoever reads them next says why
+            return; // the next read reports the error
         };
         for request in reading.requests.iter().filter(|r| r.is_pending()) {
             let Some(call) = request.call.as_ref() else {
@@ -88,7 +90,7 @@ impl Shared {
             };
             let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
             if is_command(call) && ruling == Ruling::Allow {
-                // Decided meanwhile, by somebody else: then nothing is left to do.
+                // If it was decided in the meantime, there is nothing to do.
                 let _ = self.decide(approval(request)).await;
             }
         }
@@ -108,7 +110,7 @@ impl Shared {
         let mut session = lock(&self.session);
         if session.rules.len() >= RULES_MAX {
             return Err(format!(
-                "there are {RULES_MAX} rules already: take one back first (/rules)"
+                "there are already {RULES_MAX} session permissions: revoke one first (/rules)"
             ));
         }
         session.last += 1;
@@ -132,7 +134,7 @@ impl Shared {
         Some(rule)
     }
 
-    /// From the next call of any agent on.
+    /// Applies the session permissions from the next tool call of any agent on.
     fn use_rules(&self, session: &Session) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.session = session.rules.iter().map(|r| r.scope.clone()).collect();
@@ -145,7 +147,7 @@ impl Shared {
     }
 }
 
-/// Whether the call runs a command; rules are about commands alone.
+/// Whether the tool call runs a command. Session permissions apply only to commands.
 fn is_command(call: &AskedCall) -> bool {
     table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }

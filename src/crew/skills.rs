@@ -1,4 +1,4 @@
-//! The crew's skills: read at the start and again when a file changed; then everybody hears of it.
+//! The crew's skills: reads them at the start and when a file changes, and announces changes.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,20 +9,20 @@ use crate::domain::skill::SkillBook;
 use crate::protocol::event::{EventKind, Level};
 
 impl Shared {
-    /// The skills as they were last read.
+    /// Returns the skills as they were last read.
     pub(super) fn skill_book(&self) -> Arc<SkillBook> {
         let book = self.skill_book.read();
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the skills; when they are others than before, tells the screen, and each agent in one line
-    /// of its next turn. (Its system prompt stays: another one would cost it its prompt cache.)
+    /// Reads the skills. If they have changed, publishes them and adds one line to each agent's next turn. System prompts
+    /// are not changed, since that would invalidate the prompt cache.
     pub(super) async fn read_skills(&self) {
         let skills = self.skills.clone();
         let new = match blocking(move || Ok(skills.read())).await {
             Ok(book) => Arc::new(book),
             Err(error) => {
-                let text = format!("The skills can not be read: {error}");
+                let text = format!("The skills cannot be read: {error}");
                 self.notice(Level::Error, text).await;
                 return;
             }
@@ -48,7 +48,7 @@ impl Shared {
         }
     }
 
-    /// Whether the person left this tool to the agents.
+    /// Whether the settings allow the agents this tool.
     fn has_tool(&self, name: &str) -> bool {
         let only = self.tools.as_ref();
         only.is_none_or(|only| only.iter().any(|n| n == name))

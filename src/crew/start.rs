@@ -1,5 +1,5 @@
-//! What the start of a crew is quick with: who is here and what is on the board, while git is asked whether there can
-//! be worktrees.
+//! The first steps of a crew: publishes the setup and the board, while git concurrently checks whether worktrees can be
+//! used.
 
 use std::time::Duration;
 
@@ -14,45 +14,45 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{self, Board, StoreError, Which, Worktrees};
 
-/// How long the description of the project may take.
+/// Maximum time for the description of machine and project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// The question to git, under way.
+/// The running check of the repository.
 pub(super) struct Asked {
     rule: MergeRule,
     door: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
-/// What git said about worktrees.
+/// The result of the check.
 pub(super) struct Heard {
     pub(super) trees: Option<Trees>,
-    /// What to tell the user: what was repaired, or why there are no worktrees.
+    /// Notices for the user: what was repaired, or why there are no worktrees.
     pub(super) notices: Vec<(Level, String)>,
 }
 
-/// Asks git whether there can be worktrees, and repairs what killed gits have left in the repository; `None`: no one
-/// wants any.
+/// Starts the check whether worktrees can be used, and repairs what killed git processes left in the repository. `None` if
+/// worktrees are switched off.
 pub(super) fn ask_git(parts: &Parts) -> Option<Asked> {
     let rule = parts.worktrees?;
     let door = Worktrees::open(&parts.root);
     let (check, now) = (door.clone(), (parts.clock)());
     let answer = tokio::spawn(blocking(move || {
         check.check()?;
-        // What cannot be repaired is no reason to go without worktrees.
-        let failed = |why: StoreError| vec![format!("not all could be repaired: {why}")];
+        // A failed repair does not prevent the use of worktrees.
+        let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
     Some(Asked { rule, door, answer })
 }
 
-/// Looks at the machine and the project for the system prompts, beside everything else.
+/// Starts to collect the description of machine and project for the system prompts.
 pub(super) fn look_around(parts: &Parts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
     tokio::task::spawn_blocking(move || store::environment(&root, date))
 }
 
-/// Returns what was seen. A directory that takes longer is described no further, so that the lead does not wait for it.
+/// Returns the description; an empty one if it takes longer than [`LOOK_TIME`], because the lead waits for it.
 pub(super) async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
@@ -68,7 +68,7 @@ fn day(time: Stamp) -> String {
         .to_string()
 }
 
-/// The answer of git.
+/// Returns the result of the check, with notices for the user.
 pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
     let Some(Asked { rule, door, answer }) = asked else {
         let (trees, notices) = (None, Vec::new());
@@ -76,7 +76,7 @@ pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
     };
     let why = match answer.await {
         Ok(Ok(repaired)) => {
-            let line = |text| (Level::Info, format!("Repaired after a kill: {text}"));
+            let line = |text| (Level::Info, format!("Repair after a crash: {text}"));
             let notices = repaired.into_iter().map(line).collect();
             let trees = Some(Trees::new(door, rule));
             return Heard { trees, notices };
@@ -91,7 +91,7 @@ pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
     }
 }
 
-/// Tells who is here and what is on the board, before anything that takes longer. The board as it was told comes back.
+/// Publishes the setup and the board before anything slower runs. Returns the published board.
 pub(super) async fn first_look(parts: &Parts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
@@ -100,7 +100,7 @@ pub(super) async fn first_look(parts: &Parts, board: &Board) -> TaskGraph {
     let board = board.clone();
     let looked = blocking(move || board.news(&Which::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
-    // Where it can not be read, the watcher says so when it has begun.
+    // If it cannot be read, the watcher reports that later.
     if let Ok(news) = looked {
         graph.apply(&news.delta.changed, &news.delta.removed);
         for text in news.notices {

@@ -1,4 +1,4 @@
-//! A subagent's life: sent out with a fresh conversation, it works, answers, and is gone.
+//! Runs a subagent: it starts with an empty conversation, works in one turn, returns its answer and ends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,27 +18,27 @@ use crate::protocol::event::{EventKind, TurnEnd};
 use crate::tools::Caller;
 use crate::tools::host::SubagentOrder;
 
-/// Most subagents of one agent that work side by side.
+/// Most subagents of one agent that run at the same time.
 pub const SIDE_BY_SIDE: usize = 4;
-/// Most calls of the model; the reference's number.
+/// Most model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
 
-/// Sends a subagent out and waits for its answer. Dropping the future interrupts it.
+/// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
 pub async fn delegate(
     shared: Arc<Shared>,
     seats: Arc<Semaphore>,
     order: SubagentOrder,
 ) -> Result<String, String> {
     let Ok(_seat) = seats.acquire().await else {
-        return Err("no subagent can be sent out any more".into());
+        return Err("no more subagents can be started".into());
     };
     let cancel = shared.stop.child_token();
     let _interrupts = cancel.clone().drop_guard();
     let (tell, told) = oneshot::channel();
-    // Its life goes on for a moment when nobody waits any more: what it did is told to its end.
+    // Runs as its own task, so that its last events are published even if the caller no longer waits.
     let life = live(Arc::clone(&shared), order, cancel);
     shared.tracker.spawn(async move {
-        // Nobody may be left to hear it.
+        // The caller may no longer wait.
         let _ = tell.send(life.await);
     });
     told.await
@@ -88,7 +88,7 @@ async fn live(
     } = outfit;
     let interrupt = async {
         cancel.cancelled().await;
-        // Its queue is its own: there is room.
+        // Nothing else uses this queue, so it has room.
         let _ = handle.control.try_send(Control::Interrupt);
         std::future::pending::<()>().await;
     };
@@ -115,7 +115,7 @@ async fn live(
     }
 }
 
-/// A subagent thinks with its parent's model.
+/// Returns the model of the parent, which the subagent uses too.
 fn model_of(shared: &Shared, parent: &Name) -> String {
     let team = super::lock(&shared.team);
     team.find(parent)
@@ -123,7 +123,7 @@ fn model_of(shared: &Shared, parent: &Name) -> String {
         .unwrap_or_default()
 }
 
-/// What it said last, if it said that at the end.
+/// Returns the text of the last message if the subagent wrote it, else an empty string.
 fn last_words(messages: &[Message]) -> String {
     match messages.last() {
         Some(last) if last.role == Role::Assistant => last.words().trim().to_string(),

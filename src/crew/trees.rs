@@ -1,5 +1,5 @@
-//! Worktrees for the team: each claimed task gets one, what is left in it is committed, and its branch is
-//! merged when somebody says so.
+//! Worktrees of the team: creates one for each claimed task, commits what is left uncommitted in it, and merges its
+//! branch on request or automatically.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::domain::worktree::{self, Brought, Created, Leftovers, Merge, Worktree
 use crate::protocol::event::{EventKind, Level};
 use crate::store::{Look, NewWorktree, Seen, StoreError, Which, Worktrees};
 
-/// Most files of a conflict that a new task names.
+/// Most files of a conflict that are listed in the task to resolve it.
 const FILES_MAX: usize = 20;
 
-/// Who merges the branches of completed tasks.
+/// When the branches of completed tasks are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeRule {
-    /// The person (by key) or the lead (by tool).
+    /// When the user or the lead asks for it.
     #[default]
     Asked,
-    /// The crew, as soon as a task is completed.
+    /// As soon as the task is completed.
     Auto,
 }
 
@@ -32,12 +32,11 @@ pub enum MergeRule {
 pub struct Trees {
     pub(super) door: Worktrees,
     rule: MergeRule,
-    /// What of their branches was told. Held by who looks at them.
+    /// The branch status that was last published. Locked during a scan.
     pub(super) seen: tokio::sync::Mutex<Seen>,
 }
 
 impl Trees {
-    /// The worktrees that `door` opens.
     pub fn new(door: Worktrees, rule: MergeRule) -> Trees {
         Trees {
             door,
@@ -46,26 +45,26 @@ impl Trees {
         }
     }
 
-    /// Whether the crew merges `tree` by itself when `task` is completed: by its rule, or because the task was made
-    /// to solve a conflict in the worktree of another.
+    /// Whether `tree` is merged automatically when `task` is completed: because of the merge rule, or because the task was
+    /// created to resolve a conflict in another task's worktree.
     fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
         self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 }
 
-/// Where a claimed task is worked on, and what its owner should know about the place.
+/// The folder in which a claimed task is worked on, and the text about it for the owner's conversation.
 pub struct Place {
     pub dir: PathBuf,
     pub words: String,
 }
 
 impl Shared {
-    /// Where agents work that have no task of their own, and everybody where there are no worktrees.
+    /// Returns the directory of agents without a task, and of all agents if there are no worktrees.
     pub(super) fn common_dir(&self) -> PathBuf {
         self.root.clone()
     }
 
-    /// The folder of a task's worktree, where it stands.
+    /// Returns the folder of a task's worktree, if it exists.
     pub(super) fn dir_of(&self, task: &Task) -> Option<PathBuf> {
         self.trees.as_ref()?;
         let name = WorktreeName::new(&task.worktree).ok()?;
@@ -73,7 +72,7 @@ impl Shared {
         dir.is_dir().then_some(dir)
     }
 
-    /// Makes or finds the worktree for a task that `owner` has claimed. `None`: there are no worktrees here.
+    /// Finds or creates the worktree of a task that `owner` has claimed. `None` if worktrees are not in use.
     pub(super) async fn place_for(
         self: &Arc<Self>,
         task: &Task,
@@ -107,7 +106,7 @@ impl Shared {
         Ok(Some(Place { dir, words }))
     }
 
-    /// A teammate has taken a task in the middle of its turn: from its next call on it works in the worktree of that.
+    /// Moves a teammate that claimed a task in the middle of its turn to the task's worktree, from its next tool call on.
     /// The lead stays in the root, where it merges.
     pub(super) async fn go_to_place(
         self: &Arc<Self>,
@@ -131,17 +130,17 @@ impl Shared {
                 let released = blocking(move || board.release(id, &name, now)).await;
                 let rest = match released {
                     Ok(_) => "the task is back on the board".to_string(),
-                    Err(why) => format!("nor can it be put back on the board: {why}"),
+                    Err(why) => format!("the task could not be put back on the board: {why}"),
                 };
                 Err(format!(
-                    "the worktree of task {id} cannot be made: {error}; {rest}"
+                    "the worktree of task {id} cannot be created: {error}; {rest}"
                 ))
             }
         }
     }
 
-    /// The task of a member that comes back, bound to the worktree that was made for it and of which it does not say
-    /// anything yet. What a git that was killed with the crew had locked there is free again.
+    /// Recovers the worktree of a resuming member's task: records it in the task if crewdeck was ended before that, and
+    /// removes lock files that a killed git left in it.
     pub(super) async fn bound(&self, task: Task) -> Task {
         let Some(trees) = &self.trees else {
             return task;
@@ -153,7 +152,7 @@ impl Shared {
             let door = trees.door.clone();
             if let Err(error) = blocking(move || door.unlock(&name)).await {
                 tracing::warn!(
-                    "locks of git may be left in the worktree of {}: {error}",
+                    "git lock files may be left in the worktree of task {}: {error}",
                     task.id
                 );
             }
@@ -164,11 +163,11 @@ impl Shared {
             Some(tree) => board.bind(id, &tree.name, now).map(Some),
             None => Ok(None),
         });
-        // Where it can not be looked for another one is made.
+        // If the search fails, a new worktree is created.
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// The branches of what a task waited for.
+    /// Returns the branches of a task's blockers.
     async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.clone(), task.id);
         let branches = move |graph: &TaskGraph| {
@@ -182,7 +181,7 @@ impl Shared {
         blocking(move || board.ask(branches)).await
     }
 
-    /// What somebody else has left in the worktree of a task.
+    /// Describes an existing worktree to the task's new owner: its branch, newly merged blockers and unfinished work in it.
     async fn found(&self, task: &Task, dir: &std::path::Path) -> String {
         let Some((trees, name)) = self
             .trees
@@ -193,7 +192,7 @@ impl Shared {
         };
         let needs = self.branches_of(task).await.unwrap_or_default();
         let (door, tree, now) = (trees.door.clone(), name.clone(), self.now());
-        // What it waited for may have been done since; over uncommitted files nothing is merged.
+        // Blockers may have been completed since. Nothing is merged over uncommitted files.
         let looked = blocking(move || {
             let state = door.state(&tree)?;
             Ok((state, door.bring(&tree, &needs, now).unwrap_or_default()))
@@ -210,7 +209,7 @@ impl Shared {
         words + &prompt::left_behind(dirty, ahead)
     }
 
-    /// Commits what `agent` has left uncommitted for its open task: whoever builds on it sees it.
+    /// Commits the uncommitted files of `agent`'s open task, so that tasks that depend on it see them.
     pub(super) async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let graph = self.graph();
         let Some(task) = graph.open_task_of(agent).cloned() else {
@@ -226,12 +225,12 @@ impl Shared {
         match done {
             Ok(Leftovers::None | Leftovers::Committed(_)) => Ok(()),
             Err(error) => Err(format!(
-                "what is left in your worktree cannot be committed: {error}"
+                "the uncommitted files in your worktree cannot be committed: {error}"
             )),
         }
     }
 
-    /// A task with a worktree was completed.
+    /// Logs that a task with a worktree was completed, and merges its branch if that is automatic.
     pub(super) async fn completed(self: &Arc<Self>, task: &Task) {
         let (Some(trees), Ok(name)) = (&self.trees, WorktreeName::new(&task.worktree)) else {
             return;
@@ -239,19 +238,22 @@ impl Shared {
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let noted = blocking(move || door.task_completed(&tree, now)).await;
         if let Err(error) = noted {
-            tracing::warn!("the end of {} is not in the log: {error}", task.id);
+            tracing::warn!(
+                "the completion of task {} could not be logged: {error}",
+                task.id
+            );
         }
-        // What was left is committed now, and the registry does not show it.
+        // Leftovers were committed, which the registry does not show.
         self.read_branches(Look::Anew).await;
         let door = trees.door.clone();
         let found = blocking(move || door.find(name.as_str())).await;
         if found.is_ok_and(|tree| trees.merges(&tree, task.id)) {
-            // What came of it was told.
+            // The result was published.
             let _ = self.merge_and_tell(task.id).await;
         }
     }
 
-    /// Merges what an earlier run would have merged, had it not been ended before.
+    /// Merges the branches that an earlier run would have merged if it had not ended before.
     pub(super) async fn merge_what_waits(self: &Arc<Self>) {
         let Some(trees) = &self.trees else { return };
         let door = trees.door.clone();
@@ -266,23 +268,24 @@ impl Shared {
             let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
             let waits = here.iter().rfind(|t| trees.merges(tree, t.id));
             if let Some(task) = waits.filter(|_| is_done) {
-                // What came of it was told.
+                // The result was published.
                 let _ = self.merge_and_tell(task.id).await;
             }
         }
     }
 
-    /// Merges the branch of a completed task into the base and tells everybody what came of it.
+    /// Merges the branch of a completed task into the base and publishes the result.
     pub(super) async fn merge_and_tell(self: &Arc<Self>, id: TaskId) -> Result<(), String> {
         let tried = self.try_merge(id).await?;
         self.tell_merge(&tried).await;
         Ok(())
     }
 
-    /// The same for the lead, which gets the result of its tool call; all other agents hear only of a conflict.
+    /// Merges the branch of a completed task for the lead, which gets the result of its tool call. Only a conflict is
+    /// published.
     ///
     /// # Errors
-    /// Why it is not merged, a conflict included: a call that merged nothing must not look like one that did.
+    /// Why it is not merged, including a conflict: a tool call that merged nothing must not look successful.
     pub(super) async fn merge(self: &Arc<Self>, id: TaskId) -> Result<String, String> {
         let Tried { level, text, .. } = self.try_merge(id).await?;
         if level == Level::Warn {
@@ -296,7 +299,7 @@ impl Shared {
         let trees = self
             .trees
             .as_ref()
-            .ok_or("there are no worktrees here: all agents work in the project directory")?;
+            .ok_or("worktrees are not in use here: all agents work in the project directory")?;
         let (task, name) = mergeable(&self.graph(), id)?;
         let (door, now, tree) = (trees.door.clone(), self.now(), name.clone());
         let merged = blocking(move || door.merge(&tree, now)).await;
@@ -309,7 +312,7 @@ impl Shared {
             }),
             Merge::AlreadyMerged { into } => Ok(Tried {
                 level: Level::Info,
-                text: format!("{into} has all of {branch} already."),
+                text: format!("{branch} is already merged into {into}."),
                 before: None,
             }),
             Merge::Conflict { into, files } => Ok(Tried {
@@ -320,7 +323,7 @@ impl Shared {
         }
     }
 
-    /// A conflict becomes a task that is worked on in the same worktree.
+    /// Creates a task to resolve a conflict, to be worked on in the same worktree. Returns the message about it.
     async fn give_conflict_back(
         self: &Arc<Self>,
         task: &Task,
@@ -333,12 +336,12 @@ impl Shared {
         let new = NewTask {
             subject: format!("Merge {into} into {branch}: conflict in {shown}"),
             description: format!(
-                "{branch} (task {}, {}) does not merge into {into} by itself. You work in its worktree. Run `git merge {into}` there, solve the conflicts in {shown} so that both sides keep what they meant, run the tests, commit, and complete this task: then it is merged again.",
+                "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
                 task.id, task.subject
             ),
             blocked_by: Vec::new(),
             tags: task.tags.clone(),
-            // From its beginning: whoever takes it works in this worktree.
+            // Set at creation, so that the owner works in this worktree.
             worktree: name.to_string(),
         };
         let (board, now) = (self.board.clone(), self.now());
@@ -347,23 +350,23 @@ impl Shared {
             .map_err(|e| e.to_string())?;
         self.read_board(Which::These([made.id].into())).await;
         Ok(format!(
-            "{branch} does not merge into {into}: conflict in {shown}. Task {} is on the board to solve it.",
+            "{branch} does not merge into {into}: conflict in {shown}. Task {} was added to resolve it.",
             made.id
         ))
     }
 
-    /// What the branch of a task changes, for the screen.
+    /// Publishes the diff of a task's branch for the screen.
     pub(super) async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let trees = self
             .trees
             .as_ref()
-            .ok_or("there are no worktrees here: all agents work in the project directory")?;
+            .ok_or("worktrees are not in use here: all agents work in the project directory")?;
         let shown = diff_of(trees.door.clone(), &self.graph(), id).await?;
         self.publish(shown).await;
         Ok(())
     }
 
-    /// The completed tasks whose branches are not merged, for the lead: what the board shows, looked at anew.
+    /// Returns the unmerged branches of completed tasks, for the lead. Scans the branches first.
     pub(super) async fn unmerged(&self) -> Vec<String> {
         let Some(trees) = &self.trees else {
             return Vec::new();
@@ -376,25 +379,25 @@ impl Shared {
     }
 }
 
-/// A task whose branch may be merged now, and its worktree.
+/// Returns a task and its worktree if its branch can be merged now.
 pub(super) fn mergeable(
     graph: &TaskGraph,
     id: TaskId,
 ) -> Result<(Arc<Task>, WorktreeName), String> {
     let task = graph.known(id).map_err(|e| e.to_string())?.clone();
     let name = WorktreeName::new(&task.worktree)
-        .map_err(|_| format!("task {id} has no worktree: nothing of it is to be merged"))?;
+        .map_err(|_| format!("task {id} has no worktree, so there is nothing to merge"))?;
     let mut others = graph.tasks();
     match others.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed) {
         Some(other) => Err(format!(
-            "task {} is still at work in {name}: it is merged when that is completed",
+            "task {} in worktree {name} is not completed yet: complete it before merging",
             other.id
         )),
         None => Ok((task, name)),
     }
 }
 
-/// What the branch of a task changes.
+/// Returns the diff of a task's branch.
 pub(super) async fn diff_of(
     door: Worktrees,
     graph: &TaskGraph,
@@ -402,7 +405,7 @@ pub(super) async fn diff_of(
 ) -> Result<EventKind, String> {
     let task = graph.known(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)
-        .map_err(|_| format!("task {id} has no worktree: it has changed nothing of its own"))?;
+        .map_err(|_| format!("task {id} has no worktree, so there is no diff to show"))?;
     let diff = blocking(move || door.diff(&name))
         .await
         .map_err(|e| e.to_string())?;
@@ -414,7 +417,7 @@ pub(super) async fn diff_of(
     })
 }
 
-/// The first of the files of a conflict.
+/// Lists the first files of a conflict.
 pub(super) fn some(files: &[String]) -> String {
     files[..files.len().min(FILES_MAX)].join(", ")
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the state files: told when it begins and when it ends, and not at every look.
+//! Errors of the state files: each is reported when it first occurs and when it is over, not at every read.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use super::{Shared, lock};
 use crate::protocol::event::Level;
 use crate::store::StoreError;
 
-/// What was told last of each kind of files.
+/// The last reported error and notices for each kind of files.
 #[derive(Default)]
 pub struct Troubles {
     errors: Mutex<BTreeMap<&'static str, String>>,
@@ -15,24 +15,24 @@ pub struct Troubles {
 }
 
 impl Troubles {
-    /// What is to be said of a look at `what`.
+    /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
     fn looked(&self, what: &'static str, error: Option<&StoreError>) -> Option<(Level, String)> {
         let mut errors = lock(&self.errors);
         let Some(error) = error else {
             let is_over = errors.remove(what).is_some();
             return is_over.then(|| (Level::Info, format!("{what} can be read again.")));
         };
-        let text = format!("{what} can not be read: {error}");
+        let text = format!("{what} cannot be read: {error}");
         let before = errors.insert(what, text.clone());
         (before.as_ref() != Some(&text)).then_some((Level::Error, text))
     }
 
-    /// Whether something can not be read.
+    /// Whether any kind of files cannot be read.
     pub(super) fn are_there(&self) -> bool {
         !lock(&self.errors).is_empty()
     }
 
-    /// Those of the lines that the last look at `what` did not have.
+    /// Returns the lines that the last read of `what` did not have.
     fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
         let before = lock(&self.notices).insert(what, lines.clone());
         let before = before.unwrap_or_default();
@@ -42,7 +42,8 @@ impl Troubles {
 }
 
 impl Shared {
-    /// Tells what came of a look at `what`, where that is news: it can not be read, or can be read again.
+    /// Returns the result of a read. Publishes a notice if `what` newly cannot be read or can be read again. `what` starts
+    /// the sentence.
     pub(super) async fn looked<T>(
         &self,
         what: &'static str,
@@ -54,7 +55,7 @@ impl Shared {
         looked.ok()
     }
 
-    /// Tells those lines of a look at `what` that the last look did not have.
+    /// Publishes the lines that the last read of `what` did not have, as warnings.
     pub(super) async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.troubles.news(what, lines) {
             self.notice(Level::Warn, line).await;
@@ -68,7 +69,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_trouble_is_told_when_it_begins_when_it_changes_and_when_it_is_over() {
+    fn file_error_is_reported_on_start_change_and_end() {
         let troubles = Troubles::default();
         let error = |text: &str| StoreError::TooLong(text.into());
         let told = [
@@ -84,9 +85,9 @@ mod tests {
                 .map(|(_, text)| text)
         });
         let texts = [
-            Some("The board can not be read: a".to_string()),
+            Some("The board cannot be read: a".to_string()),
             None,
-            Some("The board can not be read: b".into()),
+            Some("The board cannot be read: b".into()),
             Some("The board can be read again.".into()),
             None,
         ];

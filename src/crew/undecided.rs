@@ -1,4 +1,4 @@
-//! Requests that are left to the lead and that it leaves: it is reminded, and in the end nobody waits for it any more.
+//! Reminds the lead of requests that it has not decided. After the last reminder, the crew no longer waits for them.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +10,43 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decider, Request};
 use crate::protocol::event::Level;
 
-/// How often the lead is reminded of a request that it does not decide. Each time it is woken, which costs a call.
+/// How often the lead is reminded of a request. Each reminder wakes the lead, which costs a model call.
 pub const REMINDERS_MAX: u32 = 3;
-/// Most requests that one reminder names.
+/// Most requests that one reminder lists.
 const NAMED_MAX: usize = 8;
 
-/// How often the lead was reminded, by request. Only of those that wait still: bounded by them.
+/// The number of reminders by request. Contains only pending requests.
 pub type Reminded = BTreeMap<RequestId, u32>;
 
-/// An agent whose call goes on when its request is decided.
+/// An agent whose tool call waits for the decision of a request.
 pub struct Waiter {
     pub(super) from: Name,
     pub(super) tell: oneshot::Sender<Request>,
 }
 
-/// What came of the wish to remind the lead.
+/// The result of a reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reminder {
-    /// It hears of it.
+    /// A reminder was sent.
     Sent,
-    /// It has heard of all of them often enough, or can not be reached.
+    /// No reminder was sent: the lead was reminded of all requests often enough, or cannot be reached.
     InVain,
 }
 
 impl Shared {
-    /// Whether an agent in a turn does nothing but wait for decisions.
+    /// Whether an agent in a turn only waits for decisions.
     pub(super) fn only_waits(&self, name: &Name) -> bool {
         let waiting = lock(&self.clerk.waiting);
         let waits = waiting.values().filter(|w| w.from.same(name)).count();
         drop(waiting);
-        // What its subagents ask is asked in its name.
+        // Requests of its subagents are filed in its name.
         let errands = lock(&self.errands);
         let out = errands.keys().filter_map(Name::parent);
         waits > 0 && out.filter(|parent| parent.same(name)).count() <= waits
     }
 
-    /// The requests that wait, when the person is to decide none of them. `None`: it is, one was decided and who waits
-    /// is about to hear of it, or they can not be read.
+    /// Returns the pending requests if none of them is for the user. `None` if one is, if one was just decided and its
+    /// agent is about to continue, or if the requests cannot be read.
     pub(super) async fn left_to_lead(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.clerk.waiting).keys().cloned().collect();
         if !self.has_open_request() {
@@ -67,7 +67,8 @@ impl Shared {
         (waiting.iter().all(is_open) && open.iter().all(is_left)).then_some(open)
     }
 
-    /// Reminds the lead of what it has not decided, if it was not reminded often enough.
+    /// Reminds the lead of the pending requests in `left` that have had fewer than [`REMINDERS_MAX`] reminders. If there
+    /// are none, warns the user and gives the requests up.
     pub(super) async fn remind(&self, left: &[Request], reminded: &mut Reminded) -> Reminder {
         reminded.retain(|id, _| left.iter().any(|r| r.id == *id));
         let is_due = |r: &&Request| {
@@ -83,7 +84,7 @@ impl Shared {
         }
         for request in left {
             let text = format!(
-                "Nobody decides {}: the lead was reminded and is not reminded again.",
+                "No decision on {}: the lead was reminded and is not reminded again.",
                 request.shown()
             );
             self.notice(Level::Warn, text).await;
@@ -98,8 +99,8 @@ impl Shared {
         lock(&self.clerk.given_up).contains(id)
     }
 
-    /// Who asked for what the crew no longer waits for and nobody has decided: they come back with the next crew of
-    /// the session, and what they asked waits for it.
+    /// Returns the agents with a pending request for which the crew no longer waits. They are kept for the next run of
+    /// the session, and so are their requests.
     pub(super) async fn who_asked_in_vain(&self) -> Vec<Name> {
         let requests = self.requests.clone();
         let reading = blocking(move || requests.read_all()).await;
@@ -110,7 +111,7 @@ impl Shared {
             .collect()
     }
 
-    /// Whether an agent counts as at rest: it is in no turn, or waits in one.
+    /// Whether an agent counts as idle: it is not in a turn, or only waits for decisions in one.
     pub(super) fn seems_at_rest(&self, name: &Name, standing: Standing) -> bool {
         match standing {
             Standing::Resting | Standing::Held => true,
@@ -125,7 +126,7 @@ fn reminder(due: &[&Request]) -> String {
         .map(|r| format!("{} (request_id {})", r.shown(), r.id))
         .collect();
     format!(
-        "<crew>The team waits for your decision on {}. Nobody else decides it: say yes or no with decide_request, with a comment where you want changes.</crew>",
+        "<crew>The team waits for your decision on {}. Only you can decide: approve or reject with decide_request, and add a comment if you want changes.</crew>",
         named.join("; ")
     )
 }

@@ -1,5 +1,5 @@
-//! A second front behind the same commands: changes of the state files, of which the crew that runs in another
-//! process hears. What lives in that process alone is refused.
+//! Handles commands in a viewer: executes them by changing the state files, which the crew in another process notices.
+//! Commands that need that process itself are refused.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -24,37 +24,37 @@ use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::protocol::{Command, Publisher, TaskWish};
 use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
 
-/// Where the crew runs that is looked at.
+/// Where the viewed crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
-    /// In another process; its id where it is known.
+    /// In another process, with its id if known.
     Process(Option<u32>),
-    /// Nowhere: nobody hears of a decision.
+    /// Nowhere, so a decision would have no effect.
     Nobody,
 }
 
-/// What a viewer is made of.
+/// The parameters of a viewer.
 pub struct ViewerParts {
-    /// The crew's directory; the state folders exist.
+    /// The crew's directory. Its state folders must exist.
     pub root: PathBuf,
     /// Where the crew runs.
     pub runner: Runner,
-    /// Where answers go: this process's own bus, of which the crew does not hear.
+    /// Sends events within this process; the crew does not receive them.
     pub publisher: Publisher,
-    /// The time.
+    /// Returns the current time.
     pub clock: fn() -> Stamp,
-    /// New ids, each another.
+    /// Returns a new unique id.
     pub new_id: fn() -> String,
 }
 
-/// Takes commands for a crew that another process runs. Ends when it is dropped; the crew does not notice.
+/// Accepts commands for a crew that runs in another process. Stops when dropped, without effect on the crew.
 pub struct Viewer {
     commands: mpsc::Sender<Command>,
     files: Arc<Files>,
 }
 
 impl Viewer {
-    /// Begins to take commands.
+    /// Starts to accept commands.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(Files {
@@ -74,27 +74,27 @@ impl Viewer {
         Viewer { commands, files }
     }
 
-    /// Another process runs the crew now, or none.
+    /// Updates where the crew runs.
     pub fn set_runner(&self, runner: Runner) {
         *lock(&self.files.runner) = runner;
     }
 
-    /// Tells of the board, the team, the requests that wait and the newest letters, as the files have them.
+    /// Publishes the board, the team, the pending requests and the newest messages from the files.
     pub fn tell_of_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
             if let Err(error) = files.tell_files().await {
-                let text = format!("The state files can not be read: {error}");
+                let text = format!("The state files cannot be read: {error}");
                 let told = EventKind::notice(Level::Error, text);
                 files.publisher.publish(told).await;
             }
         });
     }
 
-    /// Hands a command down without waiting.
+    /// Queues a command without waiting.
     ///
     /// # Errors
-    /// Gives the command back when too many wait already; nothing was done.
+    /// Returns the command if the queue is full.
     pub fn submit(&self, command: Command) -> Result<(), Command> {
         self.commands.try_send(command).map_err(|e| match e {
             mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
@@ -102,7 +102,7 @@ impl Viewer {
     }
 }
 
-/// The doors to the state files.
+/// The stores of the viewed crew.
 struct Files {
     root: PathBuf,
     board: Board,
@@ -110,7 +110,7 @@ struct Files {
     requests: Requests,
     roster: Roster,
     trees: Worktrees,
-    /// Held while branches are merged because the person wants it.
+    /// Locked during merges and worktree removals, which run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     publisher: Publisher,
@@ -150,7 +150,7 @@ impl Obeys for Files {
         tokio::spawn(work);
     }
 
-    /// The commands end with the viewer.
+    /// Never completes: the command loop ends when the viewer is dropped.
     async fn stopped(&self) {
         std::future::pending::<()>().await;
     }
@@ -175,7 +175,7 @@ impl Files {
         }
     }
 
-    /// What needs a crew that hears of it.
+    /// Fails if no crew runs that would react.
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
             Runner::Process(_) => Ok(()),
@@ -183,7 +183,7 @@ impl Files {
         }
     }
 
-    /// A letter of the person: the lead and its teammates take it between two steps.
+    /// Sends a message from the user, which the lead or teammate receives between two steps.
     async fn write(&self, to: &Name, text: &str) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -213,7 +213,7 @@ impl Files {
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// The person's own wish, so nobody else is asked: the request is filed and decided.
+    /// Files a shutdown request of the user and approves it, since the user's own request needs no other approver.
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
@@ -232,7 +232,7 @@ impl Files {
                 RequestKind::Shutdown,
                 Name::user(),
                 member,
-                "The user asks for it.".into(),
+                "Requested by the user.".into(),
                 now,
             );
             request.task = board
@@ -247,8 +247,8 @@ impl Files {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Changes the board, as the crew's own window does. The crew that runs hears of it from the files; where none runs,
-    /// the board is told of here.
+    /// Executes an action of the user on the board. A running crew notices the change of the files; without one, the
+    /// viewer publishes it.
     async fn act(&self, wish: TaskWish) -> Result<(), String> {
         let hands = Hands {
             root: self.root.clone(),
@@ -279,7 +279,8 @@ impl Files {
         }
     }
 
-    /// Merges branches one after the other; the first that does not merge ends it. One wish waits for the other.
+    /// Merges branches one after another and stops at the first that cannot be merged. Waits for an earlier merge command
+    /// to finish.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut sum = Sum::of(tasks.len());
@@ -301,7 +302,7 @@ impl Files {
         if sum.all > 1 {
             self.notice(sum.whole()).await;
         }
-        // Where no crew runs, nobody else tells of it.
+        // Published here because there may be no crew that does it.
         self.tell_branches().await;
         Ok(())
     }
@@ -311,8 +312,8 @@ impl Files {
         self.publisher.publish(told).await;
     }
 
-    /// Tells where all branches stand, and which worktrees are gone that the board names. Outside a repository there
-    /// are none.
+    /// Publishes the merge status of all branches, and which worktrees of tasks no longer exist. Does nothing outside a
+    /// repository.
     async fn tell_branches(&self) {
         let mut known = Some(Seen::default());
         while let Some(mut seen) = known.take() {
@@ -332,8 +333,8 @@ impl Files {
         }
     }
 
-    /// As `crewdeck worktree merge` does: a conflict changes nothing. Only a crew can make a task of it. What came of it
-    /// comes back, and the commit before.
+    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message and the target branch's commit
+    /// before the merge. A conflict changes nothing; only a crew can create a task for it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
@@ -346,10 +347,10 @@ impl Files {
                 Ok((format!("{branch} is merged into {into}."), Some(before)))
             }
             Merge::AlreadyMerged { into } => {
-                Ok((format!("{into} has all of {branch} already."), None))
+                Ok((format!("{branch} is already merged into {into}."), None))
             }
             Merge::Conflict { into, files } => Err(format!(
-                "{branch} does not merge into {into}: conflict in {}. Nothing was changed; in the crew's own window it becomes a task.",
+                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the crew's own window to get a task for it.",
                 trees::some(&files)
             )),
         }
@@ -415,7 +416,7 @@ impl Files {
     }
 }
 
-const NOBODY: &str = "No crew runs here that could do that: start it with crewdeck --resume.";
+const NOBODY: &str = "No crew is running here: start it with crewdeck --resume.";
 
 #[cfg(test)]
 #[path = "viewer_tests.rs"]

@@ -1,4 +1,4 @@
-//! A viewer's commands on real files.
+//! Tests of the viewer's commands on real files.
 
 use super::*;
 use crate::domain::rule::Scope;
@@ -20,7 +20,7 @@ fn bob() -> Name {
     Name::member("bob").unwrap()
 }
 
-/// A crew with bob in it, which process 4711 runs.
+/// Creates a viewer of a crew with the member bob that runs in process 4711.
 fn place() -> Place {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
@@ -38,7 +38,7 @@ fn place() -> Place {
 }
 
 impl Place {
-    /// Hands a command down and waits for what is said to it.
+    /// Submits a command and returns the next event.
     async fn answer(&mut self, command: Command) -> EventKind {
         self.viewer.submit(command).unwrap();
         self.inlet.next().await.unwrap().kind
@@ -62,7 +62,7 @@ fn prompt(to: Name, text: &str) -> Command {
 }
 
 #[tokio::test]
-async fn what_lives_in_the_crews_process_is_refused_by_name() {
+async fn commands_for_the_crew_process_are_refused() {
     let mut place = place();
     let request = RequestId("r1".into());
     let (agent, name) = (Name::lead(), String::new());
@@ -90,12 +90,12 @@ async fn what_lives_in_the_crews_process_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn words_are_letters_of_the_person() {
+async fn prompts_are_sent_as_messages_from_the_user() {
     let mut place = place();
     for (to, text) in [(Name::lead(), "hello"), (bob(), "how far?")] {
         let said = place.answer(prompt(to.clone(), text)).await;
         let EventKind::LetterMoved { letter, step } = said else {
-            panic!("no letter: {said:?}");
+            panic!("no message: {said:?}");
         };
         assert_eq!((letter.from.as_str(), step), ("user", LetterStep::Sent));
         let waiting = Post::open(place.dir.path()).look(&to).unwrap();
@@ -110,7 +110,7 @@ async fn words_are_letters_of_the_person() {
 }
 
 #[tokio::test]
-async fn a_request_is_decided_once_and_only_where_a_crew_hears_of_it() {
+async fn decision_needs_a_running_crew_and_counts_once() {
     let mut place = place();
     let requests = Requests::open(place.dir.path());
     let id = RequestId("r1".into());
@@ -149,7 +149,7 @@ async fn a_request_is_decided_once_and_only_where_a_crew_hears_of_it() {
 }
 
 #[tokio::test]
-async fn a_wish_for_a_shutdown_is_filed_and_decided() {
+async fn shutdown_request_of_the_user_is_filed_and_approved() {
     let mut place = place();
     place
         .viewer
@@ -168,7 +168,7 @@ async fn a_wish_for_a_shutdown_is_filed_and_decided() {
     assert_eq!(rows, [(RequestKind::Shutdown, Name::user(), bob(), false)]);
 }
 
-/// Git, as somebody with a name.
+/// Runs git with a configured user name.
 fn git(dir: &std::path::Path, args: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
@@ -177,7 +177,7 @@ fn git(dir: &std::path::Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).trim().to_string()
 }
 
-/// Makes a repository there with a completed task for each of the files, whose branch has it; the first commit comes back.
+/// Creates a repository with a completed task for each file, whose branch adds the file. Returns the first commit.
 fn repository(root: &std::path::Path, files: &[&str]) -> String {
     git(root, &["init", "--quiet", "--initial-branch=main"]);
     git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);
@@ -213,7 +213,7 @@ fn repository(root: &std::path::Path, files: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_hook_that_takes_its_time_holds_no_other_command_up() {
+async fn slow_merge_hook_does_not_block_other_commands() {
     let mut place = place();
     let root = place.dir.path().to_path_buf();
     repository(&root, &["a", "b"]);
@@ -233,7 +233,7 @@ async fn a_hook_that_takes_its_time_holds_no_other_command_up() {
         assert!(std::time::Instant::now() < until, "no hook ran");
         tokio::task::yield_now().await;
     }
-    // It waits until the merge is done; what is written meanwhile does not.
+    // The removal waits for the merge; the message does not.
     let told = crate::domain::worktree::Losses {
         commits: 1,
         subjects: vec![git(&root, &["log", "-1", "--format=%h %s", "wt/task-2"])],
@@ -271,7 +271,7 @@ async fn a_hook_that_takes_its_time_holds_no_other_command_up() {
 }
 
 #[tokio::test]
-async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told() {
+async fn merge_all_stops_at_first_conflict_and_reports_status() {
     let mut place = place();
     let root = place.dir.path().to_path_buf();
     let start = repository(&root, &["a", "b", "b", "c"]);
@@ -301,13 +301,13 @@ async fn all_are_merged_up_to_the_first_that_is_not_and_where_they_stand_is_told
     );
     let stopped = "2 of 4 branches are merged; stopped at #3: wt/task-3 does not merge into main: conflict in b.";
     assert!(last.starts_with(stopped), "{last}");
-    let back = format!(" git reset --keep {start} takes them all back.");
+    let back = format!(" Undo all: git reset --keep {start}");
     assert!(last.ends_with(&back), "{last}");
     assert_eq!(stand, [true, true, false, false]);
 }
 
 #[tokio::test]
-async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
+async fn board_actions_follow_the_rules_of_the_crew() {
     let mut place = place();
     let root = place.dir.path().to_path_buf();
     let (board, now) = (Board::open(&root), Stamp(1.0));
@@ -322,7 +322,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         place.answer(Command::Task(Box::new(add))).await,
         acted(task, PersonAct::Added)
     );
-    // A claim of the person is one as any other.
+    // The user's claim follows the same rules as any other.
     let bob_claims = crate::domain::graph::Claimer {
         name: bob(),
         tags: Vec::new(),
@@ -336,13 +336,13 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
         .refusal(Command::Task(Box::new(TaskWish::Complete { task })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
-    // Another owner than the person was asked about: nothing is done.
+    // Releasing fails if the owner is not the one that the user confirmed.
     let from = Name::lead();
     let why = place
         .refusal(Command::Task(Box::new(TaskWish::Release { task, from })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
-    // Taken from bob, who is told, and does not choose it again.
+    // Taken from bob, who gets a message and does not claim it again.
     let from = bob();
     let release = TaskWish::Release {
         task,
@@ -358,7 +358,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
     let letters: Vec<_> = inbox.letters.iter().map(|l| l.content.clone()).collect();
     assert_eq!(letters.len(), 1, "{letters:?}");
     assert!(letters[0].starts_with("I have taken task #1 (Work) from you"));
-    // Who has gone is not written to.
+    // A member that has shut down gets no message.
     board.claim(Some(task), &bob_claims, now).unwrap();
     Roster::open(&root)
         .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
@@ -366,7 +366,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
     let release = TaskWish::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
     assert_eq!(Post::open(&root).look(&bob()).unwrap().letters.len(), 1);
-    // The person's own.
+    // The user's own task.
     assert_eq!(
         place
             .answer(Command::Task(Box::new(TaskWish::Claim { task })))
@@ -387,7 +387,7 @@ async fn the_board_is_changed_by_the_rules_of_the_crews_own_window() {
 }
 
 #[tokio::test]
-async fn a_merge_and_a_diff_need_a_worktree() {
+async fn merge_and_diff_need_a_worktree() {
     let mut place = place();
     let task = TaskId(1);
     for command in [Command::Merge { task }, Command::ShowDiff { task }] {

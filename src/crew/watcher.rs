@@ -1,4 +1,4 @@
-//! The watcher: files changed → read again → events, and the agents that rest look around.
+//! The watcher: reads state files again when they change, publishes the changes and wakes idle agents.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ use crate::protocol::event::{EventKind, LetterStep, Level};
 use crate::store::watch::{self, Dirty, Watching};
 use crate::store::{Look, Which};
 
-/// Changes that may wait; more of them are merged by the watch.
+/// Most changes that may be queued; the watch merges further ones.
 const DIRTY_MAX: usize = 16;
-/// How long state files that can not be read are left alone.
+/// How long to wait before unreadable state files are read again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Letters that the Inbox pane shows.
+/// Most messages that the Inbox pane shows.
 pub(super) const LETTERS_MAX: usize = 500;
 
-/// Watches the state folders until the crew stops. Once they were read, and what an earlier run left undone is under
-/// way, `begin` lets the agents work.
+/// Watches the state folders until the crew stops. Calls `begin`, which starts the agents, once the files were read and
+/// the unfinished work of an earlier run was started.
 pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     let (tell, mut told) = mpsc::channel(DIRTY_MAX);
     let watching = watch::start(&shared.root, &shared.skills, move |dirty| {
@@ -35,7 +35,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     let _watch = match watching {
         Ok(watching) => {
             if let Watching::Polling { why } = watching.how() {
-                let text = format!("File changes are looked for once a second: {why}");
+                let text = format!("Polling for file changes once a second: {why}");
                 shared.notice(Level::Warn, text).await;
             }
             watching
@@ -44,7 +44,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
             shared
                 .notice(
                     Level::Error,
-                    format!("The state folders can not be watched: {error}"),
+                    format!("The state folders cannot be watched: {error}"),
                 )
                 .await;
             begin();
@@ -59,7 +59,7 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
     shared.read_head().await;
     shared.read_branches(Look::Anew).await;
     letters.read(&shared).await;
-    // They were read before anybody watched them.
+    // Read again, because they may have changed before the watch started.
     shared.read_skills().await;
     shared.hand_over_again().await;
     let (chore, crew) = (shared.chore(), Arc::clone(&shared));
@@ -79,8 +79,8 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
                 Some(dirty) => vec![dirty],
                 None => return,
             },
-            // The watch tells what changes, and this may be over without a change. Others that change meanwhile do
-            // not put it off.
+            // Unreadable files are read again on a timer, since the cause may end without a file change. Changes of other
+            // files do not postpone it.
             () = tokio::time::sleep_until(again), if shared.troubles.are_there() => {
                 again = Instant::now() + AGAIN;
                 Dirty::all().into()
@@ -103,10 +103,9 @@ pub async fn watch(shared: Arc<Shared>, begin: impl FnOnce() + Send) {
 }
 
 impl Shared {
-    /// Looks at tasks again and tells everybody what is other than before. The board as it was told comes back;
-    /// `None`: it can not be read.
+    /// Reads tasks again and publishes what has changed. Returns the published board; `None` if it cannot be read.
     pub(super) async fn read_board(self: &Arc<Self>, which: Which) -> Option<Arc<TaskGraph>> {
-        // One after the other: what is told of a task must come in the order in which it was read.
+        // One at a time, so that changes are published in the order in which they were read.
         let _turn = self.board_turn.lock().await;
         let (board, known) = (self.board.clone(), self.graph());
         let news = blocking(move || board.news(&which, &known)).await;
@@ -131,7 +130,7 @@ impl Shared {
         Some(self.graph())
     }
 
-    /// Notes for the lead what others have completed (promise 13: it costs no call).
+    /// Notes for the lead's next call which tasks other agents have completed; this costs no model call.
     fn note_progress(self: &Arc<Self>, delta: &Delta) {
         let known = self.graph();
         for task in delta
@@ -166,7 +165,7 @@ impl Shared {
         }
     }
 
-    /// Reads the roster; when it is another than before, tells everybody.
+    /// Reads the roster and publishes it if it has changed.
     pub(super) async fn read_team(&self) {
         let roster = self.roster.clone();
         let team = blocking(move || roster.read()).await;
@@ -196,21 +195,21 @@ impl Shared {
     }
 }
 
-/// The letters that the screen has heard of.
+/// The messages that were published, with their last step.
 #[derive(Default)]
 struct Letters {
     known: HashMap<LetterId, LetterStep>,
 }
 
 impl Letters {
-    /// Tells of letters that are new or were taken out of their inbox since the last look.
+    /// Publishes messages that are new or were received since the last call.
     async fn read(&mut self, shared: &Shared) {
         let post = shared.post.clone();
         let recent = blocking(move || post.recent(LETTERS_MAX)).await;
-        let Some(recent) = shared.looked("The mail", recent).await else {
+        let Some(recent) = shared.looked("The messages", recent).await else {
             return;
         };
-        shared.warn("The mail", recent.notices).await;
+        shared.warn("The messages", recent.notices).await;
         let mut known = HashMap::new();
         for (letter, step) in recent.letters {
             let before = self.known.get(&letter.id).copied();

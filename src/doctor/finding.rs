@@ -1,26 +1,26 @@
-//! One finding of a check: how bad it is, what was found, what to do about it.
+//! A finding of a check: its severity, what was found, and what to do about it.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::mend::Mend;
+use super::fix::Fix;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// It works, and something is to be seen to.
+    /// Something works, but needs attention.
     Warn,
-    /// It does not work.
+    /// Something does not work.
     Fail,
 }
 
 impl Level {
-    /// Its mark: shape and word carry the meaning, not the colour.
-    pub fn mark(self) -> &'static str {
+    /// Returns the symbol of the level, so that its meaning does not depend on colour.
+    pub fn symbol(self) -> &'static str {
         match self {
             Level::Ok => "✓",
             Level::Warn => "!",
@@ -39,25 +39,25 @@ impl fmt::Display for Level {
     }
 }
 
-/// What a check found.
+/// A result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The check.
+    /// The name of the check.
     pub check: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub level: Level,
-    /// What was found, on one line.
+    /// What was found. Usually one line.
     pub text: String,
-    /// What to do about it, one way a line; every warning and failure has one.
+    /// What to do about it, one alternative per line. Every warning and failure has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// What `doctor --mend` does about it: nothing is lost with it.
+    /// What `doctor --mend` does about it. It never loses work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mend: Option<Mend>,
+    pub mend: Option<Fix>,
 }
 
 impl Finding {
-    /// All is well.
+    /// Creates a finding without a problem.
     pub fn ok(check: &'static str, text: impl Into<String>) -> Finding {
         Finding {
             check,
@@ -68,7 +68,7 @@ impl Finding {
         }
     }
 
-    /// Something to be seen to, and how.
+    /// Creates a warning.
     pub fn warn(
         check: &'static str,
         text: impl Into<String>,
@@ -81,7 +81,7 @@ impl Finding {
         }
     }
 
-    /// Something that does not work, and what to do.
+    /// Creates a failure.
     pub fn fail(
         check: &'static str,
         text: impl Into<String>,
@@ -93,11 +93,11 @@ impl Finding {
         }
     }
 
-    /// The same, with what `--mend` does about it.
+    /// Adds a fix for `--mend`.
     #[must_use]
-    pub fn mended_by(self, mend: Mend) -> Finding {
+    pub fn with_fix(self, fix: Fix) -> Finding {
         Finding {
-            mend: Some(mend),
+            mend: Some(fix),
             ..self
         }
     }

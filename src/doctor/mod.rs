@@ -1,15 +1,14 @@
-//! `crewdeck doctor`: what was found, what is left behind, and what can be mended. A new check is one file in
-//! `checks/` and its line in `TABLE`.
+//! `crewdeck doctor`: checks the setup, finds what earlier crews left behind, and offers fixes.
 //!
-//! A check gathers facts through the store's doors, or takes those that the roof has gathered ([`Place`]), and judges
-//! them by a pure rule. It changes nothing; what may be changed is named as a [`Mend`], which loses nothing. What could
-//! lose something is never a `Mend`: the finding names the command for the person.
+//! Each check is a file in `checks/` with an entry in `TABLE`. A check gathers facts through the store or takes those in
+//! [`Place`], and a pure function turns them into findings. A check changes nothing. A change that cannot lose work is
+//! offered as a [`Fix`]; for any other change the finding only names the command.
 
 mod checks;
 mod finding;
-mod mend;
+mod fix;
 pub mod print;
-mod words;
+mod units;
 
 use std::path::PathBuf;
 
@@ -19,58 +18,58 @@ pub use checks::model::{Asked, ModelFacts, Offer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
 pub use finding::{Finding, Level};
-pub use mend::Mend;
+pub use fix::Fix;
 
-/// Where the checks look, and what the roof has found out for them.
+/// The input of the checks.
 #[derive(Debug)]
 pub struct Place {
-    /// The root.
+    /// The root of the crew.
     pub root: PathBuf,
-    /// The time.
+    /// The current time.
     pub now: Stamp,
-    /// Whether a crew runs here.
+    /// Whether a crew is running in the root.
     pub crew: Crew,
     /// The settings files.
     pub settings: SettingsFacts,
     /// The model that would be used.
     pub model: ModelFacts,
-    /// What holds the commands of agents.
+    /// The sandbox for commands of agents.
     pub sandbox: SandboxFacts,
-    /// Which variables they do not see.
+    /// The environment variables that commands of agents do not see.
     pub environment: EnvironmentFacts,
 }
 
-/// Whether a crew runs in the root.
+/// Whether a crew is running in the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Crew {
-    /// None does.
+    /// No crew is running.
     None,
-    /// One does: its process, where it has said so.
+    /// A crew is running, with its process id if it is known.
     Runs(Option<String>),
 }
 
-/// Every check, in the order of the lines. Damaged files come after the checks that set files aside.
+/// All checks in the order of the report. `files` comes after the checks that set damaged files aside.
 const TABLE: &[fn(&Place) -> Vec<Finding>] = &[
-    checks::settings::look,
-    checks::model::look,
-    checks::git::look,
-    checks::terminal::look,
-    checks::sandbox::look,
-    checks::environment::look,
-    checks::watches::look,
-    checks::disk::look,
-    checks::crew::look,
-    checks::team::look,
-    checks::tasks::look,
-    checks::requests::look,
-    checks::mail::look,
-    checks::leftovers::look,
-    checks::worktrees::look,
-    checks::files::look,
-    checks::records::look,
+    checks::settings::run,
+    checks::model::run,
+    checks::git::run,
+    checks::terminal::run,
+    checks::sandbox::run,
+    checks::environment::run,
+    checks::watches::run,
+    checks::disk::run,
+    checks::crew::run,
+    checks::team::run,
+    checks::tasks::run,
+    checks::requests::run,
+    checks::mail::run,
+    checks::leftovers::run,
+    checks::worktrees::run,
+    checks::files::run,
+    checks::records::run,
 ];
 
-/// Runs every check. Where no crew has left anything, those that look for it say nothing.
-pub fn examine(place: &Place) -> Vec<Finding> {
-    TABLE.iter().flat_map(|look| look(place)).collect()
+/// Runs all checks. Checks of crew state return no findings if the root has no such state.
+pub fn examine(context: &Place) -> Vec<Finding> {
+    TABLE.iter().flat_map(|check| check(context)).collect()
 }

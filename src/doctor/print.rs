@@ -1,49 +1,53 @@
-//! The findings as lines for people. Pure.
+//! Formats the findings as a text report. Pure.
 
 use unicode_width::UnicodeWidthStr;
 
+use super::units::count;
 use super::{Finding, Level};
 use crate::domain::text::harmless;
 
-/// Columns of a check's name.
+/// Width of the column with the check's name.
 pub const NAME_WIDTH: usize = 9;
-/// Columns before the text of a finding: mark, level, name, and a blank after each.
+/// Width before the text of a finding: symbol, level and name, each followed by a space.
 const INDENT: usize = 2 + 5 + NAME_WIDTH + 1;
-/// Fewest columns for the text of a finding that are worth to wrap it.
+/// Minimum width of the text column. On a narrower terminal text is not wrapped.
 const ROOM_MIN: usize = 20;
 
-/// Whether the level of a finding has its colour.
+/// Whether to colour the level of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
-    /// It has.
+    /// Use the terminal's colours.
     Colour,
-    /// There is none: where it goes is no terminal, or nobody wants it.
+    /// Use no colours.
     Plain,
 }
 
-/// What it is printed on.
+/// The output format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paper {
-    /// Its columns; `None`: lines are as long as they are.
+    /// The width to wrap lines at. `None`: lines are not wrapped.
     pub columns: Option<usize>,
-    /// Its colours.
+    /// Whether to use colours.
     pub paint: Paint,
 }
 
 impl Paper {
-    /// What no person reads on a screen: a file, a pipe.
+    /// The format for files and pipes: not wrapped, no colours.
     pub const PLAIN: Paper = Paper {
         columns: None,
         paint: Paint::Plain,
     };
 }
 
-/// The findings, a line each, with the remedy below it, and a sum. What is too long goes on below its text. Fit for a
-/// terminal: nothing in them drives it but the colours.
+/// Formats the findings, each with its remedy below it, and a summary line. Wrapped text is indented. Control characters
+/// in findings are escaped.
 pub fn report(findings: &[Finding], paper: Paper) -> String {
     let mut lines: Vec<String> = findings.iter().flat_map(|f| lines_of(f, paper)).collect();
     lines.push(String::new());
-    lines.extend(wrapped(&sum(findings), paper.columns.unwrap_or(usize::MAX)));
+    lines.extend(wrap(
+        &summary(findings),
+        paper.columns.unwrap_or(usize::MAX),
+    ));
     lines.join("\n")
 }
 
@@ -51,12 +55,16 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
     let Finding { check, level, .. } = finding;
     let columns = paper.columns.filter(|c| *c >= INDENT + ROOM_MIN);
     let room = columns.map_or(usize::MAX, |columns| columns - INDENT);
-    let head = painted(&format!("{} {level:<4}", level.mark()), *level, paper.paint);
+    let head = colour(
+        &format!("{} {level:<4}", level.symbol()),
+        *level,
+        paper.paint,
+    );
     let head = format!("{head} {check:<NAME_WIDTH$} ");
     let blank = " ".repeat(INDENT);
     let mut out: Vec<String> = Vec::new();
     for line in harmless(&finding.text).lines() {
-        for part in wrapped(line, room) {
+        for part in wrap(line, room) {
             let before = if out.is_empty() { &head } else { &blank };
             out.push(format!("{before}{part}"));
         }
@@ -65,7 +73,7 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
         out.push(head);
     }
     for line in finding.remedy.iter().flat_map(|r| r.lines()) {
-        for (at, part) in wrapped(&harmless(line), room - 2).into_iter().enumerate() {
+        for (at, part) in wrap(&harmless(line), room - 2).into_iter().enumerate() {
             let before = if at == 0 { "→ " } else { "  " };
             out.push(format!("{blank}{before}{part}"));
         }
@@ -73,20 +81,20 @@ fn lines_of(finding: &Finding, paper: Paper) -> Vec<String> {
     out
 }
 
-/// In the terminal's own colours: green, yellow, red.
-fn painted(words: &str, level: Level, paint: Paint) -> String {
+/// Colours a text by level in the terminal's green, yellow or red.
+fn colour(text: &str, level: Level, paint: Paint) -> String {
     let code = match (paint, level) {
-        (Paint::Plain, _) => return words.to_string(),
+        (Paint::Plain, _) => return text.to_string(),
         (Paint::Colour, Level::Ok) => "32",
         (Paint::Colour, Level::Warn) => "33",
         (Paint::Colour, Level::Fail) => "31",
     };
-    format!("\x1b[{code}m{words}\x1b[0m")
+    format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// A line in parts of at most `room` columns, cut at blanks. A word that is longer stays whole: it is a path or a
-/// command, and can be copied.
-fn wrapped(line: &str, room: usize) -> Vec<String> {
+/// Wraps a line at spaces into parts of at most `room` columns. Longer words, such as paths and commands, are not split,
+/// so that they can be copied.
+fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in line.split(' ') {
         match out.last_mut() {
@@ -100,23 +108,25 @@ fn wrapped(line: &str, room: usize) -> Vec<String> {
     out
 }
 
-fn sum(findings: &[Finding]) -> String {
-    let count = |level| findings.iter().filter(|f| f.level == level).count();
-    let (warn, fail) = (count(Level::Warn), count(Level::Fail));
-    let mends = findings.iter().filter(|f| f.mend.is_some()).count();
-    let sum = match (fail, warn) {
-        (0, 0) => "All is well.".to_string(),
-        (0, warn) => format!("Nothing fails; {warn} to be seen to."),
+fn summary(findings: &[Finding]) -> String {
+    let number = |level| findings.iter().filter(|f| f.level == level).count();
+    let (warn, fail) = (number(Level::Warn), number(Level::Fail));
+    let fixes = findings.iter().filter(|f| f.mend.is_some()).count();
+    let summary = match (fail, warn) {
+        (0, 0) => "No problems.".to_string(),
+        (0, warn) => format!("No failures, {}.", count(warn, "warning")),
         (fail, 0) => format!("{fail} failed."),
-        (fail, warn) => format!("{fail} failed; {warn} to be seen to."),
+        (fail, warn) => format!("{fail} failed, {}.", count(warn, "warning")),
     };
-    match mends {
-        0 => sum,
-        mends => format!("{sum} crewdeck doctor --mend mends {mends} of them; nothing is lost."),
+    match fixes {
+        0 => summary,
+        fixes => {
+            format!("{summary} crewdeck doctor --mend fixes {fixes} of them; no work is lost.")
+        }
     }
 }
 
-/// What the one line on stderr says when something fails; `None`: nothing does.
+/// Returns the error message that names the failed checks. `None`: no check failed.
 pub fn failure(findings: &[Finding]) -> Option<String> {
     let mut names: Vec<&str> = findings
         .iter()
@@ -124,22 +134,23 @@ pub fn failure(findings: &[Finding]) -> Option<String> {
         .map(|f| f.check)
         .collect();
     names.dedup();
-    (!names.is_empty()).then(|| format!("{} failed: do what its line says", names.join(", ")))
+    let checks = if names.len() == 1 { "check" } else { "checks" };
+    (!names.is_empty()).then(|| format!("{} {checks} failed (see above)", names.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Mend;
+    use super::super::Fix;
     use super::*;
     use crate::domain::ids::Name;
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn each_finding_is_a_line_with_its_remedy_below() {
+    fn findings_have_their_remedies_below() {
         let member = Name::member("bob").unwrap();
         let findings = [
             Finding::ok("git", "git 2.47"),
-            Finding::warn("team", "bob is gone", "note it").mended_by(Mend::Leave { member }),
+            Finding::warn("team", "bob is gone", "note it").with_fix(Fix::Leave { member }),
             Finding::fail("model", "no key", "set one\nor another"),
         ];
         assert_eq!(
@@ -151,19 +162,19 @@ mod tests {
              \x20                → set one\n\
              \x20                → or another\n\
              \n\
-             1 failed; 1 to be seen to. crewdeck doctor --mend mends 1 of them; nothing is lost."
+             1 failed, 1 warning. crewdeck doctor --mend fixes 1 of them; no work is lost."
         );
         assert_eq!(
             failure(&findings).unwrap(),
-            "model failed: do what its line says"
+            "model check failed (see above)"
         );
         assert_eq!(failure(&findings[..2]), None);
-        assert!(report(&findings[..1], Paper::PLAIN).ends_with("All is well."));
-        assert!(report(&[], Paper::PLAIN).ends_with("All is well."));
+        assert!(report(&findings[..1], Paper::PLAIN).ends_with("No problems."));
+        assert!(report(&[], Paper::PLAIN).ends_with("No problems."));
     }
 
     #[test]
-    fn what_is_too_long_goes_on_below_its_text() {
+    fn long_text_is_wrapped_and_indented() {
         let long = "three words here, and /a/path/that/is/longer/than/the/room, and more";
         let findings = [
             Finding::warn("disk", long, "delete some of what lies there, or move it"),
@@ -185,7 +196,7 @@ mod tests {
              \x20                  |  ^ here\n\
              \x20                → mend\n\
              \n\
-             1 failed; 1 to be seen to."
+             1 failed, 1 warning."
         );
         let narrow = Paper {
             columns: Some(INDENT + 5),
@@ -195,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_level_has_a_colour_and_nothing_else_drives_the_terminal() {
+    fn only_the_level_is_coloured_and_control_characters_are_escaped() {
         let findings = [
             Finding::ok("git", "git 2.47"),
             Finding::warn("mail", "a\u{1b}[2Jb", "c\u{1b}d"),
@@ -213,7 +224,7 @@ mod tests {
              \u{1b}[31m✗ fail\u{1b}[0m model     no key\n\
              \x20                → set one\n\
              \n\
-             1 failed; 1 to be seen to."
+             1 failed, 1 warning."
         );
     }
 }

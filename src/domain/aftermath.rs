@@ -1,5 +1,4 @@
-//! What a crew that is gone has left open: whose tasks go back to the board, who is not there any more, and which
-//! requests nobody waits for.
+//! Finds what an ended crew has left open: owned tasks, members still listed as present, and pending requests.
 
 use super::graph::TaskGraph;
 use super::ids::{Name, TaskId};
@@ -7,20 +6,20 @@ use super::request::Request;
 use super::task::TaskStatus;
 use super::team::{Member, MemberStatus, Team};
 
-/// Why a request is withdrawn whose crew is gone.
+/// The reason recorded when a request is withdrawn because its crew has ended.
 pub const ENDED: &str = "the crew that asked has ended";
 
-/// Whether the lead of the crew that asked is there again.
+/// Whether the lead that asked is running again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
-    /// Its session is gone on with.
+    /// Its session was resumed.
     Back,
-    /// It is gone.
+    /// Its session has ended.
     Gone,
 }
 
-/// The members that still count as present although their crew is gone, but for those that come `back`.
-/// Whoever has no session was entered by another program, which may still run it.
+/// Returns the members that are listed as present although their crew has ended, except those in `back`, which are
+/// restored. A member without a session was added by another program, which may still run it, and is not returned.
 pub fn gone<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -28,8 +27,8 @@ pub fn gone<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// The requests that wait although whoever asked is gone: all but those of the person, the lead and the members
-/// that come `back` with it.
+/// Returns the pending requests whose asker is gone. If the lead is back, requests of the user, the lead and the
+/// members in `back` are not returned.
 pub fn orphaned<'a>(requests: &'a [Request], back: &[Name], lead: Lead) -> Vec<&'a Request> {
     let asker_is_back = |request: &Request| match lead {
         Lead::Gone => false,
@@ -45,30 +44,29 @@ pub fn orphaned<'a>(requests: &'a [Request], back: &[Name], lead: Lead) -> Vec<&
         .collect()
 }
 
-/// Who has a task while no crew runs.
+/// Who owns a task while no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
-    /// The lead, or a member of a crew that is gone: nobody works on it.
+    /// The lead or a member of an ended crew. No work is done on the task.
     Gone,
-    /// Nobody whom the roster knows, or another program: it may be at work.
+    /// A name that is not in the roster, or an agent of another program. It may still be working.
     Stranger,
 }
 
-/// A task that somebody has, while no crew runs.
+/// An open task that has an owner while no crew runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The task.
     pub task: TaskId,
-    /// What it is.
+    /// The subject of the task.
     pub subject: String,
-    /// Whose it is, as the board says.
+    /// The owner as recorded on the board.
     pub owner: String,
-    /// Who that is.
+    /// What is known about the owner.
     pub holder: Holder,
 }
 
-/// The tasks that are not completed and whose owner is no person, in the order of their numbers. One that nobody has
-/// begun counts as well: as long as it has an owner nobody else claims it.
+/// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
+/// with an owner are included, because no other agent claims them.
 pub fn claims(graph: &TaskGraph, team: &Team) -> Vec<Claim> {
     let open = graph
         .tasks()
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_crew_are_gone_and_those_of_other_programs_are_not() {
+    fn only_members_with_a_session_count_as_gone() {
         let team = team();
         let names = |back: &[Name]| -> Vec<String> {
             let gone = gone(&team, back);
@@ -138,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_waits_while_its_asker_comes_back() {
+    fn requests_of_restored_agents_are_not_orphaned() {
         let request = |id: &str, from: &str| {
             let from = Name::party(from).unwrap();
             let id = RequestId(id.into());
@@ -170,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_says_whether_its_owner_can_still_be_at_work() {
+    fn claims_tell_ended_owners_from_unknown_ones() {
         let task = |id: u64, status: &str, owner: &str| -> Task {
             let task = json!({"id": id, "subject": "s", "status": status, "owner": owner});
             serde_json::from_value(task).unwrap()

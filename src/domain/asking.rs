@@ -1,4 +1,4 @@
-//! What somebody puts before a decider: the question, its choices, the tool call that waits.
+//! A request before it is filed: what is asked, the choices for the answer, the tool call that waits.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,44 +9,42 @@ use super::rule::Scope;
 /// The tool call that a permission request is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedCall {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
     /// The whole command, or the whole input as JSON.
     pub input: String,
-    /// Why it is asked about.
+    /// The reason why the call needs approval.
     pub why: String,
-    /// How far beyond this call it can be allowed; empty: only once.
+    /// The scopes in which it can be allowed for more than this call. Empty: only this call.
     #[serde(default)]
     pub scopes: Vec<Scope>,
 }
 
 impl AskedCall {
-    /// Whether the answer to one call is the answer to the other: the same tool, the same input, asked
-    /// about for the same reason.
+    /// Returns whether one decision answers both calls: same tool, same input and same reason.
     pub fn is_like(&self, other: &AskedCall) -> bool {
         self.tool == other.tool && self.input == other.input && self.why == other.why
     }
 }
 
-/// What somebody puts before whoever decides its kind.
+/// A request for approval or a question, before it is filed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asking {
-    /// What is asked for.
     pub kind: RequestKind,
-    /// Whom it is about.
+    /// The agent that the request is about.
     pub target: Name,
-    /// Everything needed to decide.
+    /// The text that the approver reads. It has all that is needed to decide.
     pub body: String,
-    /// What a question may be answered with; empty: words of one's own.
+    /// The choices for the answer to a question. Empty: free text.
     pub choices: Vec<String>,
-    /// Where the asker works, below the root; empty: the root itself.
+    /// The asker's working directory, relative to the root. Empty: the root.
     pub workdir: String,
-    /// The tool call that waits.
+    /// The tool call that waits for the decision, if any.
     pub call: Option<AskedCall>,
 }
 
 impl Asking {
-    /// With nothing beside the text.
+    /// Creates a request without choices, working directory or tool call.
     pub fn new(kind: RequestKind, target: &Name, body: String) -> Asking {
         Asking {
             kind,
@@ -67,7 +65,7 @@ mod tests {
     use crate::domain::stamp::Stamp;
 
     #[test]
-    fn one_answer_answers_two_permissions_for_the_same_call_and_nothing_else() {
+    fn only_identical_permission_calls_share_a_decision() {
         let call = |tool: &str, input: &str, why: &str| {
             Some(AskedCall {
                 tool: tool.into(),

@@ -1,33 +1,32 @@
-//! What is worth calling the person for, and how.
+//! Which events notify the user outside the dashboard, and how.
 
 use serde::{Deserialize, Serialize};
 
-/// How the person is called.
+/// How the user is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Calling {
-    /// By the terminal's bell: a sound, a mark on its tab, what the terminal makes of it.
+    /// With the terminal bell.
     #[default]
     Bell,
-    /// By a notification of the desktop (OSC 9), in terminals that have it.
+    /// With a desktop notification (OSC 9), in terminals that support it.
     Desktop,
-    /// Not at all.
+    /// No notification.
     Off,
 }
 
-/// What the person is called for.
+/// The events that notify the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Matter {
-    /// A plan, a permission, a question or a ceiling waits.
+    /// A plan, a permission, a question or a reached budget waits for the user.
     Needs,
     /// An agent failed or is stuck.
     Trouble,
-    /// All work is done and everybody rests.
+    /// All tasks are done and all agents are idle.
     Done,
 }
 
 impl Matter {
-    /// All of them.
     pub const ALL: [Matter; 3] = [Matter::Needs, Matter::Trouble, Matter::Done];
 }

@@ -1,4 +1,4 @@
-//! Ceilings on what an agent and its team may use: what was used, and whether one is reached. Pure.
+//! Budgets: limits on tokens and cost per agent and per team, and the usage counted against them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::ids::Name;
 use super::limits::Raised;
 use super::usage::{Usage, count, dollars};
 
-/// The ceilings as the settings give them; `None`: there is none.
+/// The budgets from the settings. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceilings {
@@ -22,7 +22,7 @@ pub struct Ceilings {
     pub agent_cost: Option<f64>,
 }
 
-/// One of the ceilings.
+/// One kind of budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ceiling {
@@ -37,7 +37,7 @@ pub enum Ceiling {
 }
 
 impl Ceilings {
-    /// One of them, in tokens or US dollars.
+    /// Returns the amount of a budget, in tokens or US dollars.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
     pub fn of(&self, ceiling: Ceiling) -> Option<f64> {
         match ceiling {
@@ -48,7 +48,7 @@ impl Ceilings {
         }
     }
 
-    /// These with `later` over them.
+    /// Returns these budgets with those set in `later` replacing them.
     #[must_use]
     pub fn overlaid(self, later: Ceilings) -> Ceilings {
         Ceilings {
@@ -61,7 +61,7 @@ impl Ceilings {
 }
 
 impl Ceiling {
-    /// All of them, in the order in which they are looked at: the widest first.
+    /// All kinds in the order in which they are checked: the team's first.
     pub const ALL: [Ceiling; 4] = [
         Ceiling::TeamTokens,
         Ceiling::TeamCost,
@@ -69,7 +69,7 @@ impl Ceiling {
         Ceiling::AgentCost,
     ];
 
-    /// Its name in the settings.
+    /// Returns the name of the setting.
     pub fn setting(self) -> &'static str {
         match self {
             Ceiling::TeamTokens => "ceilings.team_tokens",
@@ -79,7 +79,7 @@ impl Ceiling {
         }
     }
 
-    /// Whether it is the team's, and not that of each agent.
+    /// Returns whether the budget is shared by the whole team.
     pub fn is_of_team(self) -> bool {
         match self {
             Ceiling::TeamTokens | Ceiling::TeamCost => true,
@@ -87,7 +87,7 @@ impl Ceiling {
         }
     }
 
-    /// An amount with its unit.
+    /// Formats an amount with its unit.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
     pub fn shown(self, amount: f64) -> String {
         match self {
@@ -99,15 +99,15 @@ impl Ceiling {
     }
 }
 
-/// What an agent or the team has used.
+/// Usage of one agent or of the team.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Account {
+struct UsageTotal {
     tokens: u64,
-    /// US dollars; calls of unknown price cost nothing here.
+    /// US dollars. Calls of unknown price are not counted.
     cost: f64,
 }
 
-impl Account {
+impl UsageTotal {
     fn add(&mut self, usage: Usage, cost: Option<f64>) {
         self.tokens = self.tokens.saturating_add(usage.total());
         self.cost += cost.unwrap_or(0.0);
@@ -122,74 +122,74 @@ impl Account {
     }
 }
 
-/// Whose ceiling it is: an agent's name, or `None` for the team's.
+/// The kind of budget and its agent; `None` for the team's budget.
 pub type Key = (Ceiling, Option<Name>);
 
-/// A ceiling that is reached.
+/// A budget that is used up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// Which one, and whose.
     pub key: Key,
-    /// What was used.
+    /// The amount used, in tokens or US dollars.
     pub used: f64,
-    /// How much may be used as it stands.
+    /// The current limit.
     pub allowed: f64,
-    /// How much may be used once it is raised: by the same amount again, as often as it takes to be above
-    /// what was used.
+    /// The limit after approval: the lowest multiple of the configured budget above the amount used.
     pub raised: f64,
 }
 
 impl Reached {
-    /// What has happened, in one line.
+    /// Describes the used-up budget in one line.
     pub fn fact(&self) -> String {
         let (ceiling, whose) = &self.key;
         let who = whose
             .as_ref()
             .map_or_else(|| "the team".to_string(), Name::to_string);
         format!(
-            "{who} has used {}, its ceiling is {} (setting {})",
+            "{who} has used {}, the budget is {} (setting {})",
             ceiling.shown(self.used),
             ceiling.shown(self.allowed),
             ceiling.setting()
         )
     }
 
-    /// Everything needed to decide it.
+    /// Returns the text of the approval request for raising the budget.
     pub fn question(&self, agent: &Name) -> String {
         let (whose, ends) = if self.key.0.is_of_team() {
-            let all = "Everybody pauses before their next call.";
-            (all.to_string(), "the turns of all who wait")
+            let all = "All agents pause before their next model call.";
+            (all.to_string(), "the turns of all paused agents")
         } else {
-            (format!("{agent} pauses before its next call."), "its turn")
+            (
+                format!("{agent} pauses before its next model call."),
+                "its turn",
+            )
         };
         format!(
-            "{}.\n{whose}\nApprove raises the ceiling to {} until crewdeck ends. Reject ends {ends}.",
-            capital(&self.fact()),
+            "{}.\n{whose}\nApprove raises the budget to {} until crewdeck ends. Reject ends {ends}.",
+            capitalize_the(&self.fact()),
             self.key.0.shown(self.raised)
         )
     }
 }
 
-/// Names stay as they are written; "the team" begins a sentence.
-fn capital(text: &str) -> String {
+/// Capitalizes a leading "the". Agent names keep their case.
+fn capitalize_the(text: &str) -> String {
     match text.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
         None => text.to_string(),
     }
 }
 
-/// What all agents have used, against their ceilings.
+/// The usage of all agents, counted against the budgets.
 #[derive(Debug, Default)]
 pub struct Ledger {
     ceilings: Ceilings,
-    team: Account,
-    agents: BTreeMap<Name, Account>,
-    /// The ceilings that were raised, as they stand now.
+    team: UsageTotal,
+    agents: BTreeMap<Name, UsageTotal>,
+    /// The current limits of the budgets that the user has raised.
     raised: BTreeMap<Key, f64>,
 }
 
 impl Ledger {
-    /// Nothing is used yet.
     pub fn new(ceilings: Ceilings) -> Ledger {
         Ledger {
             ceilings,
@@ -197,12 +197,11 @@ impl Ledger {
         }
     }
 
-    /// The ceilings of the settings.
     pub fn ceilings(&self) -> Ceilings {
         self.ceilings
     }
 
-    /// Counts what an agent has used; a subagent's counts for its parent.
+    /// Adds usage to an agent and to the team. The usage of a subagent is added to its parent.
     pub fn count(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
         self.team.add(usage, cost);
         self.agents
@@ -211,7 +210,7 @@ impl Ledger {
             .add(usage, cost);
     }
 
-    /// The first ceiling that keeps `agent` from calling its model.
+    /// Returns the first used-up budget that blocks model calls of `agent`.
     pub fn reached(&self, agent: &Name) -> Option<Reached> {
         let payer = payer(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
@@ -234,7 +233,7 @@ impl Ledger {
         })
     }
 
-    /// The ceilings that were raised.
+    /// Returns the raised budgets.
     pub fn raised(&self) -> Vec<Raised> {
         let all = self.raised.iter();
         all.map(|((ceiling, whose), allowed)| Raised {
@@ -245,18 +244,18 @@ impl Ledger {
         .collect()
     }
 
-    /// Raises a ceiling as [`Reached::raised`] says.
+    /// Raises a budget to [`Reached::raised`].
     pub fn raise(&mut self, reached: &Reached) {
         self.raised.insert(reached.key.clone(), reached.raised);
     }
 }
 
-/// Who answers for what an agent uses.
+/// Returns the agent that usage of `agent` is charged to: the parent for a subagent, otherwise itself.
 pub fn payer(agent: &Name) -> Name {
     agent.parent().unwrap_or_else(|| agent.clone())
 }
 
-/// The lowest multiple of `base` above `used`.
+/// Returns the lowest multiple of `base` above `used`.
 fn raised(base: f64, used: f64) -> f64 {
     base * ((used / base).floor() + 1.0)
 }
@@ -290,7 +289,7 @@ mod tests {
     };
 
     #[test]
-    fn which_ceiling_is_reached() {
+    fn reached_budget_is_found_for_agent_and_team() {
         type Spent<'a> = &'a [(&'a str, u64, f64)];
         let cases: &[(Spent, &str, Option<&str>)] = &[
             (&[], "bob", None),
@@ -298,14 +297,14 @@ mod tests {
             (&[("bob", 400, 0.0)], "bob", Some("ceilings.agent_tokens")),
             (&[("bob", 400, 0.0)], "ann", None),
             (&[("bob", 0, 2.5)], "bob", Some("ceilings.agent_cost")),
-            // Subagents count for their parent, and are held up with it.
+            // Usage of subagents counts for their parent, and its budget blocks them too.
             (
                 &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
                 "bob",
                 Some("ceilings.agent_tokens"),
             ),
             (&[("bob", 400, 0.0)], "bob.3", Some("ceilings.agent_tokens")),
-            // The team's come first, and hold everybody up.
+            // The team's budgets are checked first and block all agents.
             (
                 &[("bob", 399, 0.0), ("ann", 399, 0.0), ("cid.1", 202, 0.0)],
                 "lead",
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn approving_raises_by_the_same_amount_until_it_is_above_what_was_used() {
+    fn approval_raises_limit_above_the_amount_used() {
         let mut ledger = Ledger::new(Ceilings {
             agent_tokens: Some(400),
             ..Ceilings::default()
@@ -358,23 +357,23 @@ mod tests {
     }
 
     #[test]
-    fn the_person_reads_who_used_how_much_and_what_follows() {
+    fn question_states_usage_budget_and_consequences() {
         let mut ledger = Ledger::new(ALL);
         ledger.count(&name("bob"), tokens(100), Some(2.5));
         let own = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             own.question(&name("bob")),
-            "bob has used $2.50, its ceiling is $2.00 (setting ceilings.agent_cost).\n\
-             bob pauses before its next call.\n\
-             Approve raises the ceiling to $4.00 until crewdeck ends. Reject ends its turn."
+            "bob has used $2.50, the budget is $2.00 (setting ceilings.agent_cost).\n\
+             bob pauses before its next model call.\n\
+             Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
         );
         ledger.count(&name("ann"), tokens(12_345), None);
         let team = ledger.reached(&name("bob")).unwrap();
         assert_eq!(
             team.question(&name("bob")),
-            "The team has used 12.4k tokens, its ceiling is 1.0k tokens (setting ceilings.team_tokens).\n\
-             Everybody pauses before their next call.\n\
-             Approve raises the ceiling to 13.0k tokens until crewdeck ends. Reject ends the turns of all who wait."
+            "The team has used 12.4k tokens, the budget is 1.0k tokens (setting ceilings.team_tokens).\n\
+             All agents pause before their next model call.\n\
+             Approve raises the budget to 13.0k tokens until crewdeck ends. Reject ends the turns of all paused agents."
         );
     }
 }

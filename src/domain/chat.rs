@@ -1,4 +1,4 @@
-//! A conversation with a model, and the rule that each tool call has exactly one result.
+//! A conversation with a model. Each tool call has exactly one result.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,63 +8,63 @@ use serde_json::Value;
 
 use super::ids::CallId;
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person, other agents, and tool results.
+    /// The user, other agents, and tool results.
     User,
     /// The model.
     Assistant,
 }
 
-/// What a model asked for.
+/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The call's id, which its result names.
+    /// The id that the tool result refers to.
     pub id: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its input. An object always; broken JSON is kept in `broken`.
+    /// The input, always a JSON object. Input that is not a JSON object is stored in `broken`.
     pub input: Value,
-    /// The text that the model sent as input where it was not a JSON object, bounded.
+    /// Input that was not a JSON object, as the model sent it, cut to a bounded size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
-/// Most characters of a tool's name: the vendors refuse a conversation with a longer one.
+/// Maximum length of a tool name in characters. Providers reject a conversation with a longer name.
 const TOOL_NAME_MAX: usize = 64;
 
-/// Whether the vendors take `name` as the name of a tool: letters, digits, `_` and `-`.
+/// Returns whether providers accept `name` as a tool name: 1 to 64 ASCII letters, digits, `_` and `-`.
 pub fn is_tool_name(name: &str) -> bool {
-    let is_known = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_known)
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// The name under which a call is sent: a valid one as it is, else one that is made of it and ends with `_`, so that it
-/// is no tool's.
+/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid one is
+/// replaced by a valid name that ends with `_`, which no tool has.
 pub fn sent_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
     }
-    let known = |c: char| {
+    let replace_invalid = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
         } else {
             '_'
         }
     };
-    let kept = name.chars().take(TOOL_NAME_MAX - 1).map(known);
-    kept.chain(['_']).collect::<String>().into()
+    let valid = name.chars().take(TOOL_NAME_MAX - 1).map(replace_invalid);
+    valid.chain(['_']).collect::<String>().into()
 }
 
-/// How a tool call ended, for the model and the screen.
+/// The result status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did what was asked.
+    /// The tool did what was requested.
     Ok,
-    /// It could not; the text says why.
+    /// The tool failed; the result text gives the reason.
     Error,
 }
 
@@ -72,50 +72,43 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    /// Words.
     Text {
-        /// The words.
         text: String,
     },
-    /// What the model thought aloud. Shown; sent back only where a signature says that it must be.
+    /// Thinking of the model. Shown on the screen; sent back to the server only if it has a signature.
     Thinking {
-        /// The thought.
         text: String,
-        /// The server's signature, which a later request must carry unchanged.
+        /// The server's signature. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// A call.
     ToolCall(ToolCall),
-    /// Its result.
+    /// The result of a tool call.
     ToolResult {
-        /// Which call.
+        /// The id of the tool call.
         call: CallId,
-        /// What came out, bounded.
+        /// The output, cut to a bounded size.
         content: String,
-        /// How it ended.
         outcome: Outcome,
     },
 }
 
 impl Block {
-    /// Words.
+    /// Returns a text block.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into() }
     }
 }
 
-/// One message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
     pub role: Role,
-    /// Its parts, in order.
+    /// The content blocks, in order.
     pub blocks: Vec<Block>,
 }
 
 impl Message {
-    /// A message of the user's side.
+    /// Returns a message with the role [`Role::User`].
     pub fn user(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::User,
@@ -123,7 +116,7 @@ impl Message {
         }
     }
 
-    /// A message of the model.
+    /// Returns a message with the role [`Role::Assistant`].
     pub fn assistant(blocks: Vec<Block>) -> Message {
         Message {
             role: Role::Assistant,
@@ -131,7 +124,7 @@ impl Message {
         }
     }
 
-    /// Its words, joined.
+    /// Returns the text blocks, joined with newlines.
     pub fn words(&self) -> String {
         let texts: Vec<&str> = self
             .blocks
@@ -144,7 +137,7 @@ impl Message {
         texts.join("\n")
     }
 
-    /// Its tool calls, in order.
+    /// Returns the tool calls, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolCall(call) => Some(call),
@@ -152,7 +145,7 @@ impl Message {
         })
     }
 
-    /// The calls that it answers.
+    /// Returns the ids of the tool calls that this message has results for.
     pub fn answered(&self) -> impl Iterator<Item = &CallId> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolResult { call, .. } => Some(call),
@@ -161,24 +154,24 @@ impl Message {
     }
 }
 
-/// Why a conversation must not be sent.
+/// Why a conversation is invalid and must not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChatError {
-    /// The conversation does not begin with the user's side.
-    #[error("the first message is not the user's")]
+    /// The first message does not have the role `user`.
+    #[error("the first message does not have the role user")]
     First,
-    /// Two messages of one side follow each other.
-    #[error("messages {0} and {1} are of the same side")]
+    /// Two consecutive messages have the same role.
+    #[error("messages {0} and {1} have the same role")]
     Roles(usize, usize),
-    /// A message without any part.
+    /// A message has no blocks.
     #[error("message {0} is empty")]
     Empty(usize),
-    /// Calls and results do not pair up.
+    /// A tool call does not have exactly one result.
     #[error("tool call {0} does not have exactly one result in the next message")]
     Pairing(CallId),
 }
 
-/// Checks promise 8: sides alternate, each call has exactly one result, in the next message.
+/// Checks promise 8: roles alternate, and each tool call has exactly one result, in the next message.
 pub fn check(messages: &[Message]) -> Result<(), ChatError> {
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);
@@ -211,7 +204,7 @@ pub fn check(messages: &[Message]) -> Result<(), ChatError> {
     }
 }
 
-/// A rough count of tokens, for the time before a server has counted: four bytes each.
+/// Estimates the number of tokens at four bytes each. Used until the server has reported a count.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     let bytes: usize = messages
         .iter()
@@ -239,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_vendor_takes_is_sent_as_one_that_is_no_tools() {
+    fn invalid_tool_names_are_replaced_when_sent() {
         for name in ["bash", "read_file", "a-B_9", &"x".repeat(64)] {
             assert_eq!(sent_name(name), name);
         }
@@ -264,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn each_call_needs_exactly_one_result_in_the_next_message() {
+    fn each_tool_call_needs_exactly_one_result() {
         let hi = Message::user(vec![Block::text("hi")]);
         let ask = Message::assistant(vec![call("a"), call("b")]);
         let both = Message::user(vec![result("a"), result("b")]);

@@ -1,4 +1,4 @@
-//! An agent's log: the lines that it is made of, and the conversation that they add up to.
+//! An agent's log: the records it consists of, and the conversation that is rebuilt from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,135 +7,114 @@ use super::ids::{CallId, JobId, PromptId};
 use super::todo::TodoList;
 use super::usage::Usage;
 
-/// What a call is answered with whose end nobody has seen.
-pub const UNKNOWN_END: &str = "Error: crewdeck ended before this call did. It may have been carried out, in \
-part or not at all: look before you repeat it.";
+/// The result for a tool call that had no result when crewdeck ended.
+pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
+partly or not at all. Check the state before you repeat it.";
 
 /// One line of an agent's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Record {
-    /// A message of the conversation that holds what must not be told again: one line, so that the one is not on
-    /// disk without the other.
+    /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
+    /// One line holds both the message and what it delivers, so that neither is on disk without the other.
     Told {
-        /// The message.
         #[serde(flatten)]
         message: Message,
-        /// How far the inbox was read into it, in bytes.
+        /// Read position in the inbox after this message, in bytes.
         inbox: Option<u64>,
-        /// The background jobs whose end it tells.
+        /// The background jobs whose end the message reports.
         ended: Vec<JobId>,
-        /// The prompts that it holds and that waited in the queue.
+        /// The queued prompts that the message contains.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prompts: Vec<PromptId>,
     },
-    /// Any other message of the conversation.
+    /// Any other message.
     Message(Message),
-    /// How far the inbox stands in the messages before.
+    /// Read position in the inbox after the messages so far.
     Inbox {
         /// In bytes.
         inbox: u64,
     },
-    /// Prompts that stand in the messages before and may still be in the queue on disk.
-    Prompts {
-        /// Their ids.
-        prompts: Vec<PromptId>,
-    },
-    /// The todo list from here on.
-    Todo {
-        /// The list.
-        todo: TodoList,
-    },
-    /// All tokens so far, and what they cost where the price is known.
+    /// Prompts that are part of the messages so far and may still be in the queue on disk.
+    Prompts { prompts: Vec<PromptId> },
+    /// The todo list from this point on.
+    Todo { todo: TodoList },
+    /// Total usage so far, and its cost if the price is known.
     Spent {
-        /// The tokens.
         spent: Usage,
-        /// US dollars.
+        /// In US dollars.
         cost: Option<f64>,
-        /// The calls of the model so far; 0 where they were not counted.
+        /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
         calls: u64,
     },
-    /// A background job began, or its end stands in the conversation.
+    /// A background job began, or its end was reported in the conversation.
     Job {
-        /// The job.
         job: JobId,
-        /// Its command.
         command: String,
-        /// Where it stands.
         state: JobState,
     },
-    /// The agent's plan was approved: it may write and run from here on.
-    Plan {
-        /// Where it stands.
-        plan: PlanState,
-    },
-    /// A turn ended: nothing of it is left to do.
-    Turn {
-        /// Where it stands.
-        turn: TurnState,
-    },
+    /// The agent's plan was approved. From here on it may write files and run commands.
+    Plan { plan: PlanState },
+    /// A turn ended and needs no continuation.
+    Turn { turn: TurnState },
 }
 
-/// Where a job stands, in a log.
+/// The state of a background job in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It began.
     Began,
-    /// It ended, and its agent was told.
+    /// The job ended, and the conversation reports it.
     Ended,
 }
 
-/// Where an agent's plan stands, in a log.
+/// The approval state of an agent's plan in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// None was approved. Never written.
+    /// No plan was approved. Never written.
     #[default]
     Open,
-    /// It was approved.
     Approved,
 }
 
-/// Where a turn stands, in a log.
+/// The state of a turn in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnState {
-    /// It ended.
     #[default]
     Ended,
-    /// It was under way when the log ends. Never written.
+    /// The log ends in the middle of the turn. Never written.
     Open,
 }
 
-/// What a log adds up to.
+/// The state that is rebuilt from a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    /// The messages; valid by [`super::chat::check`].
+    /// The messages. Valid according to [`super::chat::check`].
     pub messages: Vec<Message>,
-    /// The todo list.
     pub todo: TodoList,
-    /// All tokens.
+    /// Total tokens used.
     pub spent: Usage,
-    /// What they cost, in US dollars, where known.
+    /// Cost of the tokens in US dollars, if known.
     pub cost: Option<f64>,
-    /// The calls of the model.
+    /// Number of model calls.
     pub calls: u64,
-    /// Background jobs whose end the agent has not been told: id and command.
+    /// Background jobs whose end is not reported in the conversation: id and command.
     pub lost_jobs: Vec<(JobId, String)>,
-    /// Whether its plan was approved.
+    /// Whether the agent's plan was approved.
     pub plan: PlanState,
-    /// How far the inbox stands in the messages, in bytes; `None`: not known.
+    /// Read position in the inbox, in bytes, if known.
     pub inbox: Option<u64>,
-    /// The prompts of the queue that stand in the messages.
+    /// The queued prompts that are part of the messages.
     pub prompts: Vec<PromptId>,
-    /// Whether the last turn had ended.
+    /// Whether the last turn has ended.
     pub turn: TurnState,
 }
 
 impl Conversation {
-    /// Adds `records` up. A conversation that a crash has cut is mended: calls without a result get one.
+    /// Rebuilds the state from the records of a log. After a crash, tool calls without a result get an error result.
     pub fn of(records: impl IntoIterator<Item = Record>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {
@@ -169,7 +148,7 @@ impl Conversation {
                     command,
                     state: JobState::Began,
                 } => {
-                    // A log that was written anew while it began has it twice.
+                    // Rewriting a log while a job begins can record the job twice.
                     all.lost_jobs.retain(|(id, _)| *id != job);
                     all.lost_jobs.push((job, command));
                 }
@@ -193,7 +172,7 @@ impl Conversation {
         all
     }
 
-    /// Takes a message in such that the whole stays valid.
+    /// Appends a message and keeps the conversation valid: drops results without a call, answers open calls.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -206,7 +185,7 @@ impl Conversation {
         });
         match message.role {
             Role::User => {
-                let results = open.into_iter().map(unknown_end);
+                let results = open.into_iter().map(missing_result);
                 message.blocks.splice(0..0, results);
             }
             Role::Assistant => self.close(),
@@ -220,11 +199,11 @@ impl Conversation {
         }
     }
 
-    /// Answers the calls that stand open at the end.
+    /// Adds an error result for each tool call of the last message.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {
-            let results = open.into_iter().map(unknown_end).collect();
+            let results = open.into_iter().map(missing_result).collect();
             self.messages.push(Message::user(results));
         }
     }
@@ -238,10 +217,10 @@ impl Conversation {
     }
 }
 
-fn unknown_end(call: CallId) -> Block {
+fn missing_result(call: CallId) -> Block {
     Block::ToolResult {
         call,
-        content: UNKNOWN_END.into(),
+        content: NO_RESULT.into(),
         outcome: Outcome::Error,
     }
 }
@@ -286,7 +265,7 @@ mod tests {
     };
 
     #[test]
-    fn a_cut_in_the_middle_of_a_call_is_answered_and_the_turn_is_open() {
+    fn interrupted_calls_get_results_and_leave_turn_open() {
         let all = Conversation::of([said("go"), asked(&["a", "b"])]);
         assert_eq!(check(&all.messages), Ok(()));
         let last = all.messages.last().unwrap();
@@ -295,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_turn_stands() {
+    fn turn_state_follows_the_last_records() {
         let cases = [
             (vec![], TurnState::Ended),
             (vec![said("go")], TurnState::Open),
@@ -320,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_on_todo_tokens_and_jobs_counts() {
+    fn latest_record_of_usage_jobs_and_inbox_counts() {
         let job = |state| Record::Job {
             job: JobId("j1".into()),
             command: "make".into(),
@@ -340,19 +319,19 @@ mod tests {
         assert_eq!(all.lost_jobs.len(), 1);
         let all = Conversation::of([job(JobState::Began), job(JobState::Ended)]);
         assert_eq!(all.lost_jobs, vec![]);
-        let told = Record::Told {
+        let delivered = Record::Told {
             message: Message::user(vec![Block::text("it ended")]),
             inbox: Some(3),
             ended: vec![JobId("j1".into())],
             prompts: vec![PromptId("p1".into())],
         };
-        let all = Conversation::of([job(JobState::Began), told, said("on")]);
+        let all = Conversation::of([job(JobState::Began), delivered, said("on")]);
         assert_eq!((all.lost_jobs, all.inbox), (vec![], Some(3)));
         assert_eq!(all.prompts, vec![PromptId("p1".into())]);
     }
 
     #[test]
-    fn every_line_reads_back_as_itself() {
+    fn records_survive_a_json_round_trip() {
         let all = [
             said("a"),
             asked(&["x"]),
@@ -387,9 +366,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever order lines come in, what they add up to may be sent.
+        /// Every sequence of records gives a conversation that is valid to send.
         #[test]
-        fn it_is_always_valid(kinds in proptest::collection::vec((0u8..5, 0u8..3), 0..30)) {
+        fn rebuilt_conversation_is_always_valid(kinds in proptest::collection::vec((0u8..5, 0u8..3), 0..30)) {
             let records = kinds.iter().enumerate().map(|(at, (kind, n))| match kind {
                 0 => said("words"),
                 1 => answered("words"),

@@ -1,49 +1,49 @@
-//! Names and ids as types of their own, checked where they enter.
+//! Types for names and ids. They are validated when they are created or read.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Longest name of an agent or a worktree, in characters.
+/// Maximum length of the name of an agent or a worktree, in characters.
 pub const NAME_MAX: usize = 32;
 
-/// Why a name was refused.
+/// Why a name is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The name has other characters, or is empty or too long.
+    /// The name contains other characters, or is empty or too long.
     #[error(
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
     Form(String),
-    /// `lead` and `user` are the two parties that every crew has, `policy` signs what a rule decides.
-    #[error("the name {0:?} is taken: choose another for this teammate")]
+    /// The name is reserved: `lead`, `user`, or `policy`, which signs decisions made by a permission rule.
+    #[error("the name {0:?} is reserved: choose another for this teammate")]
     Reserved(String),
 }
 
-/// The name of a party of the crew: the lead, a teammate, or the person (`user`).
+/// The name of a member of the crew: the lead, a teammate, a subagent, or the user (`user`).
 ///
-/// Teammates' names are `[A-Za-z0-9][A-Za-z0-9_-]{0,31}`, unique without regard to case.
+/// A teammate's name matches `[A-Za-z0-9][A-Za-z0-9_-]{0,31}` and is unique regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Name(String);
 
 impl Name {
-    /// The lead agent, with whom the person talks.
+    /// Returns the name of the lead.
     pub fn lead() -> Name {
         Name("lead".into())
     }
 
-    /// The person in front of the screen.
+    /// Returns the name of the user.
     pub fn user() -> Name {
         Name("user".into())
     }
 
-    /// The author of decisions that a standing rule takes.
+    /// Returns the name that signs decisions made by a permission rule.
     pub fn policy() -> Name {
         Name("policy".into())
     }
 
-    /// Any party's name: the form is checked, `lead` and `user` are fine.
+    /// Parses a name of the lead, a teammate or the user. Checks the form only.
     pub fn party(text: &str) -> Result<Name, NameError> {
         let mut chars = text.chars();
         let first_ok = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -55,7 +55,7 @@ impl Name {
         }
     }
 
-    /// A teammate's name: like [`Name::party`], and neither `lead`, `user` nor `policy` in any case.
+    /// Parses the name of a teammate: like [`Name::party`], but rejects `lead`, `user` and `policy` in any case.
     pub fn member(text: &str) -> Result<Name, NameError> {
         let name = Name::party(text)?;
         if [Name::lead(), Name::user(), Name::policy()]
@@ -67,34 +67,31 @@ impl Name {
         Ok(name)
     }
 
-    /// The name of the `n`th subagent of `parent`: `alice.2`. No teammate can have such a name.
+    /// Returns the name of the `n`th subagent of `parent`, such as `alice.2`. Teammates cannot have such a name.
     pub fn subagent(parent: &Name, n: u64) -> Name {
         Name(format!("{parent}.{n}"))
     }
 
-    /// Whose subagent this is; `None`: it is no subagent.
+    /// Returns the parent if this is the name of a subagent.
     pub fn parent(&self) -> Option<Name> {
         let (parent, number) = self.0.split_once('.')?;
         let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
         Name::party(parent).ok().filter(|_| is_number)
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether both name the same party: case does not matter.
+    /// Returns whether both names are equal regardless of case.
     pub fn same(&self, other: &Name) -> bool {
         self.0.eq_ignore_ascii_case(&other.0)
     }
 
-    /// Whether this is the lead.
     pub fn is_lead(&self) -> bool {
         self.0 == "lead"
     }
 
-    /// Whether this is the person.
     pub fn is_user(&self) -> bool {
         self.0 == "user"
     }
@@ -117,26 +114,25 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// The number of a task on the board; the first is 1, none is ever given twice.
+/// The number of a task on the board. Numbers start at 1 and are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
 
 impl TaskId {
-    /// The highest number that is read and given: the highest that every reader of JSON keeps exactly.
+    /// The highest valid number, 2^53 - 1. Larger numbers lose precision in JSON readers that use doubles.
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
-/// A task as somebody names it: by its number, or by other words, most often its subject.
+/// A task as given on the command line: a number, or text that is matched against subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
-    /// Its number.
     Id(TaskId),
-    /// Something else.
+    /// Any other text.
     Words(String),
 }
 
-/// Reads `3` and `#3` as numbers, everything else as words.
+/// Parses `3` and `#3` as numbers, everything else as text.
 impl std::str::FromStr for TaskRef {
     type Err = std::convert::Infallible;
 
@@ -146,7 +142,7 @@ impl std::str::FromStr for TaskRef {
     }
 }
 
-/// Reads `3`, `3.0` and `"3"`: other programs write numbers as texts too.
+/// Reads `3`, `3.0` and `"3"`, because other programs write numbers as strings too.
 impl<'de> Deserialize<'de> for TaskId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -192,28 +188,28 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// A background job's id: eight characters.
+    /// The id of a background job: eight characters.
     JobId
 );
 text_id!(
-    /// A letter's id: unique in its inbox, given by the writer or derived from its place.
+    /// The id of a message, unique in its inbox. Given by the writer or derived from the position in the file.
     LetterId
 );
 text_id!(
-    /// The id of a prompt that waits for the lead.
+    /// The id of a queued prompt.
     PromptId
 );
 text_id!(
-    /// A request's id (plan, shutdown, permission); the name of its file. Letters, digits, `-`, `_`.
+    /// The id of a request and the name of its file. Consists of letters, digits, `-` and `_`.
     RequestId
 );
 text_id!(
-    /// A tool call's id as the model's server gave it; a tool result names it.
+    /// The id of a tool call, given by the model's server. The tool result refers to it.
     CallId
 );
 
 impl RequestId {
-    /// Whether the id is safe as a file name: it may come from a letter or a model.
+    /// Returns whether the id is safe as a file name. Ids come from messages and models, so they must be checked.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.len() <= 64
@@ -229,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_refused() {
+    fn names_are_checked_for_form_and_reserved_words() {
         for bad in [
             "",
             "-a",
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_number_is_read_in_every_spelling_and_nothing_else_is() {
+    fn task_numbers_are_read_from_numbers_and_strings() {
         for (text, id) in [
             ("3", 3),
             ("0", 0),
@@ -289,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn request_ids_never_leave_their_folder() {
+    fn unsafe_request_ids_are_recognized() {
         assert!(RequestId("req-1_A".into()).is_safe());
         for bad in ["", "../x", "a/b", "a.json", &"x".repeat(65)] {
             assert!(!RequestId(bad.into()).is_safe(), "{bad:?}");

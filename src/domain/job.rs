@@ -1,4 +1,4 @@
-//! Background jobs: commands that run beside an agent, and how their end is told.
+//! Background jobs: commands that run while the agent continues.
 
 use std::fmt;
 
@@ -8,42 +8,39 @@ use super::ids::{JobId, Name};
 use super::stamp::Stamp;
 use super::text::{clip, one_line};
 
-/// Most bytes of a job's last output that the screen keeps.
+/// Maximum size of the last output that is kept for the screen, in bytes.
 pub const TAIL_MAX: usize = 4 * 1024;
-/// Most bytes of a job's last output that are told to its agent when it ends.
+/// Maximum size of the last output that is reported to the agent when the job ends, in bytes.
 pub const TOLD_MAX: usize = 2 * 1024;
-/// Most characters of a command in a list; the reference's number.
+/// Maximum length of a command in a list, in characters. The same as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum JobEnd {
-    /// By itself, with this exit code.
+    /// The command exited.
     Exited {
-        /// The code.
+        /// The exit code.
         code: i32,
     },
-    /// By a signal from elsewhere.
+    /// The command was ended by a signal that crewdeck did not send.
     Signalled {
-        /// The signal.
+        /// The number of the signal.
         signal: i32,
     },
-    /// By its time-out.
+    /// The timeout expired.
     TimedOut {
-        /// After so many seconds.
+        /// The timeout in seconds.
         after_s: u64,
     },
-    /// Somebody ended it.
+    /// The job was ended on request.
     Killed {
-        /// Who: a name, or `crewdeck` when it stopped.
+        /// The name of the agent or user, or `crewdeck` when it exits.
         by: String,
     },
-    /// It could not be started.
-    NotStarted {
-        /// Why.
-        why: String,
-    },
+    /// The command could not be started.
+    NotStarted { why: String },
 }
 
 impl fmt::Display for JobEnd {
@@ -59,30 +56,26 @@ impl fmt::Display for JobEnd {
     }
 }
 
-/// A command that runs beside an agent, or has run.
+/// A background job, running or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its id.
     pub id: JobId,
-    /// Whose it is.
+    /// The agent that started the job.
     pub agent: Name,
-    /// The command.
     pub command: String,
-    /// When it began.
     pub began: Stamp,
-    /// When and how it ended; `None`: it runs.
+    /// When and how the job ended. `None` while it runs.
     pub ended: Option<(Stamp, JobEnd)>,
-    /// Its last output, at most [`TAIL_MAX`] bytes.
+    /// The last output, at most [`TAIL_MAX`] bytes.
     pub tail: String,
 }
 
 impl Job {
-    /// Whether it runs.
     pub fn is_running(&self) -> bool {
         self.ended.is_none()
     }
 
-    /// `running`, or how it ended.
+    /// Returns `running`, or how the job ended.
     pub fn status(&self) -> String {
         match &self.ended {
             None => "running".into(),
@@ -90,12 +83,12 @@ impl Job {
         }
     }
 
-    /// Its command on one line, clipped.
+    /// Returns the command on one line, cut to a bounded length.
     pub fn title(&self) -> String {
         clip(&one_line(&self.command), COMMAND_MAX)
     }
 
-    /// Adds output to the tail.
+    /// Appends output to [`Job::tail`] and drops the oldest.
     pub fn put(&mut self, chunk: &str) {
         self.tail.push_str(chunk);
         if self.tail.len() > TAIL_MAX {
@@ -113,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_is_the_last_of_the_output_and_bounded() {
+    fn tail_keeps_the_last_output_within_bounds() {
         let mut job = Job {
             id: JobId("1".into()),
             agent: Name::lead(),
@@ -129,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_end_is_told_with_its_cause() {
+    fn every_end_is_displayed_with_its_cause() {
         let cases = [
             (JobEnd::Exited { code: 0 }, "completed (exit code 0)"),
             (JobEnd::Exited { code: 3 }, "failed (exit code 3)"),
@@ -137,8 +130,8 @@ mod tests {
             (JobEnd::TimedOut { after_s: 300 }, "timeout (300 s)"),
             (JobEnd::Killed { by: "user".into() }, "killed by user"),
         ];
-        for (end, words) in cases {
-            assert_eq!(end.to_string(), words);
+        for (end, text) in cases {
+            assert_eq!(end.to_string(), text);
         }
     }
 }

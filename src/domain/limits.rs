@@ -1,4 +1,4 @@
-//! What holds the agents up before a call: how many calls go at a time, and the ceilings as they stand now. Pure.
+//! Limits of a crew: concurrent model calls and the current budgets.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,30 +8,30 @@ use super::ids::Name;
 /// The limits of a crew.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Limits {
-    /// Most calls of the model in flight for the whole team; 0: not known.
+    /// Maximum number of concurrent model calls of the whole team; 0: unknown.
     pub calls: usize,
-    /// The ceilings as the settings give them.
+    /// The budgets from the settings.
     #[serde(default)]
     pub ceilings: Ceilings,
-    /// Those that the person has raised, each at most once: no more than there are agents and ceilings.
+    /// The budgets that the user has raised, at most one entry per budget and agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<Raised>,
 }
 
-/// A ceiling that the person has raised until crewdeck ends.
+/// A budget that the user has raised until crewdeck ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Raised {
-    /// Which one.
+    /// The kind of budget.
     pub ceiling: Ceiling,
-    /// Whose; `None`: the team's.
+    /// The agent; `None` for the team's budget.
     pub whose: Option<Name>,
-    /// How much may be used now, in tokens or US dollars.
+    /// The current limit, in tokens or US dollars.
     pub allowed: f64,
 }
 
 impl Limits {
-    /// How much of `ceiling` may be used now, in tokens or US dollars; `whose` is `None` for the team's. `None`: as much as
-    /// one likes.
+    /// Returns the current limit of a budget in tokens or US dollars, for the agent `whose` or, if that is `None`,
+    /// for the team. `None`: no limit.
     pub fn allowed(&self, ceiling: Ceiling, whose: Option<&Name>) -> Option<f64> {
         let base = self.ceilings.of(ceiling)?;
         let is_it = |r: &&Raised| r.ceiling == ceiling && r.whose.as_ref() == whose;
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_raised_counts_for_the_one_it_was_raised_for() {
+    fn raised_budget_applies_to_its_agent_only() {
         let bob = Name::member("bob").unwrap();
         let limits = Limits {
             calls: 4,

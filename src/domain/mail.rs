@@ -1,4 +1,4 @@
-//! Letters between the parties of a crew, with the spellings of the inbox files.
+//! Messages between the members of a crew, in the format of the inbox files.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use serde_json::{Map, Value};
 use super::ids::{LetterId, Name, RequestId};
 use super::stamp::Stamp;
 
-/// Longest text of one letter, in bytes; a longer one is refused with a hint to use a file.
+/// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
 pub const LETTER_MAX: usize = 64 * 1024;
 
-/// What a letter is for. The first five are the reference's.
+/// The type of a message. The first five are those of learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LetterKind {
-    /// Plain words.
+    /// A message to one recipient.
     #[default]
     Message,
-    /// Plain words to everybody.
+    /// A message to all members.
     Broadcast,
     /// Asks the recipient to shut down.
     ShutdownRequest,
-    /// The answer to it.
+    /// Answers a shutdown request.
     ShutdownResponse,
     /// The decision on a plan.
     PlanApprovalResponse,
@@ -30,21 +30,21 @@ pub enum LetterKind {
     PlanRequest,
     /// The decision on a plan, in the newer spelling.
     PlanResponse,
-    /// A task was given to the recipient.
+    /// A task was assigned to the recipient.
     TaskAssignment,
-    /// The sender has nothing to do.
+    /// The sender is idle.
     IdleNotification,
-    /// A tool wants permission.
+    /// A tool call needs a permission.
     PermissionRequest,
-    /// The decision on it.
+    /// The decision on a permission.
     PermissionResponse,
-    /// A type that another program made up; kept as it is.
+    /// A type of another program, kept unchanged.
     #[serde(untagged)]
     Other(String),
 }
 
 impl LetterKind {
-    /// The types that crewdeck knows, in the spelling of the files.
+    /// The known types as spelled in the files.
     pub const KNOWN: [&'static str; 11] = [
         "message",
         "broadcast",
@@ -59,7 +59,7 @@ impl LetterKind {
         "permission_response",
     ];
 
-    /// Whether only the crew itself may send it: a model that could would forge a decision.
+    /// Returns whether only the crew itself may send messages of this type. A model could otherwise forge a decision.
     pub fn is_protocol(&self) -> bool {
         !matches!(
             self,
@@ -75,45 +75,43 @@ impl fmt::Display for LetterKind {
     }
 }
 
-/// What a letter has been through.
+/// The delivery state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LetterStep {
-    /// It lies in the inbox.
+    /// The message is in the inbox.
     Sent,
-    /// The recipient's conversation holds it, on disk.
+    /// The message is part of the recipient's conversation on disk.
     Delivered,
-    /// The recipient's model has answered with it in view.
+    /// The recipient's model has answered with the message in its context.
     ActedOn,
 }
 
-/// One line of `.team/inbox/NAME.jsonl`.
+/// A message, stored as one line of `.team/inbox/NAME.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Letter {
-    /// Its id; the reference writes none, then it is derived from the letter's place in the file.
+    /// The id. learn-claude-code writes none; the id is then derived from the position in the file.
     #[serde(default)]
     pub id: LetterId,
-    /// What it is for.
     #[serde(rename = "type", default)]
     pub kind: LetterKind,
-    /// Who wrote it. Free text, because other programs write it too.
+    /// The sender. Not a [`Name`], because other programs write this field too.
     pub from: String,
-    /// To whom; the reference writes none, then it is the owner of the inbox.
+    /// The recipient. learn-claude-code writes none; the recipient is then the owner of the inbox.
     #[serde(default)]
     pub to: String,
-    /// The text.
     #[serde(default)]
     pub content: String,
-    /// When it was sent; zero: unknown.
+    /// When the message was sent; zero: unknown.
     #[serde(default)]
     pub timestamp: Stamp,
-    /// Fields of other programs, and `request_id`, `approve` and the like.
+    /// Fields written by other programs, and `request_id`, `approve` and similar.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Letter {
-    /// A letter of plain words.
+    /// Returns a message without extra fields.
     pub fn new(
         id: LetterId,
         kind: LetterKind,
@@ -133,7 +131,7 @@ impl Letter {
         }
     }
 
-    /// The request that it speaks of.
+    /// Returns the id of the request that the message refers to.
     pub fn request_id(&self) -> Option<RequestId> {
         self.extra
             .get("request_id")
@@ -147,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_of_the_reference_is_read_and_unknown_types_are_kept() {
+    fn learn_claude_code_message_and_unknown_types_are_read() {
         let letter: Letter = serde_json::from_str(
             r#"{"type":"plan_approval_response","from":"lead","content":"","timestamp":1.5,"request_id":"ab12","approve":true}"#,
         )
@@ -161,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_spelling_is_a_kind_of_its_own() {
+    fn known_types_are_parsed_and_displayed() {
         for text in LetterKind::KNOWN {
             let kind: LetterKind = serde_json::from_value(Value::from(text)).unwrap();
             assert!(!matches!(kind, LetterKind::Other(_)), "{text}");

@@ -1,4 +1,4 @@
-//! Floor 0: plain data and rules. No IO, no clock, no async; time and ids come in as values.
+//! Plain data and rules. No I/O, no clock and no async code: time and ids are passed in.
 
 pub mod aftermath;
 pub mod asking;

@@ -1,5 +1,4 @@
-//! Themes that people write into their settings: a theme that ships with crewdeck, and colours of their own for what
-//! words and grounds mean.
+//! Custom themes from the settings: a built-in theme with some of its colours replaced.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,50 +7,50 @@ use std::sync::Arc;
 use super::text::nearest;
 use super::theme::ThemeName;
 
-/// Most of them that are read.
+/// Maximum number of custom themes that are read.
 pub const THEMES_MAX: usize = 32;
-/// Longest name, in characters.
+/// Maximum length of a theme name, in characters.
 pub const NAME_MAX: usize = 24;
 
-/// What a colour can be given for.
+/// What a colour is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Meaning {
-    /// Under everything.
+    /// Background of the screen.
     Ground,
-    /// Under what lies over the panes.
+    /// Background of popups.
     Panel,
-    /// Under the row that keys act on.
+    /// Background of the selected row.
     Selection,
-    /// Ordinary words.
+    /// Normal text.
     Text,
-    /// What is secondary: times, counts, hints, quotes, comments.
+    /// Secondary text: times, counts, hints, quotes, comments.
     Dim,
     /// Titles and headings.
     Title,
-    /// The title and the frame of the pane that has the keys.
+    /// Title and border of the focused pane.
     Focus,
-    /// The frames of the other panes.
+    /// Borders of the other panes.
     Border,
-    /// Keys, names, addresses, what the person said.
+    /// Keys, names, links, and the user's prompts.
     Accent,
-    /// It went well.
+    /// Success.
     Ok,
-    /// Something is not as it should be.
+    /// Warnings.
     Warn,
-    /// It failed.
+    /// Errors.
     Error,
-    /// Somebody is at work.
+    /// Agents at work.
     Working,
-    /// Somebody waits for the person.
+    /// Agents and requests that wait for the user.
     Waiting,
     /// Code and commands.
     Code,
-    /// A tool call.
+    /// Tool calls.
     Tool,
 }
 
 impl Meaning {
-    /// All of them, in the order in which they are named.
+    /// All roles in the order in which messages list them.
     pub const ALL: [Meaning; 16] = [
         Meaning::Ground,
         Meaning::Panel,
@@ -71,7 +70,7 @@ impl Meaning {
         Meaning::Tool,
     ];
 
-    /// Its name in the settings.
+    /// Returns the name in the settings.
     pub fn word(self) -> &'static str {
         match self {
             Meaning::Ground => "ground",
@@ -94,16 +93,16 @@ impl Meaning {
     }
 }
 
-/// A colour as it is written.
+/// A colour from the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// One of the terminal's 256: below 16 the person's own sixteen.
+    /// One of the terminal's 256 colours. Those below 16 follow the terminal's own colour scheme.
     Indexed(u8),
     /// Red, green and blue.
     Rgb([u8; 3]),
 }
 
-/// The names of the sixteen, in their order.
+/// The names of the first 16 terminal colours, by index.
 const SIXTEEN: [&str; 16] = [
     "black",
     "red",
@@ -124,10 +123,10 @@ const SIXTEEN: [&str; 16] = [
 ];
 
 impl Ink {
-    /// A colour by its name, as `#rrggbb`, or by its number.
+    /// Parses a colour: a name, `#rrggbb` or a number from 0 to 255.
     ///
     /// # Errors
-    /// Names the nearest one, or says how colours are written.
+    /// Returns a message with the closest name, or with the accepted formats.
     pub fn parse(word: &str) -> Result<Ink, String> {
         if let Some(at) = SIXTEEN.iter().position(|name| *name == word) {
             return u8::try_from(at)
@@ -168,22 +167,21 @@ impl fmt::Display for Ink {
     }
 }
 
-/// A theme that the person wrote.
+/// A theme from the user's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnTheme {
-    /// Its name.
     pub name: String,
-    /// Whose looks it has where it says nothing.
+    /// The built-in theme that supplies all other colours.
     pub base: ThemeName,
-    /// Its colours.
+    /// The replaced colours.
     pub inks: BTreeMap<Meaning, Ink>,
 }
 
 impl OwnTheme {
-    /// Reads what stands below a theme's name: each key with its word.
+    /// Parses the entries of a `[themes.NAME]` table.
     ///
     /// # Errors
-    /// Names what does not fit, and the nearest that does.
+    /// Returns a message that names the invalid entry and the closest valid one.
     pub fn parse<'a>(
         name: &str,
         entries: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -232,17 +230,16 @@ fn unknown(name: &str, key: &str) -> String {
     }
 }
 
-/// The theme that the screen has: one that ships with crewdeck, or one of the person's.
+/// The selected theme, built-in or custom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// One that ships with crewdeck.
     BuiltIn(ThemeName),
-    /// One of the person's.
+    /// A custom theme from the settings.
     Own(Arc<OwnTheme>),
 }
 
 impl ThemeChoice {
-    /// All that there are, in the order in which they are offered.
+    /// Returns all themes in the order in which the picker lists them.
     pub fn all(own: &[Arc<OwnTheme>]) -> Vec<ThemeChoice> {
         let built_in = ThemeName::ALL.into_iter().map(ThemeChoice::BuiltIn);
         built_in
@@ -250,20 +247,20 @@ impl ThemeChoice {
             .collect()
     }
 
-    /// The theme of that name.
+    /// Finds a theme by its name.
     ///
     /// # Errors
-    /// Names the nearest one, or all when none is near.
+    /// Returns a message with the closest name, or with all names if none is close.
     pub fn parse(word: &str, own: &[Arc<OwnTheme>]) -> Result<ThemeChoice, String> {
         let all = ThemeChoice::all(own);
         if let Some(found) = all.iter().find(|theme| theme.word() == word) {
             return Ok(found.clone());
         }
         let known: Vec<&str> = all.iter().map(ThemeChoice::word).collect();
-        Err(no_theme(word, &known))
+        Err(unknown_theme(word, &known))
     }
 
-    /// Its name in settings and in lists.
+    /// Returns the name that settings and lists use.
     pub fn word(&self) -> &str {
         match self {
             ThemeChoice::BuiltIn(name) => name.word(),
@@ -271,7 +268,7 @@ impl ThemeChoice {
         }
     }
 
-    /// What it looks like, in a few words.
+    /// Returns a short description.
     pub fn about(&self) -> String {
         match self {
             ThemeChoice::BuiltIn(name) => name.about().to_string(),
@@ -280,8 +277,8 @@ impl ThemeChoice {
     }
 }
 
-/// What is said where no theme has that name.
-pub(super) fn no_theme(word: &str, known: &[&str]) -> String {
+/// Returns the error message for an unknown theme name.
+pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
         None => format!(
@@ -316,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_names_numbers_and_red_green_blue() {
+    fn colours_are_parsed_from_names_numbers_and_hex() {
         let cases = [
             ("black", Ink::Indexed(0)),
             ("light-cyan", Ink::Indexed(14)),
@@ -345,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_is_a_base_and_colours() {
+    fn custom_theme_has_base_and_colours() {
         let read = OwnTheme::parse(
             "dusk",
             [("base", "dark"), ("title", "#ffcc00"), ("ok", "2")],
@@ -389,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_is_found_by_its_name() {
+    fn themes_are_found_by_name() {
         let own = [Arc::new(OwnTheme::parse("dusk", []).unwrap())];
         let found = ThemeChoice::parse("dusk", &own).unwrap();
         assert_eq!(

@@ -1,19 +1,18 @@
-//! Secrets taken out of text: the values of variables that hold secrets, and keys that are known by their shape. What
-//! stood there is named in its place: `[redacted: GITHUB_TOKEN]`.
+//! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Two kinds of
+//! secrets are found: the values of secret environment variables, and keys with a known format.
 //!
-//! # Where it is done
+//! # Where redaction applies
 //!
-//! - What a tool brings back, whole or piece by piece, passes here before anybody sees it: the model, the screen, the
-//!   transcript and the journal all hold the same.
-//! - What the model or the person writes (the input of a call, a prompt) reaches the model and the tool as it is: a
-//!   conversation is sent as it was said, and a command must run as it was asked for. On disk and on screen, in
-//!   transcripts, events, letters, tasks and requests, it stands redacted; so a session that is gone on with knows such
-//!   a word only by its mark.
+//! - Tool output is redacted before the model, the screen, the transcript or the journal gets it, also when it is
+//!   streamed.
+//! - Tool input and prompts reach the model and the tool unchanged, because a command must run as written. They are
+//!   redacted on disk and on the screen: in transcripts, events, messages, tasks and requests. A resumed session
+//!   therefore has only the placeholder.
 //!
-//! # How far it goes
+//! # Limits
 //!
-//! It is for keys that come along by accident. A program that is meant to hide one (backwards, in base64) can.
-//! A value shorter than [`VALUE_MIN`] is not looked for: it would be found everywhere.
+//! Redaction prevents accidental leaks. It does not stop a program that hides a secret on purpose, for example
+//! reversed or in base64. Values shorter than [`VALUE_MIN`] are not redacted: they would match unrelated text.
 
 mod shapes;
 mod stream;
@@ -28,76 +27,76 @@ use serde_json::Value;
 
 pub use stream::Stream;
 
-/// Shortest value of a variable that is looked for, in bytes.
+/// Minimum length of a variable's value that is redacted, in bytes.
 pub const VALUE_MIN: usize = 8;
-/// Longest one.
+/// Maximum length of a variable's value that is redacted, in bytes.
 pub const VALUE_MAX: usize = 16 * 1024;
-/// How every mark begins.
+/// The start of every redaction placeholder.
 pub const MARK: &str = "[redacted: ";
 
-/// What to look for. Cheap to clone.
+/// Finds and replaces secrets. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
-    known: Arc<Known>,
+    secrets: Arc<Secrets>,
 }
 
-struct Known {
-    /// Names and values, the longest value first: it is the one that stands there when another is its start.
+struct Secrets {
+    /// Names and values, longest value first, so that the longer one wins if one value is a prefix of another.
     values: Vec<(String, Vec<u8>)>,
-    /// Bytes with which anything secret can begin: a table by byte, for most bytes are looked at no further.
-    begins: [bool; 256],
+    /// For each byte, whether a secret can begin with it. Lets the scan skip most bytes.
+    first_bytes: [bool; 256],
 }
 
-/// One that knows keys by their shape alone.
+/// Returns a redactor that only finds keys with a known format.
 impl Default for Redactor {
     fn default() -> Redactor {
         Redactor::new([])
     }
 }
 
-/// The values are secrets.
+/// Prints only the names of the variables, because the values are secrets.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.known.values.iter().map(|(name, _)| name.as_str());
+        let names = self.secrets.values.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.collect();
         f.debug_tuple("Redactor").field(&names).finish()
     }
 }
 
-/// What stands at a place.
+/// The result of matching secrets at one position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Here<'a> {
-    /// Nothing secret begins here.
+enum Match<'a> {
+    /// No secret begins here.
     Nothing,
-    /// So many bytes are a secret; what it is. The first `kept` of them say so and stay.
+    /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
     Secret {
-        kept: usize,
+        prefix: usize,
         length: usize,
-        what: &'a str,
+        label: &'a str,
     },
-    /// A secret may begin here: more must come before it is known.
-    Perhaps,
-    /// The same, and it goes on behind those bytes for as long as its body does.
-    Begun {
-        kept: usize,
+    /// A secret may begin here; more input is needed.
+    Incomplete,
+    /// Like `Secret`, but the secret may continue in the input that follows, as far as `body` allows.
+    OpenSecret {
+        prefix: usize,
         length: usize,
-        what: &'a str,
-        body: shapes::Body,
+        label: &'a str,
+        body: shapes::SecretBody,
     },
 }
 
-/// Whether more may come behind the text.
+/// Whether more input may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// It is all there.
-    Whole,
-    /// More may come.
-    Open,
+enum InputState {
+    /// The input is complete.
+    Complete,
+    /// More input may follow.
+    Partial,
 }
 
 impl Redactor {
-    /// One that looks for the values of these variables, and for keys by their shape. Values that are shorter than
-    /// [`VALUE_MIN`] or longer than [`VALUE_MAX`] are left out.
+    /// Returns a redactor for the values of these variables and for keys with a known format. Values shorter than
+    /// [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         let fits = |value: &Vec<u8>| (VALUE_MIN..=VALUE_MAX).contains(&value.len());
         let mut values: Vec<(String, Vec<u8>)> = variables
@@ -106,25 +105,28 @@ impl Redactor {
             .filter(|(_, value)| fits(value))
             .collect();
         values.sort_by(|(a, x), (b, y)| y.len().cmp(&x.len()).then_with(|| a.cmp(b)));
-        let mut begins = shapes::begins();
+        let mut first_bytes = shapes::first_bytes();
         for first in values.iter().filter_map(|(_, value)| value.first()) {
-            begins[usize::from(*first)] = true;
+            first_bytes[usize::from(*first)] = true;
         }
         Redactor {
-            known: Arc::new(Known { values, begins }),
+            secrets: Arc::new(Secrets {
+                values,
+                first_bytes,
+            }),
         }
     }
 
-    /// A text without its secrets.
+    /// Returns the text with its secrets redacted.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // Secrets begin and end between two characters, so what stays is text.
+            // Secrets begin and end at character boundaries, so the rest is valid UTF-8.
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
 
-    /// The same for bytes that may be no text.
+    /// Like [`Redactor::text`], for bytes that may not be UTF-8.
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut stream = self.stream();
         let mut out = stream.push(bytes);
@@ -136,8 +138,7 @@ impl Redactor {
         }
     }
 
-    /// Takes secrets out of every text in a JSON value; keys of objects stay. In how many texts there was one comes
-    /// back.
+    /// Redacts every string in a JSON value, but no object keys. Returns the number of strings that changed.
     pub fn json(&self, value: &mut Value) -> usize {
         match value {
             Value::String(text) => match self.text(text) {
@@ -153,8 +154,8 @@ impl Redactor {
         }
     }
 
-    /// Plain data without its secrets: all texts in it, as [`Redactor::json`] finds them. Data that can not be put into
-    /// JSON and back comes back as it is.
+    /// Redacts all strings in serializable data. Data that cannot be converted to JSON and back is returned
+    /// unchanged.
     pub fn data<T: Serialize + DeserializeOwned>(&self, data: T) -> T {
         let Ok(mut value) = serde_json::to_value(&data) else {
             return data;
@@ -165,57 +166,57 @@ impl Redactor {
         }
     }
 
-    /// Whether a secret is in the text.
+    /// Returns whether the text contains a secret.
     pub fn finds(&self, text: &str) -> bool {
         matches!(self.text(text), Cow::Owned(_))
     }
 
-    /// For a text that comes in pieces.
+    /// Returns a redactor for input that arrives in pieces.
     pub fn stream(&self) -> Stream {
         Stream::new(self.clone())
     }
 
-    /// What stands at the start of `rest`, behind the byte `before`.
-    fn look(&self, before: Option<u8>, rest: &[u8], end: End) -> Here<'_> {
-        match self.value(rest, end) {
-            Here::Nothing => {}
+    /// Matches secrets at the start of `rest`. `before` is the byte in front of it.
+    fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
+        match self.match_value(rest, end) {
+            Match::Nothing => {}
             found => return found,
         }
-        let found = shapes::look(before, rest, end);
-        let (Here::Secret { kept, .. } | Here::Begun { kept, .. }) = found else {
+        let found = shapes::match_at(before, rest, end);
+        let (Match::Secret { prefix, .. } | Match::OpenSecret { prefix, .. }) = found else {
             return found;
         };
-        // A value that is known by its name is called by it.
-        match rest.get(kept..).filter(|_| kept > 0) {
-            Some(behind) => match self.value(behind, end) {
-                Here::Secret { .. } => Here::Nothing,
-                Here::Perhaps => Here::Perhaps,
-                Here::Nothing | Here::Begun { .. } => found,
+        // A key with a known format that is also the value of a variable is named after the variable.
+        match rest.get(prefix..).filter(|_| prefix > 0) {
+            Some(after) => match self.match_value(after, end) {
+                Match::Secret { .. } => Match::Nothing,
+                Match::Incomplete => Match::Incomplete,
+                Match::Nothing | Match::OpenSecret { .. } => found,
             },
             None => found,
         }
     }
 
-    fn value(&self, rest: &[u8], end: End) -> Here<'_> {
-        for (name, value) in &self.known.values {
+    fn match_value(&self, rest: &[u8], end: InputState) -> Match<'_> {
+        for (name, value) in &self.secrets.values {
             if rest.starts_with(value) {
-                return Here::Secret {
-                    kept: 0,
+                return Match::Secret {
+                    prefix: 0,
                     length: value.len(),
-                    what: name,
+                    label: name,
                 };
             }
-            // The longer ones come first: one of them may still follow where a shorter one stands.
-            if end == End::Open && value.starts_with(rest) {
-                return Here::Perhaps;
+            // Longer values come first, so a longer one may still match where a shorter one does.
+            if end == InputState::Partial && value.starts_with(rest) {
+                return Match::Incomplete;
             }
         }
-        Here::Nothing
+        Match::Nothing
     }
 
-    /// Whether anything secret can begin with this byte.
+    /// Returns whether a secret can begin with this byte.
     fn can_begin(&self, byte: u8) -> bool {
-        self.known.begins[usize::from(byte)]
+        self.secrets.first_bytes[usize::from(byte)]
     }
 }
 

@@ -1,5 +1,4 @@
-//! Requests that somebody must decide: plans, shutdowns, permissions, questions, ceilings. One state machine for
-//! all.
+//! Requests for approval: plans, shutdowns, permissions, questions and budgets. All share one state machine.
 
 use std::fmt;
 
@@ -10,19 +9,19 @@ pub use super::asking::{AskedCall, Asking};
 use super::ids::{Name, RequestId, TaskId};
 use super::stamp::Stamp;
 
-/// What is asked for.
+/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
-    /// A teammate wants to carry out a plan.
+    /// A teammate asks to carry out a plan.
     Plan,
-    /// A teammate shall shut down.
+    /// A teammate is asked to shut down.
     Shutdown,
-    /// A tool call that the policy asks about.
+    /// A tool call needs approval because of the policy.
     Permission,
-    /// An agent has used as many tokens, or as much money, as it or its team may.
+    /// An agent or the team has used up a budget of tokens or money.
     Ceiling,
-    /// A question to the person; the answer is the comment of the decision.
+    /// A question to the user. The answer is the comment of the decision.
     Question,
 }
 
@@ -38,18 +37,15 @@ impl fmt::Display for RequestKind {
     }
 }
 
-/// Where a request stands. Only `Pending` can change, and only once.
+/// The state of a request. Only `Pending` can change, and only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
-    /// Nobody has decided yet.
     #[default]
     Pending,
-    /// Granted.
     Approved,
-    /// Refused.
     Rejected,
-    /// The asker is gone or asks no more.
+    /// The asker has ended or no longer needs a decision.
     Withdrawn,
 }
 
@@ -64,13 +60,10 @@ impl fmt::Display for RequestStatus {
     }
 }
 
-/// A yes or a no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Yes.
     Approve,
-    /// No.
     Reject,
 }
 
@@ -78,25 +71,25 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decider {
-    /// The person, in Needs you.
+    /// The user, in the pane "Needs you".
     #[default]
     Ask,
-    /// The lead agent; its own requests still go to the person.
+    /// The lead. The lead's own requests are decided by the user.
     Lead,
-    /// Nobody: every request is approved.
+    /// Every request is approved automatically.
     Auto,
-    /// Nobody: every request is rejected.
+    /// Every request is rejected automatically.
     Deny,
 }
 
-/// Whether a decision was followed.
+/// Whether the consequences of a decision were carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Followed {
-    /// Something is left to do, or nobody has decided.
+    /// The request is pending, or some consequences are open.
     #[default]
     NotYet,
-    /// Whoever waits has heard of it, and a shutdown was carried out.
+    /// The asker has received the decision, and an approved shutdown was carried out.
     Done,
 }
 
@@ -104,76 +97,72 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// One request, as `.team/requests/ID.json` holds it.
+/// A request, stored as `.team/requests/ID.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Its id; the file's name.
+    /// The id and the name of the file.
     pub id: RequestId,
-    /// What is asked for.
     pub kind: RequestKind,
-    /// Who asks.
+    /// The agent that asks.
     pub from: Name,
-    /// Whom it is about: the planner itself, the teammate to shut down, the agent whose tool or call waits.
+    /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent whose
+    /// tool call or model call waits.
     pub target: Name,
-    /// Everything needed to decide: the plan, the reason, the command or diff.
+    /// The text that the approver reads: the plan, the reason, the command or the diff.
     pub body: String,
-    /// Where it stands.
     #[serde(default)]
     pub status: RequestStatus,
-    /// Who decided; empty while nobody has.
+    /// The name of the approver; empty while pending.
     #[serde(default)]
     pub decided_by: String,
-    /// What the decider said to it.
+    /// The comment of the approver.
     #[serde(default)]
     pub comment: String,
-    /// The task that it belongs to, if any.
     #[serde(default)]
     pub task: Option<TaskId>,
-    /// What a question may be answered with; empty: words of one's own.
+    /// The choices for the answer to a question. Empty: free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Where the asker works, below the root; empty: the root itself.
+    /// The asker's working directory, relative to the root. Empty: the root.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
-    /// The tool call that waits.
+    /// The tool call that waits for the decision, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCall>,
-    /// Who was to decide it when it was asked. The person may decide in any case.
+    /// The approver according to the settings at the time of the request. The user may decide every request.
     #[serde(default, skip_serializing_if = "is_default")]
     pub decider: Decider,
-    /// When it was asked.
     #[serde(default)]
     pub created_at: Stamp,
-    /// When it was decided; zero: not yet.
+    /// Zero while pending.
     #[serde(default)]
     pub decided_at: Stamp,
-    /// Whether all that follows from the decision was done.
+    /// Whether the consequences of the decision were carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub followed: Followed,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// A decision, matched on id, kind and target before it counts (promise 7).
+/// A decision on a request. It only counts if id, kind and target match the request (promise 7).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Which request.
+    /// The id of the request.
     pub id: RequestId,
-    /// Of which kind the decider believes it to be.
+    /// The kind that the approver expects.
     pub kind: RequestKind,
-    /// About whom the decider believes it to be.
+    /// The target that the approver expects.
     pub target: Name,
-    /// Yes or no.
     pub verdict: Verdict,
-    /// Who decides: `user`, `lead`, or `policy` for a standing rule.
+    /// The approver: `user`, `lead`, or `policy` for a permission rule.
     pub by: Name,
-    /// What the decider says to it; reaches the asker.
+    /// A comment for the asker.
     pub comment: String,
 }
 
 impl Decision {
-    /// What `by` says to a request that it sees as it is.
+    /// Returns a decision whose kind and target match `request`.
     pub fn on(request: &Request, verdict: Verdict, by: Name, comment: String) -> Decision {
         Decision {
             id: request.id.clone(),
@@ -186,43 +175,40 @@ impl Decision {
     }
 }
 
-/// Why a decision does not count.
+/// Why a decision is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// Decided already; by whom and how.
+    /// The request was already decided or withdrawn.
     #[error("request {id} was already {status} by {by}: nothing changed")]
     Decided {
-        /// The request.
         id: RequestId,
-        /// How it was decided.
+        /// The resulting status.
         status: RequestStatus,
-        /// By whom.
+        /// The approver.
         by: String,
     },
-    /// The decision names another kind or target.
+    /// The decision has another kind or target than the request.
     #[error(
-        "request {id} is a {kind} request about {target}: the decision names another, nothing changed"
+        "request {id} is a {kind} request about {target}: the decision does not match, nothing changed"
     )]
     Mismatch {
-        /// The request.
         id: RequestId,
-        /// Its real kind.
+        /// The kind of the request.
         kind: RequestKind,
-        /// Its real target.
+        /// The target of the request.
         target: Name,
     },
-    /// The one who asks, or whom it is about, can not decide it.
-    #[error("{by} can not decide request {id}: it is about {by}")]
+    /// The target of a request cannot decide it.
+    #[error("{by} cannot decide request {id}: it is about {by}")]
     OwnRequest {
-        /// The request.
         id: RequestId,
-        /// Who tried.
+        /// The agent that tried to decide.
         by: Name,
     },
 }
 
 impl Request {
-    /// A new, pending request.
+    /// Returns a new pending request.
     pub fn new(
         id: RequestId,
         kind: RequestKind,
@@ -252,20 +238,19 @@ impl Request {
         }
     }
 
-    /// Whether nobody has decided yet.
     pub fn is_pending(&self) -> bool {
         self.status == RequestStatus::Pending
     }
 
-    /// What waits for a decision, in words.
+    /// Describes the request for messages, such as "the plan of bob on task #3".
     pub fn shown(&self) -> String {
         let (from, target) = (&self.from, &self.target);
         let what = match self.kind {
             RequestKind::Plan => format!("the plan of {from}"),
             RequestKind::Shutdown => format!("the shutdown of {target}"),
             RequestKind::Permission => format!("a permission for {target}"),
-            RequestKind::Ceiling => format!("the ceiling of {target}"),
-            RequestKind::Question => format!("a question of {from}"),
+            RequestKind::Ceiling => format!("the budget of {target}"),
+            RequestKind::Question => format!("a question from {from}"),
         };
         match self.task {
             Some(id) => format!("{what} on task {id}"),
@@ -273,20 +258,23 @@ impl Request {
         }
     }
 
-    /// Whether it was decided and something that follows from it is not done yet.
+    /// Returns whether the request was decided and some consequences are open.
     pub fn is_unfinished(&self) -> bool {
         let decided = [RequestStatus::Approved, RequestStatus::Rejected];
         decided.contains(&self.status) && self.followed == Followed::NotYet
     }
 
-    /// Whether one answer answers both: two permissions for the same call.
+    /// Returns whether one decision answers both requests: both are permissions for the same call.
     pub fn is_like(&self, other: &Request) -> bool {
         self.kind == RequestKind::Permission
             && other.kind == RequestKind::Permission
             && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.is_like(b))
     }
 
-    /// Decides the request, once.
+    /// Records a decision.
+    ///
+    /// # Errors
+    /// Fails if the request is not pending, if kind or target do not match, or if the target decides.
     pub fn decide(&mut self, decision: &Decision, at: Stamp) -> Result<(), RequestError> {
         if self.kind != decision.kind || !self.target.same(&decision.target) {
             return Err(RequestError::Mismatch {
@@ -312,7 +300,7 @@ impl Request {
         )
     }
 
-    /// Takes the request back: its asker is gone or was interrupted.
+    /// Withdraws the request because its asker has ended or was interrupted.
     pub fn withdraw(&mut self, why: &str, at: Stamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)
@@ -369,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_decided_once_by_someone_named() {
+    fn request_is_decided_only_once() {
         let mut request = plan();
         request.decide(&yes(Name::user()), Stamp(2.0)).unwrap();
         assert_eq!(
@@ -385,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_or_target_or_oneself_does_not_count() {
+    fn mismatched_or_own_decision_is_rejected() {
         let mut request = plan();
         let mut wrong = yes(Name::user());
         wrong.kind = RequestKind::Shutdown;
@@ -408,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_the_newer_fields_are_read_and_stay_as_short() {
+    fn new_optional_fields_are_read_and_written_only_if_set() {
         let text = r#"{"id":"r1","kind":"question","from":"bob","target":"bob","body":"?"}"#;
         let request: Request = serde_json::from_str(text).unwrap();
         assert_eq!(

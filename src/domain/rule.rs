@@ -1,4 +1,4 @@
-//! Rules of the session: what the person allowed the whole team until crewdeck ends.
+//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
 
 use std::fmt;
 
@@ -7,19 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::ids::Name;
 use super::stamp::Stamp;
 
-/// Most rules that a session holds.
+/// Maximum number of permissions in a session.
 pub const RULES_MAX: usize = 100;
 
-/// Which commands a permission covers beside the one that was asked about.
+/// The commands that a permission covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum Scope {
-    /// The same command, to the letter.
-    Exact {
-        /// The command.
-        command: String,
-    },
-    /// Every command that begins with these words and is nothing but one program.
+    /// Only this exact command.
+    Exact { command: String },
+    /// Every command that begins with these words and runs a single program.
     Begins {
         /// The program and its subcommand.
         words: String,
@@ -35,17 +32,16 @@ impl fmt::Display for Scope {
     }
 }
 
-/// One rule of the session.
+/// A permission that is valid until crewdeck ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionRule {
-    /// Counts up; a number is never given twice in a session.
+    /// A consecutive number, never reused in a session.
     pub number: u64,
-    /// What it allows.
+    /// The commands that it allows.
     pub scope: Scope,
-    /// Who allowed it.
+    /// The name of the one who gave the permission.
     pub by: Name,
-    /// Whose request it began with.
+    /// The agent whose request led to it.
     pub asked_by: Name,
-    /// Since when.
     pub since: Stamp,
 }

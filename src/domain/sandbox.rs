@@ -1,39 +1,35 @@
-//! What the settings say on the sandbox of commands: network, sockets, and limits of one command. Pure.
+//! Settings of the command sandbox: network, sockets and resource limits.
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
 
-/// Whether commands reach the network.
+/// Whether commands can use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// They do.
     #[default]
     On,
-    /// They do not; the loopback of a command is its own.
+    /// No network. A command has its own loopback interface.
     Off,
-    /// Only a command that begins with [`ASKS_FOR_NETWORK`], which the user is asked about.
+    /// Only commands that begin with [`ASKS_FOR_NETWORK`], which need the user's approval.
     Ask,
 }
 
-/// How a command asks for the network where the setting is `ask`.
+/// The prefix with which a command asks for the network if the setting is `ask`.
 pub const ASKS_FOR_NETWORK: &str = "CREWDECK_NETWORK=on ";
 
-/// The network switch of each role.
+/// The network setting of each role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkRules {
-    /// Of the lead.
     pub lead: Network,
-    /// Of teammates.
     pub teammate: Network,
-    /// Of subagents.
     pub subagent: Network,
 }
 
 impl NetworkRules {
-    /// The same for every role.
+    /// Returns the same setting for every role.
     pub fn all(network: Network) -> NetworkRules {
         NetworkRules {
             lead: network,
@@ -42,7 +38,7 @@ impl NetworkRules {
         }
     }
 
-    /// The switch of an agent.
+    /// Returns the setting of an agent.
     pub fn of(&self, agent: &Name) -> Network {
         if agent.parent().is_some() {
             self.subagent
@@ -53,38 +49,37 @@ impl NetworkRules {
         }
     }
 
-    /// Whether every role has the network.
+    /// Returns whether every role can use the network.
     pub fn is_on_for_all(&self) -> bool {
         *self == NetworkRules::all(Network::On)
     }
 }
 
-/// Whether a command asks for the network.
+/// Returns whether a command asks for the network.
 pub fn asks_for_network(command: &str) -> bool {
     command.trim_start().starts_with(ASKS_FOR_NETWORK)
 }
 
-/// Services on this machine that act for the user and listen on a socket. Commands do not reach them unless the setting
-/// `sockets` names them.
+/// Services on this machine that act for the user and listen on a socket. Commands cannot connect to them unless the
+/// setting `sockets` lists the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SocketGroup {
-    /// ssh-agent and its relatives.
+    /// ssh-agent and compatible agents.
     Ssh,
-    /// The agent of GnuPG.
+    /// gpg-agent.
     Gpg,
-    /// Docker, Podman, containerd and the like.
+    /// Docker, Podman, containerd and similar.
     Containers,
     /// Wayland, X11 and sound.
     Display,
-    /// The session's and the system's D-Bus, and what else controls the system.
+    /// The session and system D-Bus, and other sockets that control the system.
     Dbus,
-    /// Terminal multiplexers and editors that take commands.
+    /// Terminal multiplexers and editors that accept commands.
     Terminals,
 }
 
 impl SocketGroup {
-    /// All of them.
     pub const ALL: [SocketGroup; 6] = [
         SocketGroup::Ssh,
         SocketGroup::Gpg,
@@ -95,25 +90,26 @@ impl SocketGroup {
     ];
 }
 
-/// How much one command may use, with all that it starts.
+/// Resource limits of one command, including the processes that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLimits {
-    /// Most processes; `None`: any number.
+    /// Maximum number of processes; `None`: unlimited.
     pub processes: Option<u32>,
-    /// Most memory in MiB; `None`: any amount.
+    /// Maximum memory in MiB; `None`: unlimited.
     pub memory_mb: Option<u64>,
 }
 
-/// Most processes of a command for each core where the settings say nothing.
+/// Default maximum of processes per CPU core.
 const PROCESSES_PER_CORE: u32 = 256;
-/// The bounds of that default.
+/// Lower and upper bound of the default maximum of processes.
 const PROCESSES: (u32, u32) = (512, 4096);
-/// The least memory of a command where the settings say nothing, in MiB.
+/// Lower bound of the default maximum of memory, in MiB.
 const MEMORY_LEAST: u64 = 512;
 
 impl CommandLimits {
-    /// The limits on a machine with that many cores and that much memory, where the settings name none: half of the
-    /// memory, so that crewdeck and other agents go on. 0 in the settings is no limit.
+    /// Returns the limits for a machine with this number of cores and this much memory in MiB. A setting of `None`
+    /// selects the default; for memory that is half of the machine's, so that crewdeck and other agents can go on. A
+    /// setting of 0 means unlimited.
     pub fn new(
         processes: Option<u32>,
         memory_mb: Option<u64>,
@@ -138,7 +134,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn each_role_has_its_network_switch() {
+    fn network_setting_depends_on_the_role() {
         let rules = NetworkRules {
             teammate: Network::Off,
             subagent: Network::Ask,
@@ -154,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn default_limits_follow_the_machine() {
+    fn default_limits_depend_on_the_machine() {
         let small = CommandLimits::new(None, None, 1, Some(700));
         assert_eq!((small.processes, small.memory_mb), (Some(512), Some(512)));
         let large = CommandLimits::new(None, None, 64, Some(64_000));

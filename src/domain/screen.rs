@@ -1,30 +1,30 @@
-//! How the panes lie: what the person chooses with a key or the mouse, remembered for each project.
+//! The layout of the panes, chosen by the user and stored per project.
 
 use serde::{Deserialize, Serialize};
 
-/// Least share of the left column, in percent of the screen.
+/// Minimum width of the left column, in percent of the screen.
 pub const SHARE_MIN: u16 = 30;
-/// Largest share of the left column, in percent of the screen.
+/// Maximum width of the left column, in percent of the screen.
 pub const SHARE_MAX: u16 = 70;
 
-/// Which pane gets the room.
+/// The layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrangement {
-    /// The conversation on the left, all others beside it.
+    /// The conversation on the left, all other panes on the right.
     #[default]
     Wall,
-    /// The board on the left, the conversation small beside it.
+    /// The board on the left, a small conversation on the right.
     Board,
-    /// One pane, and a line that says how the others stand.
+    /// One pane, and a line with the state of the others.
     Focus,
 }
 
 impl Arrangement {
-    /// All of them, in the order in which the key goes through them.
+    /// All layouts in the order in which the key switches between them.
     pub const ALL: [Arrangement; 3] = [Arrangement::Wall, Arrangement::Board, Arrangement::Focus];
 
-    /// The one after it, round and round.
+    /// Returns the next layout; the first follows the last.
     #[must_use]
     pub fn next(self) -> Arrangement {
         match self {
@@ -34,51 +34,49 @@ impl Arrangement {
         }
     }
 
-    /// Its name, and what it is for.
+    /// Returns the name and a short description.
     pub fn about(self) -> &'static str {
         match self {
             Arrangement::Wall => "wall: everything at once",
-            Arrangement::Board => "board: the tasks have the room",
+            Arrangement::Board => "board: large task board",
             Arrangement::Focus => "focus: one pane at a time",
         }
     }
 }
 
-/// What is remembered of a project's screen.
+/// The stored layout of a project's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenChoice {
-    /// How the panes lie.
     pub layout: Arrangement,
-    /// The left column's share in the wall, in percent; where it is not set, crewdeck's own.
+    /// Width of the left column in the wall layout, in percent; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_left: Option<u16>,
-    /// The same with the board on the left.
+    /// Width of the left column in the board layout, in percent; `None`: the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_left: Option<u16>,
-    /// Whether the todo list lies beside the conversation.
     #[serde(skip_serializing_if = "TodoPane::is_usual")]
     pub todo: TodoPane,
 }
 
-/// Whether the todo list has rows of its own while the conversation is in view.
+/// Whether the todo list is shown next to the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoPane {
-    /// It has, when there is one.
+    /// It is shown if there is one.
     #[default]
     Shown,
-    /// The conversation has them.
+    /// Its rows are used for the conversation.
     Hidden,
 }
 
 impl TodoPane {
-    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks it
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
     fn is_usual(&self) -> bool {
         *self == TodoPane::default()
     }
 
-    /// The other way.
+    /// Returns the opposite.
     #[must_use]
     pub fn turned(self) -> TodoPane {
         match self {
@@ -89,7 +87,7 @@ impl TodoPane {
 }
 
 impl ScreenChoice {
-    /// The left column's share, in percent of the screen, within the bounds; `usual` where none is set.
+    /// Returns the width of the left column in percent of the screen, within the bounds. `usual` is the default.
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             Arrangement::Wall | Arrangement::Focus => self.wall_left,
@@ -98,12 +96,12 @@ impl ScreenChoice {
         set.unwrap_or(usual).clamp(SHARE_MIN, SHARE_MAX)
     }
 
-    /// Whether the todo list has rows of its own.
+    /// Returns whether the todo list is shown next to the conversation.
     pub fn shows_todo(&self) -> bool {
         self.todo == TodoPane::Shown
     }
 
-    /// Gives the left column a share, in percent of the screen, cut to the bounds.
+    /// Sets the width of the left column in percent of the screen, cut to the bounds.
     pub fn set_left(&mut self, share: u16) {
         let share = Some(share.clamp(SHARE_MIN, SHARE_MAX));
         match self.layout {
@@ -118,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_layout_has_a_share_of_its_own_within_bounds() {
+    fn each_layout_keeps_its_own_width_within_bounds() {
         let mut choice = ScreenChoice::default();
         choice.set_left(5);
         assert_eq!(choice.left(55), SHARE_MIN);

@@ -1,27 +1,26 @@
-//! Tells which environment variables hold secrets: by the words of the name, by the shape of the value, and by how
-//! random the value is. Pure.
+//! Detects environment variables that hold secrets, by their name, the format of their value and its randomness.
 //!
-//! A false alarm costs a line in the settings (`pass_env`), a miss costs a key; so names are judged strictly and random
-//! values with care. Values that are random and no secret are common (commits, checksums, UUIDs, session ids), and are
-//! left alone where they look like one or their name says so.
+//! A false positive costs a line in the settings (`pass_env`); a false negative leaks a key. Names are therefore
+//! matched broadly. Random values that are not secrets are common (commits, checksums, UUIDs, session ids), so they
+//! are passed on if they have such a format or a name that says so.
 
 use super::redact::Redactor;
 
 mod random;
 
-/// Why a variable is withheld.
+/// Why a variable is withheld from the programs of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Its name says that it holds a secret.
+    /// The name indicates a secret.
     Name,
-    /// Its value has the shape of one: a key with a known start, a JSON web token, a private key, a password in an
-    /// address or in a connection string.
+    /// The value has the format of a secret: a key with a known prefix, a JSON web token, a private key, or a
+    /// password in a URL or connection string.
     Shape,
-    /// Its value is as random as a key.
+    /// The value is as random as a key.
     Random,
 }
 
-/// Starts of names that belong to model and cloud providers.
+/// Prefixes of variables of model and cloud providers. All of them are withheld.
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -34,13 +33,13 @@ const PROVIDERS: &[&str] = &[
     "OPENROUTER_",
 ];
 
-/// Words of which one in a name makes it a secret.
+/// A name with one of these words indicates a secret.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
     "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
     "TOTP",
 ];
-/// The same, also as a part of a word: `APITOKEN`, `OAUTH2`, `PGPASSWORD`.
+/// Like [`WORDS`], but also matched inside a word: `APITOKEN`, `OAUTH2`, `PGPASSWORD`.
 const PARTS: &[&str] = &[
     "SECRET",
     "TOKEN",
@@ -53,16 +52,17 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// Words that make it one unless the value is a number or a file: a wallet has a seed, and so has a test.
+/// These words indicate a secret unless the value is a number or a file: wallets have seeds, but tests have too.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
-/// Words that make it one if the value has at least [`PIN_MIN`] digits: the pins of a circuit board have smaller numbers.
+/// These words indicate a secret if the value has at least [`PIN_MIN`] characters. Pin numbers of circuit boards are
+/// shorter.
 const PINS: &[&str] = &["PIN"];
-/// Fewest digits of a personal identification number.
+/// Minimum length of a personal identification number.
 const PIN_MIN: usize = 4;
-/// Ends of words that make it one: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
+/// Word endings that indicate a secret: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
 const ENDS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "AUTH"];
 
-/// Words with one of those parts or ends that mean something else.
+/// Words that contain one of those parts or endings but do not indicate a secret.
 const OTHER_WORDS: &[&str] = &[
     "TOKENIZER",
     "TOKENIZERS",
@@ -76,8 +76,9 @@ const OTHER_WORDS: &[&str] = &[
     "TRESPASS",
     "UNAUTH",
 ];
-/// Names that fit the rules and hold no secret. The sockets and files of the desktop and of ssh are left to the sandbox.
-const HARMLESS: &[&str] = &[
+/// Names that match the rules above but hold no secret. Access to the sockets and files of the desktop and of ssh is
+/// controlled by the sandbox.
+const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
     "SSH_AUTH_SOCK",
@@ -88,7 +89,7 @@ const HARMLESS: &[&str] = &[
     "GNOME_KEYRING_CONTROL",
     "LS_COLORS",
     "SYSTEMD_EXEC_PID",
-    // Paths of certificates, which are public; builds need them.
+    // Paths of certificates. They are public, and builds need them.
     "AWS_CA_BUNDLE",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
@@ -98,12 +99,12 @@ const HARMLESS: &[&str] = &[
     "GIT_SSL_CAINFO",
     "CARGO_HTTP_CAINFO",
 ];
-/// Values that say only whether something is on.
+/// Values that only switch something on or off.
 const SWITCHES: &[&str] = &[
     "", "0", "1", "true", "false", "yes", "no", "on", "off", "none",
 ];
 
-/// Names of parameters, in small letters, whose value in a connection string or in an address is a secret.
+/// Parameters of connection strings and URLs whose value is a secret, in lowercase.
 const PARAMETERS: &[&str] = &[
     "password=",
     "passwd=",
@@ -117,7 +118,7 @@ const PARAMETERS: &[&str] = &[
     "apikey=",
     "_authtoken=",
 ];
-/// Addresses, in small letters, that are a secret themselves: who knows them may write there.
+/// URLs that are secrets themselves, because knowing them is enough to post. In lowercase.
 const SECRET_ADDRESSES: &[&str] = &[
     "hooks.slack.com/services/",
     "discord.com/api/webhooks/",
@@ -125,24 +126,24 @@ const SECRET_ADDRESSES: &[&str] = &[
     "outlook.office.com/webhook/",
 ];
 
-/// Why the variable `name` with `value` is withheld from the programs of agents; `None`: it is passed on.
+/// Returns why the variable `name` with `value` is withheld from the programs of agents. `None`: it is passed on.
 pub fn reason(name: &str, value: &str) -> Option<Reason> {
-    let is_harmless = is_harmless(name);
-    let is_named = names_secret(name) || names_seed(name, value) || names_pin(name, value);
-    if !is_harmless && is_named && !is_switch(name, value) {
+    let is_exempt = is_exempt(name);
+    let is_named = is_secret_name(name) || is_seed_name(name, value) || is_pin_name(name, value);
+    if !is_exempt && is_named && !is_switch(name, value) {
         return Some(Reason::Name);
     }
     if has_secret_shape(value) {
         return Some(Reason::Shape);
     }
-    let is_random = !is_harmless && !random::names_random(name) && random::is_random(value);
+    let is_random = !is_exempt && !random::is_random_name(name) && random::is_random(value);
     is_random.then_some(Reason::Random)
 }
 
-/// Whether the name alone says that it holds a secret, or leads to the account of one.
-pub fn names_secret(name: &str) -> bool {
+/// Returns whether the name alone indicates a secret or belongs to a provider.
+pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    if is_harmless(name) {
+    if is_exempt(name) {
         return false;
     }
     PROVIDERS.iter().any(|start| upper.starts_with(start))
@@ -154,8 +155,8 @@ fn has_word(name: &str, wanted: &[&str]) -> bool {
     words(name).iter().any(|w| wanted.contains(&w.as_str()))
 }
 
-/// Whether the name speaks of a seed, and the value is neither a number nor a path nor `random`.
-fn names_seed(name: &str, value: &str) -> bool {
+/// Returns whether the name contains `SEED` and the value is not a number, a path or `random`.
+fn is_seed_name(name: &str, value: &str) -> bool {
     let value = value.trim();
     let digits = value.trim_start_matches(['-', '+']);
     let is_number = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
@@ -166,17 +167,18 @@ fn names_seed(name: &str, value: &str) -> bool {
     has_word(name, SEEDS) && !is_other
 }
 
-/// Whether the name speaks of a PIN, and the value is as long as one.
-fn names_pin(name: &str, value: &str) -> bool {
+/// Returns whether the name contains `PIN` and the value is long enough for one.
+fn is_pin_name(name: &str, value: &str) -> bool {
     has_word(name, PINS) && value.trim().chars().count() >= PIN_MIN
 }
 
-fn is_harmless(name: &str) -> bool {
+fn is_exempt(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    HARMLESS.contains(&upper.as_str()) || upper.starts_with("XDG_")
+    EXEMPT_NAMES.contains(&upper.as_str()) || upper.starts_with("XDG_")
 }
 
-/// A provider's own variables are withheld whatever they say: also a switch names an account.
+/// Returns whether the value only switches something on or off. Provider variables never count as switches, because
+/// all of them are withheld.
 fn is_switch(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_providers = PROVIDERS.iter().any(|start| upper.starts_with(start));
@@ -188,22 +190,22 @@ fn is_secret_word(word: &str) -> bool {
     if OTHER_WORDS.contains(&word) {
         return false;
     }
-    // `KEY2`, `TOKEN1`.
+    // Ignore a trailing number, as in `KEY2` and `TOKEN1`.
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
     WORDS.contains(&word)
         || PARTS.iter().any(|part| word.contains(part))
         || ENDS.iter().any(|end| word.ends_with(end))
 }
 
-/// Whether words that are written apart make one: `API_KEY` is found by `KEY`, `PASS_WORD` and `PASS_PHRASE` by this.
+/// Returns whether the name contains a compound that its single words do not reveal, such as `PASS_WORD`.
 fn has_joined_word(upper: &str) -> bool {
     ["PASS_WORD", "PASS_PHRASE", "CONNECTION_STRING", "CONN_STR"]
         .iter()
         .any(|joined| upper.contains(joined))
 }
 
-/// The words of a name in capital letters: parted by anything but letters and digits, and where a small letter comes
-/// before a capital one.
+/// Splits a name into words in uppercase: at characters other than letters and digits, and before an uppercase letter
+/// that follows a lowercase one.
 fn words(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut before = ' ';
@@ -226,8 +228,8 @@ fn words(name: &str) -> Vec<String> {
 fn has_secret_shape(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let has_parameter = PARAMETERS.iter().any(|start| {
-        let mut behind = lower.match_indices(start).map(|(at, _)| at + start.len());
-        behind.any(|at| lower[at..].starts_with(|c: char| !" $;&%<{\"'".contains(c)))
+        let mut starts = lower.match_indices(start).map(|(at, _)| at + start.len());
+        starts.any(|at| lower[at..].starts_with(|c: char| !" $;&%<{\"'".contains(c)))
     });
     has_parameter
         || SECRET_ADDRESSES.iter().any(|start| lower.contains(start))
@@ -235,12 +237,13 @@ fn has_secret_shape(value: &str) -> bool {
         || Redactor::default().finds(value)
 }
 
-/// Whether the value holds `scheme://user:password@host`, or a random user alone as the DSN of a service has.
+/// Returns whether the value contains `scheme://user:password@host`, or a random user without password, as in the DSN
+/// of a service.
 fn has_address_with_password(value: &str) -> bool {
     value.match_indices("://").any(|(at, mark)| {
-        let behind = &value[at + mark.len()..];
+        let after = &value[at + mark.len()..];
         let ends = |c: char| c.is_whitespace() || "/?#\"'".contains(c);
-        let authority = behind.split(ends).next().unwrap_or_default();
+        let authority = after.split(ends).next().unwrap_or_default();
         match authority.rsplit_once('@').map(|(user, _)| user) {
             Some(user) => match user.split_once(':') {
                 Some((_, password)) => !password.is_empty(),

@@ -1,20 +1,20 @@
-//! Subagents: what they may do.
+//! The kinds of subagents.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a subagent is for.
+/// What a subagent may do.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentKind {
-    /// Looks around: it reads files and changes nothing. `Explore` is the reference's spelling.
+    /// Reads files and changes nothing. learn-claude-code writes `Explore`.
     #[default]
     #[serde(alias = "Explore")]
     Explore,
-    /// Works: it may also write files and run commands. `general-purpose` is the reference's spelling.
+    /// May also write files and run commands. learn-claude-code writes `general-purpose`.
     #[serde(alias = "general-purpose")]
     General,
 }

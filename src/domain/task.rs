@@ -1,4 +1,4 @@
-//! One task of the board, with the spellings of its file.
+//! A task of the board and its file format.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use super::ids::TaskId;
 use super::stamp::Stamp;
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun. Claimable when it has no owner and no open blocker.
+    /// Not started. Can be claimed if it has no owner and no open blockers.
     #[default]
     Pending,
-    /// Somebody works on it.
+    /// An owner works on it.
     InProgress,
-    /// Finished for good. `done` is an older spelling.
+    /// Finished. Cannot be reopened. Older files write `done`.
     #[serde(alias = "done")]
     Completed,
 }
@@ -32,70 +32,71 @@ impl fmt::Display for TaskStatus {
     }
 }
 
-/// A task as `.tasks/task_N.json` holds it. Unknown fields are kept in `extra` and written back.
+/// A task as stored in `.tasks/task_N.json`. Unknown fields are kept in `extra` and written back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Task {
-    /// Its number. A file without one says it by its name; it is 0 until that is known.
+    /// The number of the task. A file without this field has the number in its name; until that is applied, the id is
+    /// 0.
     #[serde(default, deserialize_with = "or_default")]
     pub id: TaskId,
-    /// One line that says what is to be done. `title` is an older spelling.
+    /// The goal of the task, in one line. Older files call it `title`.
     pub subject: String,
-    /// Everything else the worker should know.
+    /// All other details.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
-    /// Where it stands.
     #[serde(default, deserialize_with = "or_default")]
     pub status: TaskStatus,
-    /// Open blockers only: an id leaves the list when its task is completed.
+    /// Open blockers. A blocker is removed when it is completed.
     #[serde(rename = "blockedBy", default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
-    /// Tasks that wait, or waited, for this one. Kept for ever, so the graph can be drawn afterwards.
+    /// Tasks that wait or waited for this one. Entries are kept so that the graph can show completed tasks.
     #[serde(default, deserialize_with = "or_default")]
     pub blocks: Vec<TaskId>,
-    /// Who works on it or did; empty: nobody. Free text, because other programs write it too.
+    /// The agent that works on the task or has completed it; empty: none. Not a [`super::ids::Name`], because other
+    /// programs write this field too.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
-    /// The worktree it is worked on in; empty: none.
+    /// The name of the task's worktree; empty: none.
     #[serde(default, deserialize_with = "or_default")]
     pub worktree: String,
-    /// What a claimer must be good at; empty: anybody may claim it.
+    /// Tags a teammate must have to claim the task; empty: no restriction.
     #[serde(default, deserialize_with = "or_default")]
     pub tags: Vec<String>,
-    /// When it was written down; zero: unknown.
+    /// When the task was created; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub created_at: Stamp,
-    /// When it was last changed; zero: unknown.
+    /// When the task was last changed; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub updated_at: Stamp,
-    /// How often it was claimed.
+    /// How often the task was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
-    /// From whom the person has taken it, at most [`TAKEN_MAX`]: they do not choose it by themselves again. Whoever is
-    /// told its number may claim it all the same.
+    /// Agents from which the user took the task away, at most [`TAKEN_FROM_MAX`]. They do not choose it again by
+    /// themselves, but may claim it by its number.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub taken_from: Vec<String>,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Most names of those from whom a task was taken; the oldest goes.
-pub const TAKEN_MAX: usize = 16;
+/// Maximum length of [`Task::taken_from`]. The oldest entry is dropped.
+pub const TAKEN_FROM_MAX: usize = 16;
 
-/// Older spellings of fields, and what they are called now.
+/// Older field names and the current ones.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
 
 impl<'de> Deserialize<'de> for Task {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Task, D::Error> {
-        // A key that stands there twice counts as it was written last.
+        // If a key occurs twice, the last value wins.
         let mut fields = Map::deserialize(deserializer)?;
         for (old, new) in SPELLINGS {
-            // Where both stand there the old one is a field of another program.
+            // If both names are present, the old one belongs to another program.
             if !fields.contains_key(*new)
                 && let Some(value) = fields.shift_remove(*old)
             {
@@ -112,7 +113,7 @@ impl Serialize for Task {
     }
 }
 
-/// Reads `null` like a missing field: the reference writes `"owner": null` in one of its programs.
+/// Reads `null` like a missing field, because learn-claude-code also writes `"owner": null`.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -122,13 +123,13 @@ where
 }
 
 impl Task {
-    /// Whether the person has taken it from `name`, who was not told to claim it again since.
+    /// Returns whether the user took the task away from `name` and `name` has not claimed it since.
     pub fn was_taken_from(&self, name: &str) -> bool {
         let is_same = |taken: &String| taken.eq_ignore_ascii_case(name);
         self.taken_from.iter().any(is_same)
     }
 
-    /// Whether it is claimed by somebody and not yet completed.
+    /// Returns whether `owner` has claimed the task and not completed it.
     pub fn is_open_for(&self, owner: &str) -> bool {
         self.status != TaskStatus::Completed && self.owner.eq_ignore_ascii_case(owner)
     }
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn older_spellings_and_missing_fields_are_read() {
+    fn old_field_names_and_missing_fields_are_read() {
         let task: Task = serde_json::from_str(
             r#"{"id":3,"title":"old","status":"done","owner":null,"blocked_by":[1],"color":"red"}"#,
         )
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_at_once_and_keys_that_stand_there_twice_are_no_trouble() {
+    fn current_field_name_and_last_duplicate_win() {
         let text = r#"{"id":1,"subject":"a","title":"b","blockedBy":[2],"blocked_by":[3],"status":"pending","status":"done"}"#;
         let task: Task = serde_json::from_str(text).unwrap();
         assert_eq!(
@@ -169,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_others_are_the_same_after_a_rewrite() {
-        // Read in a hurry, the last digit of a large one is another.
+    fn large_numbers_survive_a_rewrite_exactly() {
+        // A fast but inexact float parser would change the last digit.
         for number in [
             "1.111111111111111e+102",
             "1.1111111111111111e95",

@@ -1,4 +1,4 @@
-//! The members of a team, and what each of them is doing.
+//! The members of a team and their activities.
 
 use std::fmt;
 
@@ -8,17 +8,16 @@ use serde_json::{Map, Value};
 use super::ids::Name;
 use super::stamp::Stamp;
 
-/// Most teammates at a time that a setting may allow.
+/// Maximum of the setting that limits the number of teammates.
 pub const AGENTS_MAX: usize = 500;
-/// Teammates that any machine can hold.
+/// Lower bound of the default number of teammates.
 const AGENTS_MIN: usize = 4;
-/// Teammates for each core: most of the time they wait for a model.
+/// Default number of teammates per CPU core. They wait for a model most of the time.
 const AGENTS_PER_CORE: usize = 8;
-/// Memory for each teammate with the programs that it runs, in MiB.
+/// Memory per teammate, including the programs that it runs, in MiB.
 const AGENT_MIB: u64 = 512;
 
-/// Most teammates at a time where no setting says it: by the cores of the machine, and by its memory in MiB, where that
-/// is known.
+/// Returns the default for the maximum number of teammates, from the number of cores and the memory in MiB, if known.
 pub fn agents_for(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
@@ -27,19 +26,18 @@ pub fn agents_for(cores: usize, memory: Option<u64>) -> usize {
     by_cores.min(by_memory).clamp(AGENTS_MIN, AGENTS_MAX)
 }
 
-/// Most members that the refusal of an unknown name lists.
+/// Maximum number of members that the error for an unknown name lists.
 const NAMED_MAX: usize = 32;
 
-/// Where a member stands, in the reference's words.
+/// The status of a member. The names are those of learn-claude-code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberStatus {
-    /// In a work phase.
     Working,
-    /// Waits for mail or a task.
+    /// Waits for messages or a task.
     #[default]
     Idle,
-    /// Gone. The name may be spawned again.
+    /// Has shut down. A new teammate may get the name.
     Shutdown,
 }
 
@@ -53,56 +51,55 @@ impl fmt::Display for MemberStatus {
     }
 }
 
-/// Whether a member must have its plan approved before it may write or run anything.
+/// Whether a member needs an approved plan before it may write files or run commands.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PlanRule {
-    /// It may start at once.
+    /// No plan is needed.
     #[default]
     Free,
-    /// It reads and plans until somebody approves.
+    /// The member only reads and plans until its plan is approved.
     Required,
 }
 
-/// One member, as `.team/config.json` holds it.
+/// A member as stored in `.team/config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name. Unique without regard to case.
+    /// Unique regardless of case.
     pub name: Name,
-    /// What it is there for, in the lead's words.
+    /// The role that the lead gave the member.
     #[serde(default)]
     pub role: String,
-    /// Where it stands.
     #[serde(default)]
     pub status: MemberStatus,
-    /// What it is good at: it may claim tasks whose tags are all among these.
+    /// Tags that let the member claim tasks that require them.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Whether its plan needs approval.
     #[serde(default)]
     pub plan: PlanRule,
-    /// Its model, where it is another than the lead's; empty: the lead's.
+    /// The member's model; empty: the lead's model.
     #[serde(default)]
     pub model: String,
-    /// The session that it belongs to, which brings it back when it is gone on with; empty: it has left
-    /// for good, or another program entered it.
+    /// The session that the member belongs to. Resuming the session restores the member. Empty: the member has left
+    /// for good, or another program added it.
     #[serde(default)]
     pub session: String,
-    /// Its first instructions, until its first turn has ended: a restart before that says them again.
+    /// The first instructions. Kept until the first turn has ended, so that a restart can repeat them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When it was last known to be alive; zero: unknown. Not renewed while it rests or a request waits.
+    /// When the member was last known to be alive; zero: unknown. Not updated while it is idle or waits for a
+    /// decision.
     #[serde(default)]
     pub seen_at: Stamp,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Member {
-    /// A new member, idle.
+    /// Returns a new idle member.
     pub fn new(name: Name, role: &str) -> Member {
         Member {
             name,
@@ -119,16 +116,15 @@ impl Member {
     }
 }
 
-/// The roster, as `.team/config.json` holds it.
+/// The roster as stored in `.team/config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Team {
-    /// The team's name.
     #[serde(default = "default_name")]
     pub team_name: String,
-    /// Everybody but the lead, also those who are gone.
+    /// All members except the lead, including those that have shut down.
     #[serde(default)]
     pub members: Vec<Member>,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -147,45 +143,48 @@ impl Default for Team {
     }
 }
 
-/// Why the roster refused a change.
+/// Why a change of the roster is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// A member of that name is at work.
+    /// A member with that name has not shut down.
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
-    /// Too many members that are not gone.
+    /// The maximum number of teammates is reached.
     #[error(
         "the team is full ({0} teammates): shut one down first; the user can allow more with the setting agents_max"
     )]
     Full(usize),
-    /// Nobody of that name; the members that there are.
+    /// No member has that name.
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
-        /// Who was looked for.
+        /// The name that was not found.
         name: String,
-        /// Who is there.
+        /// The members that exist, formatted for the message.
         members: String,
     },
 }
 
 impl Team {
-    /// The member of that name, without regard to case.
+    /// Returns the member with that name. The case of the name does not matter.
     pub fn find(&self, name: &Name) -> Option<&Member> {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Adds a member, or takes one back in who was gone; `most` may be present then.
+    /// Adds a member, or replaces one with that name that has shut down.
+    ///
+    /// # Errors
+    /// Fails if the name is in use or if `most` members are present.
     pub fn enter(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
         let is_full = self.present().count() >= most;
-        if let Some(there) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
-            if there.status != MemberStatus::Shutdown {
-                return Err(TeamError::Busy(there.name.clone(), there.status));
+        if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
+            if existing.status != MemberStatus::Shutdown {
+                return Err(TeamError::Busy(existing.name.clone(), existing.status));
             }
             if is_full {
                 return Err(TeamError::Full(most));
             }
-            let extra = std::mem::take(&mut there.extra);
-            *there = Member { extra, ..member };
+            let extra = std::mem::take(&mut existing.extra);
+            *existing = Member { extra, ..member };
             return Ok(());
         }
         if is_full {
@@ -195,14 +194,14 @@ impl Team {
         Ok(())
     }
 
-    /// Members that are not gone.
+    /// Returns the members that have not shut down.
     pub fn present(&self) -> impl Iterator<Item = &Member> {
         self.members
             .iter()
             .filter(|m| m.status != MemberStatus::Shutdown)
     }
 
-    /// Whether it differs from `other` in more than when its members were last seen.
+    /// Returns whether anything but [`Member::seen_at`] differs from `other`.
     pub fn is_other_than(&self, other: &Team) -> bool {
         let timeless = |team: &Team| {
             let mut team = team.clone();
@@ -214,7 +213,7 @@ impl Team {
         timeless(self) != timeless(other)
     }
 
-    /// The refusal for a name that is not on the roster.
+    /// Returns the error for a name that is not in the roster.
     pub fn unknown(&self, name: &str) -> TeamError {
         let present = self.present().map(|m| m.name.to_string());
         let gone = self.members.iter();
@@ -228,7 +227,7 @@ impl Team {
         TeamError::Unknown {
             name: super::text::one_line(&super::text::clip(name, 80)),
             members: if names.is_empty() {
-                "nobody yet".into()
+                "no members yet".into()
             } else {
                 names.join(", ")
             },
@@ -236,63 +235,60 @@ impl Team {
     }
 }
 
-/// What an agent is doing, first-hand.
+/// What an agent is doing, as reported by the agent itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Activity {
-    /// Waits for a prompt, mail or a task.
+    /// Waits for a prompt, a message or a task.
     #[default]
     Idle,
-    /// The model is answering.
+    /// The model is generating an answer.
     Thinking,
-    /// Its conversation is being summarised.
+    /// The conversation is being summarised.
     Compacting,
-    /// A tool runs.
     Tool {
-        /// Its name.
+        /// The name of the tool.
         tool: String,
-        /// What it works on, in one line.
+        /// What the tool works on, such as a path or a command, in one line.
         on: String,
     },
-    /// The model's server told it to wait; the countdown ends at `until`.
+    /// The model's server asked for a delay before the next attempt.
     Backoff {
-        /// Why, in a few words.
+        /// A short description of the cause.
         cause: String,
-        /// When the next try is.
+        /// The time of the next attempt.
         until: Stamp,
-        /// The number of the next try, counted from 1 for the first repeat. 0: its call waits for the back-off
-        /// of another agent.
+        /// The number of the next attempt; the first retry is 1. 0: the call waits for the back-off of another agent.
         attempt: u32,
-        /// Most tries of the call, the first included; 0: not known.
+        /// Maximum number of attempts, including the first; 0: unknown.
         #[serde(default, skip_serializing_if = "is_zero")]
         attempts_max: u32,
     },
-    /// Its call waits because as many others as may be are in flight.
+    /// Waits in the call queue because the maximum number of calls is in flight.
     Queued {
-        /// Its place in line; the first is 1.
+        /// Position in the queue, starting at 1.
         place: usize,
     },
-    /// Something of it lies in Needs you.
+    /// Waits for a decision of the user.
     NeedsYou {
-        /// The request.
+        /// The kind of the request.
         request: super::request::RequestKind,
     },
-    /// It ended its turn and left its task open; only mail brings it on.
+    /// Ended its turn without completing its task. Only a message resumes it.
     Stuck {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// Its model failed for good; only mail or a prompt brings it on.
+    /// Model calls failed permanently. Only a message or a prompt resumes it.
     Failed {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// It has shut down.
     Gone,
 }
 
 impl Activity {
-    /// Whether something runs for it right now.
+    /// Returns whether a model call or a tool is running for the agent.
     pub fn is_running(&self) -> bool {
         match self {
             Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => true,
@@ -306,7 +302,7 @@ impl Activity {
         }
     }
 
-    /// Whether it costs time or tokens right now.
+    /// Returns whether the agent is running, waiting for a retry or queued.
     pub fn is_busy(&self) -> bool {
         match self {
             Activity::Thinking
@@ -323,7 +319,7 @@ impl Activity {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's form
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -337,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_free_again_only_after_shutdown() {
+    fn name_can_be_reused_only_after_shutdown() {
         let mut team = Team::default();
         team.enter(member("alice"), 16).unwrap();
         assert!(matches!(
@@ -350,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_team_takes_no_one_in_not_even_one_who_was_gone() {
+    fn full_team_rejects_new_and_returning_members() {
         let mut team = Team::default();
         team.enter(member("alice"), 1).unwrap();
         team.members[0].status = MemberStatus::Shutdown;
@@ -362,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_and_memory_say_how_many_teammates_fit() {
+    fn default_team_size_follows_cores_and_memory() {
         for (cores, memory, most) in [
             (1, None, 8),
             (2, Some(24_000), 16),
@@ -376,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_members() {
+    fn unknown_name_error_lists_the_members() {
         let mut team = Team::default();
         team.enter(member("alice"), 16).unwrap();
         let text = team.unknown("alcie").to_string();
@@ -391,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn that_a_member_was_seen_again_is_no_other_team() {
+    fn last_seen_time_does_not_count_as_a_difference() {
         let mut team = Team::default();
         team.enter(member("alice"), 16).unwrap();
         let mut other = team.clone();
@@ -403,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roster_of_the_reference_is_read() {
+    fn learn_claude_code_roster_is_read() {
         let team: Team = serde_json::from_str(
             r#"{"team_name":"t","members":[{"name":"bob","role":"r","status":"working"}],"x":1}"#,
         )

@@ -1,20 +1,20 @@
-//! Text from outside, made harmless and bounded: control characters are shown, cuts say so.
+//! Escaping and shortening of untrusted text.
 
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Longest grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40; beyond it
-/// are heaps of marks on one sign, which a terminal draws over the rows above and below.
+/// Maximum length of a grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40. Longer
+/// clusters are stacks of combining marks, which a terminal draws over neighbouring rows.
 pub const CLUSTER_MAX: usize = 64;
 
-/// Replaces what could drive a terminal, hide in a text or reorder it by something that can be seen.
+/// Replaces characters that could control a terminal, be invisible or change the text direction.
 ///
-/// Newlines stay, a tab becomes four spaces, a lone carriage return and every other control character
-/// (C0, DEL, C1) becomes its picture or `�`; so do characters that nobody sees (zero-width, tags, fillers)
-/// and those that turn the direction of the text around. Joiners and variation selectors stay where they
-/// shape a sign that is seen: in emoji and in scripts that need them. Of a heap of marks the sign below it
-/// stays, with `�`. A carriage return before a newline is dropped.
+/// - A newline is kept, a tab becomes four spaces, a carriage return before a newline is dropped.
+/// - Other control characters (C0, DEL, C1) become their Unicode picture or `�`.
+/// - Invisible characters (zero-width, tags, fillers) and direction marks become `�`.
+/// - Joiners and variation selectors are kept where they affect a visible character, as in emoji and some scripts.
+/// - A grapheme cluster over [`CLUSTER_MAX`] bytes becomes its first character and `�`.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -26,15 +26,15 @@ pub fn harmless(text: &str) -> String {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
             '\u{7f}' => out.push('\u{2421}'),
-            _ => out.push(seen(c, before, chars.peek().copied())),
+            _ => out.push(visible_char(c, before, chars.peek().copied())),
         }
         before = Some(c);
     }
-    without_heaps(out)
+    cut_long_clusters(out)
 }
 
-/// [`harmless`] for what is being written: character for character, so that a place in the one is one in the other.
-/// Heaps of marks stay, and so do newlines.
+/// Like [`harmless`], but replaces each character by exactly one, so that positions stay valid. For text in an input
+/// field. Keeps newlines and long grapheme clusters.
 pub fn harmless_chars(text: &str) -> Cow<'_, str> {
     if text
         .bytes()
@@ -48,49 +48,49 @@ pub fn harmless_chars(text: &str) -> Cow<'_, str> {
     while let Some(c) = chars.next() {
         out.push(match c {
             '\n' => c,
-            _ => seen(c, before, chars.peek().copied()),
+            _ => visible_char(c, before, chars.peek().copied()),
         });
         before = Some(c);
     }
     Cow::Owned(out)
 }
 
-/// What stands for `c` between its neighbours: itself, where it is seen or shapes what is.
-fn seen(c: char, before: Option<char>, after: Option<char>) -> char {
+/// Returns `c`, or `�` if it is hidden and has no visible effect on its neighbours.
+fn visible_char(c: char, before: Option<char>, after: Option<char>) -> char {
     match c {
         ' '..='~' => c,
-        _ if is_hidden(c) && !shapes(c, before, after) => '\u{fffd}',
+        _ if is_hidden(c) && !has_visible_effect(c, before, after) => '\u{fffd}',
         _ => c,
     }
 }
 
-fn without_heaps(text: String) -> String {
-    let is_heap = |cluster: &str| cluster.len() > CLUSTER_MAX;
-    if text.is_ascii() || !text.graphemes(true).any(is_heap) {
+fn cut_long_clusters(text: String) -> String {
+    let is_long = |cluster: &str| cluster.len() > CLUSTER_MAX;
+    if text.is_ascii() || !text.graphemes(true).any(is_long) {
         return text;
     }
     let mut out = String::with_capacity(text.len());
     for cluster in text.graphemes(true) {
         match cluster.chars().next() {
-            Some(base) if is_heap(cluster) => out.extend([base, '\u{fffd}']),
+            Some(base) if is_long(cluster) => out.extend([base, '\u{fffd}']),
             Some(_) | None => out.push_str(cluster),
         }
     }
     out
 }
 
-/// The one of the `known` words that is most like `word`, if one is: for the hint on what is misspelt.
+/// Returns the closest match for `word` among `known`, if any is similar enough. Used for "did you mean" hints.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|known| (strsim::jaro_winkler(word, known), *known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(alike, _)| *alike > 0.7)
+        .filter(|(similarity, _)| *similarity > 0.7)
         .map(|(_, known)| known)
 }
 
-/// JSON that a terminal shows and does not obey: what [`is_hidden`] stands as `\u` escapes in its strings, so
-/// who reads it reads the same. (The writer of JSON escapes only what comes before the blank.)
+/// Replaces [hidden](is_hidden) characters in serialized JSON by `\u` escapes. The JSON value stays the same. Needed
+/// because serde_json only escapes characters below U+0020.
 pub fn harmless_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -106,8 +106,7 @@ pub fn harmless_json(json: &str) -> String {
     out
 }
 
-/// Whether a terminal obeys `c` or shows nothing for it: control characters, marks of direction, and what
-/// Unicode calls default ignorable.
+/// Returns whether `c` is a control character, a direction mark or invisible (default ignorable in Unicode).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -130,28 +129,29 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether the hidden character `c` does between its neighbours what it is there for.
-fn shapes(c: char, before: Option<char>, after: Option<char>) -> bool {
-    let is_sign = |c: char| !c.is_ascii() && !is_hidden(c);
+/// Returns whether the hidden character `c` affects how its neighbours are shown.
+fn has_visible_effect(c: char, before: Option<char>, after: Option<char>) -> bool {
+    let is_visible = |c: char| !c.is_ascii() && !is_hidden(c);
     match c {
-        // The joiner and the non-joiner, also behind a selector: ❤️‍🔥.
+        // Zero-width non-joiner and joiner, also after a variation selector: ❤️‍🔥.
         '\u{200c}' | '\u{200d}' => {
-            before.is_some_and(|b| is_sign(b) || b == '\u{fe0f}') && after.is_some_and(is_sign)
+            before.is_some_and(|b| is_visible(b) || b == '\u{fe0f}')
+                && after.is_some_and(is_visible)
         }
-        // Shown as text or as a picture: also digits, # and *, as keycaps.
+        // Text or emoji presentation; also after digits, # and *, as in keycaps.
         '\u{fe0e}' | '\u{fe0f}' => {
-            before.is_some_and(|b| is_sign(b) || b.is_ascii_digit() || matches!(b, '#' | '*'))
+            before.is_some_and(|b| is_visible(b) || b.is_ascii_digit() || matches!(b, '#' | '*'))
         }
         _ => false,
     }
 }
 
-/// [`harmless`] on one line: newlines become `⏎`, for rows, titles and names.
+/// Like [`harmless`], but on one line: newlines become `⏎`.
 pub fn one_line(text: &str) -> String {
     harmless(text.trim_end()).replace('\n', "⏎")
 }
 
-/// The first `max` characters, with `…` in place of the last one when there are more.
+/// Cuts `text` to `max` characters. If it was longer, the last of them is `…`.
 pub fn clip(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.into();
@@ -161,15 +161,15 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Keeps head and tail of `text` within `max` bytes (and the mark), cut at character borders.
+/// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries.
 ///
-/// The mark says how many bytes are missing: whoever reads the text knows that it is not whole.
+/// A marker between them states how many bytes are missing. It is not counted in `max`.
 pub fn head_and_tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
     }
-    let head = floor_border(text, max / 2);
-    let tail = ceil_border(text, text.len() - (max - max / 2));
+    let head = floor_boundary(text, max / 2);
+    let tail = ceil_boundary(text, text.len() - (max - max / 2));
     format!(
         "{}\n[… {} bytes cut here …]\n{}",
         &text[..head],
@@ -178,7 +178,8 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     )
 }
 
-/// How many bytes [`head_and_tail`] has cut from `text`, by its marks. Text that looks like a mark counts as one.
+/// Returns how many bytes [`head_and_tail`] has cut from `text`, according to its markers. Text that looks like a
+/// marker is counted too.
 pub fn bytes_cut(text: &str) -> usize {
     let cut = |line: &str| -> Option<usize> {
         let number = line
@@ -189,14 +190,14 @@ pub fn bytes_cut(text: &str) -> usize {
     text.lines().filter_map(cut).fold(0, usize::saturating_add)
 }
 
-fn floor_border(text: &str, mut at: usize) -> usize {
+fn floor_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
     }
     at
 }
 
-fn ceil_border(text: &str, mut at: usize) -> usize {
+fn ceil_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at += 1;
     }
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_sequences_are_shown_and_not_obeyed() {
+    fn control_characters_are_escaped() {
         assert_eq!(
             harmless("a\u{1b}[2Jb\r\nc\rd\u{9b}x\u{202e}y"),
             "a␛[2Jb\nc␍d�x�y"
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_is_shown() {
+    fn invisible_characters_are_replaced() {
         for (text, shown) in [
             ("a\u{61c}b\u{2066}c\u{2069}d", "a�b�c�d"),
             ("a\u{ad}b\u{34f}c\u{180e}d\u{3164}e", "a�b�c�d�e"),
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_and_hides_nothing() {
+    fn escaped_json_keeps_its_value() {
         let value = serde_json::json!({"a\u{9b}": "b\u{7f}\u{202e}\u{e0041}\u{1b}\n中"});
         let text = harmless_json(&serde_json::to_string_pretty(&value).unwrap());
         assert_eq!(
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn heaps_of_marks_are_cut() {
+    fn long_grapheme_clusters_are_cut() {
         let zalgo = format!("a{}b", "\u{301}".repeat(40));
         let family = "👩\u{200d}".repeat(30) + "👩";
         let jamo = "\u{1100}".repeat(30);
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shapes_a_sign_stays() {
+    fn joiners_in_emoji_and_scripts_are_kept() {
         for text in [
             "👩🏽‍❤️‍💋‍👨🏿 👨‍👩‍👧 ❤️‍🔥",
             "1\u{fe0f}\u{20e3} #\u{fe0f}\u{20e3} ☎\u{fe0e}",
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_say_so_and_keep_characters_whole() {
+    fn cuts_are_marked_and_keep_characters_whole() {
         assert_eq!(clip("abcdef", 4), "abc…");
         assert_eq!(clip("abc", 4), "abc");
         let long = "é".repeat(100);

@@ -1,23 +1,23 @@
-//! The names of the themes: a setting, and what the person chooses from.
+//! The built-in themes.
 
-use super::own_theme::no_theme;
+use super::own_theme::unknown_theme;
 
-/// Which theme the screen has.
+/// A built-in theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum ThemeName {
-    /// The terminal's own sixteen colours on its own ground.
+    /// The 16 colours of the terminal on its own background.
     #[default]
     Terminal,
-    /// Light words on a dark ground.
+    /// Light text on a dark background.
     Dark,
-    /// Dark words on a light ground.
+    /// Dark text on a light background.
     Light,
-    /// No colour: bold, dim, reversed and underlined only.
+    /// No colours, only bold, dim, reverse and underline.
     Mono,
 }
 
 impl ThemeName {
-    /// All of them, in the order in which they are offered.
+    /// All themes in the order in which the picker lists them.
     pub const ALL: [ThemeName; 4] = [
         ThemeName::Terminal,
         ThemeName::Dark,
@@ -25,7 +25,7 @@ impl ThemeName {
         ThemeName::Mono,
     ];
 
-    /// Its name in settings and in lists.
+    /// Returns the name that settings and lists use.
     pub fn word(self) -> &'static str {
         match self {
             ThemeName::Terminal => "terminal",
@@ -35,25 +35,25 @@ impl ThemeName {
         }
     }
 
-    /// What it looks like, in a few words.
+    /// Returns a short description.
     pub fn about(self) -> &'static str {
         match self {
             ThemeName::Terminal => "the colours of your terminal",
-            ThemeName::Dark => "pale on blue-black",
-            ThemeName::Light => "ink on paper",
-            ThemeName::Mono => "no colour at all",
+            ThemeName::Dark => "blue-black background",
+            ThemeName::Light => "white background",
+            ThemeName::Mono => "no colours",
         }
     }
 
-    /// The theme of that name.
+    /// Finds a theme by its name.
     ///
     /// # Errors
-    /// Names the nearest one, or all when none is near.
+    /// Returns a message with the closest name, or with all names if none is close.
     pub fn parse(word: &str) -> Result<ThemeName, String> {
         if let Some(found) = ThemeName::ALL.into_iter().find(|t| t.word() == word) {
             return Ok(found);
         }
-        Err(no_theme(word, &ThemeName::ALL.map(ThemeName::word)))
+        Err(unknown_theme(word, &ThemeName::ALL.map(ThemeName::word)))
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_written_and_a_wrong_one_names_the_nearest() {
+    fn theme_names_are_exact_and_errors_suggest_the_closest() {
         for theme in ThemeName::ALL {
             assert_eq!(ThemeName::parse(theme.word()), Ok(theme));
         }

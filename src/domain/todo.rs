@@ -1,52 +1,51 @@
-//! An agent's own todo list and the rules of its whole-list replacement.
+//! An agent's todo list. The list is always replaced as a whole.
 
 use serde::{Deserialize, Serialize};
 
-/// Most items a list may hold.
+/// Maximum number of items.
 pub const TODO_MAX: usize = 20;
 
-/// Where an item stands.
+/// The state of a todo item.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// Being worked on; one item at most.
+    /// Being worked on. At most one item may have this status.
     InProgress,
-    /// Finished. `done` is an older spelling.
+    /// Finished. Older lists write `done`.
     #[serde(alias = "done")]
     Completed,
 }
 
-/// One line of the list.
+/// A todo item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
-    /// Its id; the place in the list where the writer gave none.
+    /// The id; the position in the list if the writer gave none.
     pub id: String,
-    /// What is to be done.
+    /// The description of the step.
     pub text: String,
-    /// Where it stands.
     pub status: TodoStatus,
 }
 
-/// Why a list was refused. The texts are the reference's, so that prompts written for it still fit.
+/// Why a todo list is rejected. The messages are those of learn-claude-code, so that its prompts still work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TodoError {
     /// More than [`TODO_MAX`] items.
     #[error("Max 20 todos allowed: merge small steps or drop finished ones")]
     TooMany,
-    /// An item without text.
+    /// An item has no text.
     #[error("Item {0}: text required")]
     Empty(String),
-    /// More than one item in progress.
+    /// More than one item is in progress.
     #[error("Only one task can be in_progress at a time")]
     TwoInProgress,
 }
 
-/// A list that keeps the rules.
+/// A todo list that has been validated.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TodoList {
@@ -54,7 +53,7 @@ pub struct TodoList {
 }
 
 impl TodoList {
-    /// A list of `items`, or why it is refused.
+    /// Validates the items and returns the list.
     pub fn new(items: Vec<TodoItem>) -> Result<TodoList, TodoError> {
         if items.len() > TODO_MAX {
             return Err(TodoError::TooMany);
@@ -73,12 +72,12 @@ impl TodoList {
         Ok(TodoList { items })
     }
 
-    /// The items in order.
+    /// Returns the items in order.
     pub fn items(&self) -> &[TodoItem] {
         &self.items
     }
 
-    /// How many items are completed.
+    /// Returns the number of completed items.
     pub fn done(&self) -> usize {
         self.items
             .iter()
@@ -86,12 +85,12 @@ impl TodoList {
             .count()
     }
 
-    /// Whether an item is still to be done.
+    /// Returns whether any item is not completed.
     pub fn has_open(&self) -> bool {
         self.done() < self.items.len()
     }
 
-    /// The list as the model reads it.
+    /// Renders the list for the model.
     pub fn render(&self) -> String {
         if self.items.is_empty() {
             return "No todos.".into();
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_rules() {
+    fn invalid_todo_lists_are_rejected() {
         use TodoStatus::{InProgress, Pending};
         let many = (1..=21).map(|i| item(i, "x", Pending)).collect();
         assert_eq!(TodoList::new(many), Err(TodoError::TooMany));
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_renders_as_the_reference_does() {
+    fn rendering_matches_learn_claude_code() {
         use TodoStatus::{Completed, InProgress};
         let list =
             TodoList::new(vec![item(1, "read", Completed), item(2, "fix", InProgress)]).unwrap();

@@ -1,34 +1,33 @@
-//! Tokens as the server counted them, and what they cost where the price is known.
+//! Token usage as reported by the server, and its cost if the price is known.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one answer, or of many in sum.
+/// Tokens of one answer, or a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Input tokens that were read afresh (neither from nor into the cache).
+    /// Input tokens that were neither read from nor written to the prompt cache.
     pub input: u64,
-    /// Output tokens.
     pub output: u64,
     /// Input tokens read from the prompt cache.
     pub cache_read: u64,
-    /// Input tokens written into the prompt cache.
+    /// Input tokens written to the prompt cache.
     pub cache_write: u64,
 }
 
 impl Usage {
-    /// Everything the model had to read: this much of its window was in use.
+    /// Returns all input tokens: the size of the prompt in the context window.
     pub fn prompt(&self) -> u64 {
         self.input
             .saturating_add(self.cache_read)
             .saturating_add(self.cache_write)
     }
 
-    /// Input and output together.
+    /// Returns input and output tokens together.
     pub fn total(&self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
 
-    /// Adds another answer's tokens.
+    /// Adds the tokens of another answer.
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -37,22 +36,21 @@ impl Usage {
     }
 }
 
-/// US dollars for a million tokens of each kind; from the settings, never guessed.
+/// Prices in US dollars per million tokens, from the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Fresh input.
+    /// Input that is neither read from nor written to the cache.
     pub input: f64,
-    /// Output.
     pub output: f64,
-    /// Input from the cache; the price of fresh input where it is not given.
+    /// Input read from the cache. Default: the price of `input`.
     pub cache_read: Option<f64>,
-    /// Input into the cache; the price of fresh input where it is not given.
+    /// Input written to the cache. Default: the price of `input`.
     pub cache_write: Option<f64>,
 }
 
 impl Price {
-    /// What `usage` costs, in US dollars.
+    /// Returns the cost of `usage` in US dollars.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
     pub fn cost(&self, usage: &Usage) -> f64 {
         let part = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
@@ -63,7 +61,7 @@ impl Price {
     }
 }
 
-/// A count of tokens in few characters: `812`, `12.4k`, `3.1M`.
+/// Formats a number of tokens in a short form: `812`, `12.4k`, `3.1M`.
 pub fn count(n: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
     match n {
@@ -74,7 +72,7 @@ pub fn count(n: u64) -> String {
     }
 }
 
-/// US dollars: cents from a cent on, more digits below.
+/// Formats an amount in US dollars: four decimals below one cent, otherwise two.
 pub fn dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 {
         format!("${cost:.4}")

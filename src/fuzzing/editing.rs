@@ -1,12 +1,12 @@
-//! An edit as a model sends it, of a file as anybody wrote it.
+//! The fuzz target of the `edit_file` tool.
 
-use super::{Held, hold};
+use super::{Held, ensure};
 use crate::tools::replace::{Edit, Places, replace};
 
-/// Most bytes of a refusal, with the nearest lines of the file.
-const REFUSAL_MAX: usize = 16 * 1024;
+/// Maximum size of an error, which quotes similar lines of the file, in bytes.
+const ERROR_MAX: usize = 16 * 1024;
 
-/// `edit_file`: the file, the old and the new text, with a NUL between them.
+/// Checks the `edit_file` tool. The input is the file, the old text and the new text, separated by NUL.
 pub fn edit(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');
@@ -14,29 +14,29 @@ pub fn edit(bytes: &[u8]) -> Held {
     let (file, old, new) = (part(), part(), part());
     for places in [Places::One, Places::All] {
         let count = file.matches(old).count();
-        // Line ends that are kept can make an edit one that changes nothing.
-        let has_one_end = !file.contains('\r') && !old.contains('\r');
-        let is_exact = has_one_end
+        // The tool keeps the file's line ends, so an edit that only differs in them may change nothing.
+        let has_no_cr = !file.contains('\r') && !old.contains('\r');
+        let is_exact = has_no_cr
             && !old.is_empty()
             && old != new
             && (count == 1 || (count > 1 && places == Places::All));
         let done = match replace(file, &Edit { old, new, places }) {
             Ok(done) => done,
-            Err(refusal) => {
-                let size = refusal.why.len() + refusal.help.len();
-                hold(size <= REFUSAL_MAX, || format!("a refusal of {size} bytes"))?;
-                hold(!is_exact, || "an exact match was refused".into())?;
+            Err(error) => {
+                let size = error.why.len() + error.help.len();
+                ensure(size <= ERROR_MAX, || format!("the error has {size} bytes"))?;
+                ensure(!is_exact, || "an exact match was rejected".into())?;
                 continue;
             }
         };
-        hold(done.text != file, || "an edit changed nothing".into())?;
+        ensure(done.text != file, || "the edit changed nothing".into())?;
         if is_exact {
-            hold(done.text == file.replace(old, new), || {
-                "an exact match was replaced in another way".into()
+            ensure(done.text == file.replace(old, new), || {
+                "an exact match was replaced incorrectly".into()
             })?;
         }
-        let most = file.len() + done.count * (new.len() + 1) * (file.len() + 2);
-        hold(done.text.len() <= most, || {
+        let max = file.len() + done.count * (new.len() + 1) * (file.len() + 2);
+        ensure(done.text.len() <= max, || {
             format!("{} bytes from {}", done.text.len(), file.len())
         })?;
     }

@@ -1,115 +1,122 @@
-//! The state files and the settings, as other programs or a hostile repository may have written them.
+//! The fuzz targets of the state files, skills and settings, which other programs or a hostile repository may write.
 
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Held, Lines, bounded, hold, seen};
+use super::{Held, Lines, check_size, ensure, seen};
 use crate::config::Settings;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::skill::{BODY_MAX, SkillFile};
 use crate::domain::task::Task;
 use crate::domain::team::Team;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
-use crate::store::inbox::parse as letters_of;
+use crate::store::inbox::parse as parse_inbox;
 use crate::store::rewritten;
 use crate::store::settle::{Found, parsed};
 
-/// `.tasks/task_N.json`.
+/// Checks `.tasks/task_N.json`.
 pub fn task(bytes: &[u8]) -> Held {
-    kept::<Task>("the task", bytes).map(|_| ())
+    round_trip::<Task>("the task", bytes).map(|_| ())
 }
 
-/// `.team/config.json`.
+/// Checks `.team/config.json`.
 pub fn roster(bytes: &[u8]) -> Held {
-    let Some(team) = kept::<Team>("the roster", bytes)? else {
+    let Some(team) = round_trip::<Team>("the roster", bytes)? else {
         return Ok(());
     };
-    let wanted = String::from_utf8_lossy(bytes);
+    let unknown_name = String::from_utf8_lossy(bytes);
     seen(
-        "the refusal",
-        &team.unknown(&wanted).to_string(),
+        "the error",
+        &team.unknown(&unknown_name).to_string(),
         Lines::One,
     )
 }
 
-/// `.worktrees/index.json`.
+/// Checks `.worktrees/index.json`.
 pub fn worktrees(bytes: &[u8]) -> Held {
-    let Some(index) = kept::<WorktreeIndex>("the index", bytes)? else {
+    let Some(index) = round_trip::<WorktreeIndex>("the index", bytes)? else {
         return Ok(());
     };
     let standing = index.standing();
-    hold(standing.len() <= index.worktrees.len(), || {
-        "more stand than there are".into()
+    ensure(standing.len() <= index.worktrees.len(), || {
+        "more existing worktrees than entries".into()
     })?;
     for tree in standing {
         let found = index.find(&tree.name).map_err(|e| e.to_string())?;
-        hold(found.name.same(&tree.name), || "found another".into())?;
+        ensure(found.name.same(&tree.name), || {
+            "find returned another worktree".into()
+        })?;
         if let Some(id) = tree.task_id {
-            hold(index.of_task(id).is_some(), || format!("{id} has none"))?;
+            ensure(index.of_task(id).is_some(), || {
+                format!("no worktree found for task {id}")
+            })?;
         }
     }
     index.of_task(TaskId(1));
     if let Ok(name) = WorktreeName::new("task-1") {
         let mut changed = index.clone();
-        // It may well not be there.
+        // Fails if the index has no such worktree.
         let _ = changed.change(&name, |_| {});
     }
     for notice in index.notices() {
-        bounded("a notice", notice.len(), 0, 1)?;
+        check_size("a notice", notice.len(), 0, 1)?;
     }
     Ok(())
 }
 
-/// A JSON state file: what is understood is written back with nothing lost, and read again as the same.
-fn kept<T: DeserializeOwned + Serialize + PartialEq>(
+/// Checks that a valid JSON state file can be written and read again without loss. Returns its value, or `None` if the
+/// file is invalid.
+fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(
     what: &str,
     bytes: &[u8],
 ) -> Result<Option<T>, String> {
     let found = match parsed::<T>(bytes) {
         Ok(Found::Whole(found)) => found,
         Ok(Found::Foreign(why) | Found::Damaged(why)) | Err(why) => {
-            bounded("the complaint", why.len(), bytes.len(), 6)?;
+            check_size("the error", why.len(), bytes.len(), 6)?;
             return Ok(None);
         }
         Ok(Found::Gone) => return Ok(None),
     };
-    let text = serde_json::to_vec(&found).map_err(|e| format!("{what} can not be written: {e}"))?;
-    bounded(what, text.len(), bytes.len(), 6)?;
+    let text = serde_json::to_vec(&found).map_err(|e| format!("{what} cannot be written: {e}"))?;
+    check_size(what, text.len(), bytes.len(), 6)?;
     match parsed::<T>(&text) {
-        Ok(Found::Whole(again)) => hold(again == found, || {
-            format!("{what} is another when read again")
+        Ok(Found::Whole(again)) => ensure(again == found, || {
+            format!("{what} changed after writing and reading")
         })?,
-        Ok(_) | Err(_) => return Err(format!("{what} can not be read again")),
+        Ok(_) | Err(_) => return Err(format!("{what} cannot be read after writing")),
     }
     Ok(Some(found))
 }
 
-/// The lines of an inbox: at any cut the same letters, in the same order, at the same places.
-pub fn letters(bytes: &[u8]) -> Held {
+/// Checks the lines of an inbox: reading them one by one gives the same messages as reading them at once.
+pub fn messages(bytes: &[u8]) -> Held {
     let owner = Name::lead();
-    let whole = letters_of(bytes, 0, &owner);
-    hold(whole.used <= bytes.len(), || {
-        "used more than there is".into()
+    let whole = parse_inbox(bytes, 0, &owner);
+    ensure(whole.used <= bytes.len(), || {
+        "more bytes used than there are".into()
     })?;
-    hold(whole.ends.len() == whole.letters.len(), || {
-        "not one end for each letter".into()
+    ensure(whole.ends.len() == whole.letters.len(), || {
+        "the number of ends differs from the number of messages".into()
     })?;
-    hold(whole.ends.is_sorted(), || format!("ends: {:?}", whole.ends))?;
+    ensure(whole.ends.is_sorted(), || {
+        format!("unsorted ends: {:?}", whole.ends)
+    })?;
     let bad: usize = whole.bad.iter().map(String::len).sum();
-    bounded("the bad lines", bad, bytes.len(), 3)?;
-    for letter in &whole.letters {
-        hold(!letter.id.0.is_empty() && !letter.to.is_empty(), || {
-            "a letter without id or recipient".into()
+    check_size("the bad lines", bad, bytes.len(), 3)?;
+    for message in &whole.letters {
+        ensure(!message.id.0.is_empty() && !message.to.is_empty(), || {
+            "a message without id or recipient".into()
         })?;
-        let line = serde_json::to_vec(letter).map_err(|e| e.to_string())?;
-        let again = letters_of(&line, 0, &owner);
-        hold(again.letters.first() == Some(letter), || {
-            format!("a letter is another when read again: {letter:?}")
+        let line = serde_json::to_vec(message).map_err(|e| e.to_string())?;
+        let again = parse_inbox(&line, 0, &owner);
+        ensure(again.letters.first() == Some(message), || {
+            format!("a message changed after writing and reading: {message:?}")
         })?;
     }
-    // What was read line by line, as somebody who looks while it grows.
+    // Reads line by line, like a reader of an inbox that grows.
     let (mut at, mut count) = (0, 0);
     for end in bytes
         .iter()
@@ -117,7 +124,7 @@ pub fn letters(bytes: &[u8]) -> Held {
         .filter(|(_, b)| **b == b'\n')
         .map(|(at, _)| at + 1)
     {
-        let lines = letters_of(&bytes[at..end], at as u64, &owner);
+        let lines = parse_inbox(&bytes[at..end], at as u64, &owner);
         at += lines.used;
         count += lines.letters.len();
         if count > whole.letters.len() {
@@ -125,9 +132,9 @@ pub fn letters(bytes: &[u8]) -> Held {
         }
     }
     if at == whole.used {
-        hold(count == whole.letters.len(), || {
+        ensure(count == whole.letters.len(), || {
             format!(
-                "{count} letters line by line, {} at once",
+                "{count} messages line by line, {} at once",
                 whole.letters.len()
             )
         })?;
@@ -135,7 +142,7 @@ pub fn letters(bytes: &[u8]) -> Held {
     Ok(())
 }
 
-/// A SKILL.md, and the name of its folder in the first line.
+/// Checks a SKILL.md. The first line of the input is also the name of its folder.
 pub fn skill(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
     let folder = text.lines().next().unwrap_or_default();
@@ -146,49 +153,51 @@ pub fn skill(bytes: &[u8]) -> Held {
             for tag in &file.tags {
                 seen("a tag", tag, Lines::One)?;
             }
-            // Tabs are kept: in a Makefile they are not blanks.
+            // Skills may contain tabs, for example in a Makefile.
             seen("the text", &file.body.replace('\t', " "), Lines::Many)?;
-            hold(file.body.len() <= BODY_MAX + 64, || {
-                format!("a text of {} bytes", file.body.len())
+            ensure(file.body.len() <= BODY_MAX + 64, || {
+                format!("the text has {} bytes", file.body.len())
             })
         }
         Err(error) => {
-            let said = error.to_string();
-            seen("the refusal", &said, Lines::One)?;
-            bounded("the refusal", said.len(), 0, 1)
+            let message = error.to_string();
+            seen("the error", &message, Lines::One)?;
+            check_size("the error", message.len(), 0, 1)
         }
     }
 }
 
-/// `config.toml`.
+/// Checks `config.toml`.
 pub fn settings(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
     match Settings::parse(&text, Path::new("config.toml")) {
         Ok(settings) => {
             let both = settings.clone().overlaid(Settings::default());
-            // A price may be NaN, which is not even equal to itself.
+            // Compares the debug text, because a price may be NaN, which does not equal itself.
             let is_same = format!("{both:?}") == format!("{settings:?}");
-            hold(is_same, || "nothing over it changes it".into())?;
+            ensure(is_same, || {
+                "merging empty settings changed something".into()
+            })?;
             settings.tool_timeout();
             settings.idle_timeout();
             Ok(())
         }
-        Err(error) => bounded("the refusal", error.to_string().len(), bytes.len(), 12),
+        Err(error) => check_size("the error", error.to_string().len(), bytes.len(), 12),
     }
 }
 
-/// The record of changes in the board's lock file.
+/// Checks the record of changes in the board's lock file.
 pub fn record(bytes: &[u8]) -> Held {
     let text = String::from_utf8_lossy(bytes);
     let Some(first) = rewritten(&text) else {
         return Ok(());
     };
-    hold(first.len() <= 4096, || {
-        format!("a record of {} bytes", first.len())
+    ensure(first.len() <= 4096, || {
+        format!("the record has {} bytes", first.len())
     })?;
-    // The last number of all is taken for no record: everybody looks at everything, and begins a new one.
+    // A record with the largest number is invalid: readers then read all files and start a new record.
     let is_last = first.contains(&u64::MAX.to_string());
-    hold(is_last || rewritten(&first).is_some(), || {
-        format!("no record any more: {first:?}")
+    ensure(is_last || rewritten(&first).is_some(), || {
+        format!("the rewritten record is invalid: {first:?}")
     })
 }

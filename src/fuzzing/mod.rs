@@ -1,36 +1,36 @@
-//! Hostile input: one door for each reader of bytes from outside, with the promises that it keeps.
+//! Fuzz targets: one for each parser of untrusted bytes.
 //!
-//! Each target takes any bytes and says which promise does not hold. The fuzz targets in `fuzz/` and
-//! `tests/hostile.rs` call the same functions, so what a fuzzer once found is checked by every `cargo test`.
-//! What each holds: no panic, no stack overflow, an output in proportion to the input, and nothing on the way
-//! to a terminal that the terminal would obey or that a reader could not see.
+//! Each target accepts any bytes and returns an error if an invariant is violated. `fuzz/` and `tests/it/hostile.rs` call
+//! the same functions, so `cargo test` checks all earlier findings of a fuzzer. The invariants of each target: no panic,
+//! no stack overflow, an output size in proportion to the input, and no control or invisible characters in text for
+//! the terminal.
 
 mod editing;
 mod files;
+mod hostile_events;
+mod model_io;
 mod screen;
-mod story;
-mod wire;
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-pub use story::told;
+pub use hostile_events::told;
 
-/// Whether the promises hold; the error says which one does not.
+/// The result of a check; the error describes the violated invariant.
 pub type Held = Result<(), String>;
 
-/// A target: takes any bytes.
+/// A fuzz target.
 pub type Target = fn(&[u8]) -> Held;
 
-/// All targets by name. `fuzz/` has a file and a corpus for each.
+/// All targets by name. Each has a file in `fuzz/fuzz_targets/` and a folder in `fuzz/corpus/`.
 pub const TARGETS: &[(&str, Target)] = &[
-    ("sse", wire::sse),
-    ("tool", wire::tool),
-    ("script", wire::script),
+    ("sse", model_io::sse),
+    ("tool", model_io::tool),
+    ("script", model_io::script),
     ("edit", editing::edit),
     ("task", files::task),
-    ("letters", files::letters),
+    ("messages", files::messages),
     ("roster", files::roster),
     ("worktrees", files::worktrees),
     ("skill", files::skill),
@@ -41,8 +41,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("markdown", screen::markdown),
 ];
 
-/// What no terminal may be sent: from Unicode's own tables, and not from the list in
-/// [`crate::domain::text`], which is what is being checked.
+/// The characters that must not reach a terminal. Uses Unicode's tables and not the list in [`crate::domain::text`],
+/// because that list is under test.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\x{FFF9}-\x{FFFB}]",
@@ -50,52 +50,53 @@ static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Which line ends may stand in a text.
+/// Whether a text may contain newlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// None: a row, a title, a name.
+    /// No newlines: a row, a title or a name.
     One,
-    /// Newlines.
+    /// Newlines are allowed.
     Many,
 }
 
-/// Holds when a terminal shows all of `text` and obeys none of it. `what` names it in the error.
+/// Checks that `text` contains no control and no invisible characters. `what` names the text in the error.
 ///
 /// # Errors
-/// The first character that is obeyed or hidden.
+/// Returns the first forbidden character with its context.
 pub fn seen(what: &str, text: &str, lines: Lines) -> Held {
-    let hidden = HIDDEN.as_ref().ok_or("the pattern is none")?;
+    let hidden = HIDDEN.as_ref().ok_or("the pattern is invalid")?;
     for found in hidden.find_iter(text) {
         let before = text[..found.start()].chars().next_back();
-        let is_sign = before.is_some_and(|b| !b.is_ascii() && !b.is_control());
-        let is_fine = match found.as_str() {
+        // Joiners and variation selectors are part of emoji and of some scripts.
+        let follows_symbol = before.is_some_and(|b| !b.is_ascii() && !b.is_control());
+        let is_allowed = match found.as_str() {
             "\n" => lines == Lines::Many,
-            "\u{200c}" | "\u{200d}" => is_sign,
+            "\u{200c}" | "\u{200d}" => follows_symbol,
             "\u{fe0e}" | "\u{fe0f}" => {
-                is_sign || before.is_some_and(|b| b.is_ascii_digit() || "#*".contains(b))
+                follows_symbol || before.is_some_and(|b| b.is_ascii_digit() || "#*".contains(b))
             }
             _ => false,
         };
-        if !is_fine {
+        if !is_allowed {
             let from = text[..found.start()].char_indices().rev().nth(20);
             let rest: String = text[from.map_or(0, |(at, _)| at)..]
                 .chars()
                 .take(60)
                 .collect();
-            return Err(format!("{what} holds {:?}: {rest:?}", found.as_str()));
+            return Err(format!("{what} contains {:?}: {rest:?}", found.as_str()));
         }
     }
     Ok(())
 }
 
-/// Holds when `is` does.
-fn hold(is: bool, what: impl FnOnce() -> String) -> Held {
-    if is { Ok(()) } else { Err(what()) }
+/// Fails with `message` if the condition is false.
+fn ensure(condition: bool, message: impl FnOnce() -> String) -> Held {
+    if condition { Ok(()) } else { Err(message()) }
 }
 
-/// Holds when an output of `size` is in proportion to an input of `of`.
-fn bounded(what: &str, size: usize, of: usize, factor: usize) -> Held {
-    hold(size <= of * factor + 4096, || {
-        format!("{what}: {size} from {of}, more than {factor} times as much")
+/// Checks that an output of `size` bytes is at most `factor` times the input plus 4096 bytes.
+fn check_size(what: &str, size: usize, input: usize, factor: usize) -> Held {
+    ensure(size <= input * factor + 4096, || {
+        format!("{what}: {size} bytes from {input}, more than {factor} times as much")
     })
 }

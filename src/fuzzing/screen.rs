@@ -1,11 +1,11 @@
-//! The dashboard: hostile events, keys, pastes and sizes, and what stands in the cells afterwards.
+//! The fuzz targets of the dashboard: hostile events, keys, pastes and sizes; checks the drawn cells.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::{Held, Lines, bounded, hold, seen, story};
+use super::{Held, Lines, check_size, ensure, hostile_events, seen};
 use crate::domain::stamp::Stamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
@@ -13,17 +13,17 @@ use crate::ui::{
     Do, Motion, Msg, Theme, UiState, ViewCache, draw, keymap, keys as names, next_tick, update,
 };
 
-/// When the stories happen.
+/// The time of the events, in seconds since the Unix epoch.
 const NOON: f64 = 1_700_049_600.0;
-/// Largest cell, in bytes: longer than the longest emoji, and no heap of marks.
+/// Maximum size of a cell in bytes: enough for the longest emoji, but not for a long sequence of combining marks.
 const CELL_MAX: usize = 72;
-/// Most keys of one run.
+/// Maximum number of UI messages of one run.
 const KEYS_MAX: usize = 48;
 
-/// The sizes at which states are drawn: one for each layout, and one that is too small.
+/// The terminal sizes: one for each layout, and one that is too small.
 const SIZES: [(u16, u16); 4] = [(160, 45), (100, 30), (60, 16), (9, 3)];
 
-/// What one key of a run is: the first of the bytes, a key each.
+/// Maps a byte of the input to a UI message: a key, a mouse event, a paste, a tick or a resize.
 fn message(byte: u8, text: &str, at: f64) -> Msg {
     let bound: Vec<&str> = keymap::TABLE
         .iter()
@@ -70,46 +70,47 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
     }
 }
 
-/// A crew whose every word is hostile, with a person at the keys: the bytes before the first zero byte are
-/// keys and the like, those behind it the words.
+/// Checks the dashboard with a session whose texts are all hostile. The bytes before the first zero byte are UI
+/// messages, the bytes after it are the text.
 pub fn keys(bytes: &[u8]) -> Held {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(KEYS_MAX));
     let text = String::from_utf8_lossy(rest.strip_prefix(b"\0").unwrap_or(rest));
     let odd_time = run.first().is_some_and(|b| b % 2 == 1);
     let time = if odd_time { 1e300 } else { NOON };
-    let mut state = blank();
-    for event in story::told(&text, time)? {
-        did(&update(&mut state, Msg::Event(event)))?;
+    let mut state = initial_state();
+    for event in hostile_events::told(&text, time)? {
+        check_effects(&update(&mut state, Msg::Event(event)))?;
     }
     for (second, byte) in (1u32..).zip(run) {
-        // The zero byte stands between the two, so the keys are counted from one.
+        // Zero is the separator, so UI messages are numbered from one.
         let msg = message(byte - 1, &text, NOON + f64::from(second));
-        did(&update(&mut state, msg))?;
+        check_effects(&update(&mut state, msg))?;
         next_tick(&state);
     }
-    shown(&mut state, run.len())
+    check_drawing(&mut state, run.len())
 }
 
-/// The lines of a journal: each is read, written and read again as the same, and drawn.
+/// Checks the lines of a journal: each can be written and read again without loss, and drawn.
 pub fn journal(bytes: &[u8]) -> Held {
-    let mut state = blank();
+    let mut state = initial_state();
     for line in bytes.split(|b| *b == b'\n') {
         let Ok(event) = serde_json::from_slice::<Event>(line) else {
             continue;
         };
         let text = serde_json::to_vec(&event).map_err(|e| e.to_string())?;
-        let again: Event = serde_json::from_slice(&text).map_err(|e| format!("read again: {e}"))?;
-        hold(again == event, || {
-            format!("another when read again: {again:?}")
+        let again: Event =
+            serde_json::from_slice(&text).map_err(|e| format!("reading after writing: {e}"))?;
+        ensure(again == event, || {
+            format!("an event changed after writing and reading: {again:?}")
         })?;
-        did(&update(&mut state, Msg::Event(event)))?;
+        check_effects(&update(&mut state, Msg::Event(event)))?;
         next_tick(&state);
     }
-    shown(&mut state, bytes.len())
+    check_drawing(&mut state, bytes.len())
 }
 
-/// Markdown at the width that the first byte says.
+/// Checks Markdown rendering. The first byte is the width in columns.
 pub fn markdown(bytes: &[u8]) -> Held {
     let (columns, bytes) = match bytes.split_first() {
         Some((first, rest)) => (usize::from(*first).max(1), rest),
@@ -120,34 +121,34 @@ pub fn markdown(bytes: &[u8]) -> Held {
     for row in &drawn {
         let line: String = row.spans.iter().map(|s| s.content.as_ref()).collect();
         seen("a row", &line, Lines::One)?;
-        hold(row.width() <= columns, || {
+        ensure(row.width() <= columns, || {
             format!("{} > {columns}: {line:?}", row.width())
         })?;
     }
-    bounded("the rows", drawn.len(), text.len(), 4)
+    check_size("the rows", drawn.len(), text.len(), 4)
 }
 
-fn blank() -> UiState {
+fn initial_state() -> UiState {
     let mut state = UiState::new(160, 45, TimeZone::UTC, Motion::Full);
     update(&mut state, Msg::Tick { now: Stamp(NOON) });
     state
 }
 
-/// What the update wants done is what a person could mean: words for the crew hold no control characters.
-fn did(wishes: &[Do]) -> Held {
-    for wish in wishes {
-        if let Do::Command(Command::Prompt { text, .. }) = wish {
-            let odd = text.chars().find(|c| c.is_control() && *c != '\n');
-            hold(odd.is_none(), || {
-                format!("a message to the crew with {odd:?}")
+/// Checks that prompts for agents contain no control characters.
+fn check_effects(effects: &[Do]) -> Held {
+    for effect in effects {
+        if let Do::Command(Command::Prompt { text, .. }) = effect {
+            let control = text.chars().find(|c| c.is_control() && *c != '\n');
+            ensure(control.is_none(), || {
+                format!("the prompt contains {control:?}")
             })?;
         }
     }
     Ok(())
 }
 
-/// Draws the state at its own size and at one of [`SIZES`], in turn with `nth`: every cell is seen, and no heap of marks.
-fn shown(state: &mut UiState, nth: usize) -> Held {
+/// Draws the state at its own size and at one of [`SIZES`], selected by `nth`, and checks every cell.
+fn check_drawing(state: &mut UiState, nth: usize) -> Held {
     let size = state.size;
     for (width, height) in [(size.width, size.height), SIZES[nth % SIZES.len()]] {
         if width == 0 || height == 0 {
@@ -165,16 +166,16 @@ fn shown(state: &mut UiState, nth: usize) -> Held {
         for (at, cell) in buffer.content().iter().enumerate() {
             let symbol = cell.symbol();
             if symbol.len() > 1 || !symbol.is_ascii() || symbol < " " {
-                let place = || {
+                let position = || {
                     format!(
                         "column {} of row {} at {width}x{height}",
                         at % usize::from(width),
                         at / usize::from(width)
                     )
                 };
-                seen(&place(), symbol, Lines::One)?;
-                hold(symbol.len() <= CELL_MAX, || {
-                    format!("{}: a cell of {} bytes", place(), symbol.len())
+                seen(&position(), symbol, Lines::One)?;
+                ensure(symbol.len() <= CELL_MAX, || {
+                    format!("{}: the cell has {} bytes", position(), symbol.len())
                 })?;
             }
         }

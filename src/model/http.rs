@@ -1,4 +1,4 @@
-//! HTTP for the wires: one client, errors in words that help, and the words of servers about waiting.
+//! The HTTP client of all providers: requests, streamed responses and error messages.
 
 use std::time::Duration;
 
@@ -8,104 +8,104 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use super::refusal::{Vendor, asked_wait, chain, refused, root, said};
-use super::retry::SERVER_LONGEST;
+use super::refusal::{Vendor, body_text, error_chain, retry_after, root_cause, status_error};
+use super::retry::SERVER_WAIT_MAX;
 use super::sse::{SseDecoder, SseEvent};
 use super::surrogates;
 use super::window::ListedWindows;
 use super::{Delta, Fault, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 
-/// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a server may say nothing where the settings say nothing. Local models read long prompts slowly.
-pub const SILENCE: Duration = Duration::from_secs(300);
-/// Most bytes of an answer that is not a stream, and of an error.
+/// Maximum time to establish a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Default maximum time without data from the server. Local models process long prompts slowly.
+pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum size of an error or a response that is not streamed, in bytes.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// Most bytes that one answer may say; the longest that today's models give are a tenth of it.
-pub const ANSWER_MAX: usize = 8 * 1024 * 1024;
+/// Maximum size of the content of a streamed response, in bytes; about ten times the longest of today's models.
+pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
-/// Measures what an answer has said so far: a model can be caught in a loop, a server can be hostile.
+/// Bounds the size of a streamed response, in case the model loops or the server is hostile.
 #[derive(Debug, Default)]
-pub struct Measure {
-    said: usize,
+pub struct SizeLimit {
+    bytes: usize,
 }
 
-impl Measure {
-    /// Notes that the answer goes on with `more`.
+impl SizeLimit {
+    /// Adds the next part of the response.
     ///
     /// # Errors
-    /// When it has become longer than [`ANSWER_MAX`].
-    pub fn grow(&mut self, more: &str) -> Result<(), ModelError> {
-        self.said = self.said.saturating_add(more.len());
-        if self.said <= ANSWER_MAX {
+    /// Fails if the response exceeds [`RESPONSE_MAX`].
+    pub fn add(&mut self, part: &str) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(part.len());
+        if self.bytes <= RESPONSE_MAX {
             return Ok(());
         }
         Err(ModelError::new(
             Fault::Garbled,
             format!(
-                "the answer did not end within {} MiB",
-                ANSWER_MAX / 1024 / 1024
+                "the response is longer than {} MiB",
+                RESPONSE_MAX / 1024 / 1024
             ),
-            "The model may be caught in a loop: say it in other words, or take another model (/model).",
+            "The model may be in a loop: rephrase the message, or select another model (/model).",
         ))
     }
 }
 
-/// One server.
+/// The client of one server.
 #[derive(Debug, Clone)]
 pub struct Http {
     client: Client,
     base: String,
     headers: HeaderMap,
-    /// Whose wire it speaks, for hints.
+    /// The API of the server, for hints.
     vendor: Vendor,
-    /// How long the server may say nothing.
-    silence: Duration,
-    /// The windows that its last list of models told.
+    /// Maximum time without data from the server.
+    read_timeout: Duration,
+    /// The context windows from the last list of models.
     pub(super) windows: ListedWindows,
 }
 
 impl Http {
-    /// A client for the server at `base` (with or without a slash at its end), which may say nothing for
-    /// `silence` before an answer and within it.
+    /// Creates a client for the server at `base` (with or without a trailing slash). `read_timeout` is the maximum time
+    /// without data, before and during a response.
     ///
     /// # Errors
-    /// When the address is none, or a header can not be one.
+    /// Fails if the address or a header value is invalid.
     pub fn new(
         base: &str,
         headers: Vec<(&'static str, String)>,
         vendor: Vendor,
-        silence: Duration,
+        read_timeout: Duration,
     ) -> Result<Http, ModelError> {
         let bad = |what: String| {
             ModelError::new(
                 Fault::BadRequest,
                 what,
-                "Check --base-url, the key and the settings.",
+                "Check --base-url, the API key and the settings.",
             )
         };
         if Url::parse(base).is_err() || !base.starts_with("http") {
             return Err(bad(format!(
-                "'{base}' is not an address like http://127.0.0.1:11434/v1"
+                "'{base}' is not a valid address: expected one such as http://127.0.0.1:11434/v1"
             )));
         }
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let mut value = HeaderValue::from_str(&value).map_err(|_| {
                 bad(format!(
-                    "the header {name} has characters that headers can not have"
+                    "the value of header {name} contains invalid characters"
                 ))
             })?;
             value.set_sensitive(true);
             map.insert(HeaderName::from_static(name), value);
         }
-        // The provider of cryptography for TLS; a second call finds it there already.
+        // Installs the TLS crypto provider; fails harmlessly if it is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
-            .connect_timeout(CONNECT)
-            .read_timeout(silence)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(read_timeout)
             .redirect(redirect::same_origin())
             .user_agent(concat!("crewdeck/", env!("CARGO_PKG_VERSION")));
         if is_local(base) {
@@ -113,18 +113,18 @@ impl Http {
         }
         let client = builder
             .build()
-            .map_err(|e| bad(format!("no HTTP client can be made: {}", chain(&e))))?;
+            .map_err(|e| bad(format!("cannot create an HTTP client: {}", error_chain(&e))))?;
         Ok(Http {
             client,
             base: base.trim_end_matches('/').into(),
             headers: map,
             vendor,
-            silence,
+            read_timeout,
             windows: ListedWindows::default(),
         })
     }
 
-    /// The names of the server's models, from `path`.
+    /// Requests the list of models from `path` and returns at most 500 names.
     ///
     /// # Errors
     /// As [`Http::post`].
@@ -133,14 +133,14 @@ impl Http {
             .client
             .get(format!("{}{path}", self.base))
             .headers(self.headers.clone());
-        let response = request.send().await.map_err(|e| self.unreachable(&e))?;
-        let response = self.checked(response, "").await?;
+        let response = request.send().await.map_err(|e| self.send_error(&e))?;
+        let response = self.check_status(response, "").await?;
         let value = self.json(response).await?;
         let list = value
             .get("data")
             .or_else(|| value.get("models"))
             .and_then(Value::as_array);
-        let list = list.ok_or_else(|| garbled("a list of models that is none"))?;
+        let list = list.ok_or_else(|| invalid_response("an invalid list of models"))?;
         let name = |m: &Value| {
             let name = m
                 .get("id")
@@ -153,11 +153,11 @@ impl Http {
         Ok(list.iter().filter_map(name).take(500).collect())
     }
 
-    /// Posts `body` to `path` and gives the events of the answer, or its JSON where the server did not stream.
+    /// Posts `body` to `path`. Returns the events of the response, or its JSON if the server did not stream.
     ///
     /// # Errors
-    /// Every way in which the server did not answer, in words.
-    pub async fn post(&self, path: &str, body: Value) -> Result<Answer, ModelError> {
+    /// Fails if the connection fails, the server returns an error status or the response has the wrong type.
+    pub async fn post(&self, path: &str, body: Value) -> Result<ResponseBody, ModelError> {
         let model = body
             .get("model")
             .and_then(Value::as_str)
@@ -168,26 +168,26 @@ impl Http {
             .post(format!("{}{path}", self.base))
             .headers(self.headers.clone())
             .json(&body);
-        let response = request.send().await.map_err(|e| self.unreachable(&e))?;
-        let response = self.checked(response, &model).await?;
+        let response = request.send().await.map_err(|e| self.send_error(&e))?;
+        let response = self.check_status(response, &model).await?;
         let kind = response
             .headers()
             .get("content-type")
             .and_then(|v| v.to_str().ok());
         let kind = kind.unwrap_or("text/event-stream").to_ascii_lowercase();
         if kind.contains("json") && !kind.contains("stream") {
-            return Ok(Answer::Json(self.json(response).await?));
+            return Ok(ResponseBody::Json(self.json(response).await?));
         }
         if kind.contains("html") {
             return Err(ModelError::new(
                 Fault::Garbled,
-                format!("{} answered with a web page", self.base),
-                "That is not the address of a model server: check --base-url.",
+                format!("{} sent a web page", self.base),
+                "This is not the address of a model server: check --base-url.",
             ));
         }
         let decoder = SseDecoder::default();
         let bytes = response.bytes_stream();
-        let silence = self.silence;
+        let read_timeout = self.read_timeout;
         let stream = futures::stream::unfold(Some((bytes, decoder)), move |state| async move {
             let (mut bytes, mut decoder) = state?;
             match bytes.next().await? {
@@ -195,60 +195,62 @@ impl Http {
                     Ok(events) => Some((Ok(events), Some((bytes, decoder)))),
                     Err(error) => Some((Err(error), None)),
                 },
-                Err(error) => Some((Err(broken(&error, silence)), None)),
+                Err(error) => Some((Err(read_error(&error, read_timeout)), None)),
             }
         });
-        Ok(Answer::Events(stream.boxed()))
+        Ok(ResponseBody::Events(stream.boxed()))
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+    fn send_error(&self, error: &reqwest::Error) -> ModelError {
         if error.is_timeout() && !error.is_connect() {
-            return silent(self.silence);
+            return timeout_error(self.read_timeout);
         }
         if !error.is_connect() {
             return ModelError {
-                message: "the connection was closed before an answer".into(),
+                message: "the connection was closed before a response".into(),
                 ..cut()
             };
         }
         let hint = if is_local(&self.base) {
-            "Is the server running? --base-url names another address."
+            "Start the server, or set another address with --base-url."
         } else {
-            "Check the network, and the address (--base-url)."
+            "Check the network and the address (--base-url)."
         };
         ModelError::new(
             Fault::Unreachable,
             format!(
                 "nothing answers at {} ({})",
                 self.base,
-                clip(&one_line(&root(error)), 200)
+                clip(&one_line(&root_cause(error)), 200)
             ),
             hint,
         )
     }
 
-    async fn checked(&self, response: Response, model: &str) -> Result<Response, ModelError> {
+    /// Returns the response if its status is a success, else the error that it describes.
+    async fn check_status(&self, response: Response, model: &str) -> Result<Response, ModelError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         if status.is_redirection() {
-            return Err(redirect::refused(&self.base, &response));
+            return Err(redirect::redirect_error(&self.base, &response));
         }
         let headers = response.headers().clone();
-        let body = self.bounded(response).await.unwrap_or_default();
-        let mut error = refused(
+        let body = self.read_body(response).await.unwrap_or_default();
+        let mut error = status_error(
             status.as_u16(),
-            &said(&body),
+            &body_text(&body),
             model,
             &self.base,
             self.vendor,
         );
-        error.wait = asked_wait(&headers);
-        if let Some(wait) = error.wait.filter(|w| *w > SERVER_LONGEST) {
+        error.wait = retry_after(&headers);
+        if let Some(wait) = error.wait.filter(|w| *w > SERVER_WAIT_MAX) {
             let minutes = wait.as_secs().div_ceil(60);
-            error.message = format!("{}; it asks to wait {minutes} min", error.message);
-            error.hint = "Write to the agents again then, or take another model or key.".into();
+            error.message = format!("{}; the server asks to wait {minutes} min", error.message);
+            error.hint =
+                "Write to the agents again after that time, or use another model or key.".into();
         }
         error.retry = headers
             .get("x-should-retry")
@@ -258,65 +260,66 @@ impl Http {
     }
 
     async fn json(&self, response: Response) -> Result<Value, ModelError> {
-        let bytes = self.bounded(response).await?;
+        let bytes = self.read_body(response).await?;
         surrogates::parse_whole(&String::from_utf8_lossy(&bytes))
-            .map_err(|_| garbled("something that is not JSON"))
+            .map_err(|_| invalid_response("a response that is not JSON"))
     }
 
-    async fn bounded(&self, response: Response) -> Result<Vec<u8>, ModelError> {
+    /// Reads a body of at most [`BODY_MAX`] bytes.
+    async fn read_body(&self, response: Response) -> Result<Vec<u8>, ModelError> {
         let mut bytes = Vec::new();
         let mut stream = response.bytes_stream();
         while let Some(chunk) = stream.next().await {
-            bytes.extend_from_slice(&chunk.map_err(|e| broken(&e, self.silence))?);
+            bytes.extend_from_slice(&chunk.map_err(|e| read_error(&e, self.read_timeout))?);
             if bytes.len() > BODY_MAX {
-                return Err(garbled("an answer that is too large"));
+                return Err(invalid_response("a response that is too large"));
             }
         }
         Ok(bytes)
     }
 }
 
-/// An answer as it begins.
-pub enum Answer {
+/// The body of a successful response.
+pub enum ResponseBody {
     /// A stream of events.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
-    /// A whole JSON value: the server did not stream.
+    /// One JSON value, because the server did not stream.
     Json(Value),
 }
 
-/// What turns a wire's events into deltas. Pure.
+/// Turns the events of an API into deltas. Pure.
 pub trait Decode: Send + 'static {
-    /// Takes one event; the deltas that it makes are added to `out`.
+    /// Consumes one event and appends its deltas to `out`.
     ///
     /// # Errors
-    /// When the event says that the call failed, or is not what the wire format says.
+    /// Fails if the event reports an error or violates the API format.
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
 
-    /// The reply when the answer has ended by the rules of the wire, else `None`.
+    /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends.
     fn reply(&mut self) -> Option<Reply>;
 }
 
-/// The deltas of an answer, streamed or whole; `whole` reads the latter.
+/// Returns the deltas of a response, streamed or not; `parse` reads a response that is not streamed.
 ///
 /// # Errors
-/// When a whole answer says that the call failed, or is not what the wire format says.
-pub fn answered(
-    answer: Answer,
+/// Fails if a response that is not streamed reports an error or violates the API format.
+pub fn response_deltas(
+    body: ResponseBody,
     decoder: impl Decode,
-    whole: fn(&Value) -> Result<Reply, ModelError>,
+    parse: fn(&Value) -> Result<Reply, ModelError>,
 ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
-    Ok(match answer {
-        Answer::Events(events) => deltas(events, decoder),
-        Answer::Json(value) => {
-            let reply = whole(&value)?;
+    Ok(match body {
+        ResponseBody::Events(events) => event_deltas(events, decoder),
+        ResponseBody::Json(value) => {
+            let reply = parse(&value)?;
             futures::stream::iter([Ok(Delta::Done(reply))]).boxed()
         }
     })
 }
 
-/// The deltas of an answer: those of its events, then the whole reply. An answer that ends before its
-/// closing event is an error.
-pub fn deltas(
+/// Returns the deltas of streamed events, then the complete reply. A stream that ends before its closing event is an
+/// error.
+fn event_deltas(
     events: BoxStream<'static, Result<Vec<SseEvent>, ModelError>>,
     decoder: impl Decode,
 ) -> BoxStream<'static, Result<Delta, ModelError>> {
@@ -335,17 +338,16 @@ pub fn deltas(
                             .collect::<Vec<_>>();
                         return Some((items, None));
                     }
-                    // The reply is the end, whatever else the server may send.
-                    if is_whole(&out) {
+                    // Ignores whatever the server sends after the end of the reply.
+                    if is_done(&out) {
                         break;
                     }
                 }
-                let is_whole = is_whole(&out);
-                let next = (!is_whole).then_some((events, decoder));
+                let next = (!is_done(&out)).then_some((events, decoder));
                 Some((out.into_iter().map(Ok).collect(), next))
             }
             Some(Err(error)) => match decoder.reply() {
-                // The closing event was there: what broke after it does not matter.
+                // The reply was complete before the connection failed.
                 Some(reply) => Some((vec![Ok(Delta::Done(reply))], None)),
                 None => Some((vec![Err(error)], None)),
             },
@@ -357,40 +359,40 @@ pub fn deltas(
     .boxed()
 }
 
-fn is_whole(deltas: &[Delta]) -> bool {
+fn is_done(deltas: &[Delta]) -> bool {
     matches!(deltas.last(), Some(Delta::Done(_)))
 }
 
-/// The answer broke off.
+/// Returns the error for a response that ended early.
 pub fn cut() -> ModelError {
     ModelError::new(
         Fault::Cut,
-        "the answer broke off before its end",
-        "Send it again; if it goes on, check the connection and the server's log.",
+        "the response ended early",
+        "Send the message again; if it happens repeatedly, check the connection and the server's log.",
     )
 }
 
-/// The answer is not what the wire format says.
-pub fn garbled(what: &str) -> ModelError {
+/// Returns the error for a response that violates the API format. `what` completes "the server sent …".
+pub fn invalid_response(what: &str) -> ModelError {
     ModelError::new(
         Fault::Garbled,
         format!("the server sent {what}"),
-        "Check that --provider fits the server at --base-url.",
+        "Check that --provider matches the server at --base-url.",
     )
 }
 
-fn silent(silence: Duration) -> ModelError {
-    let seconds = silence.as_secs();
+fn timeout_error(read_timeout: Duration) -> ModelError {
+    let seconds = read_timeout.as_secs();
     ModelError::new(
         Fault::Timeout,
-        format!("the server said nothing for {seconds} s"),
-        "Is it overloaded? The setting model_timeout_s gives it more time.",
+        format!("the server sent nothing for {seconds} s"),
+        "The server may be overloaded. To wait longer, raise the setting model_timeout_s.",
     )
 }
 
-fn broken(error: &reqwest::Error, silence: Duration) -> ModelError {
+fn read_error(error: &reqwest::Error, read_timeout: Duration) -> ModelError {
     if error.is_timeout() {
-        silent(silence)
+        timeout_error(read_timeout)
     } else {
         cut()
     }

@@ -1,4 +1,6 @@
-//! Floor 2: language models. A request goes in, a stream of deltas comes out, the last is the whole reply.
+//! Language models behind one trait, [`Model`]: a request goes in, a stream of deltas comes out.
+//!
+//! The last delta is the complete reply.
 
 pub mod anthropic;
 pub mod governor;
@@ -27,19 +29,19 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 pub use window::Window;
 
-/// A tool as a model is told of it.
+/// The definition of a tool that is sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
-    /// What it does, in the model's words.
+    /// The description for the model.
     pub text: String,
-    /// The JSON schema of its input, as all servers take it.
+    /// The JSON schema of the input, in strict form.
     schema: Value,
 }
 
 impl ToolSpec {
-    /// A tool whose input has this JSON schema. The schema is brought into the strict form that all servers take.
+    /// Creates a definition. The schema is converted to the strict form that all servers accept.
     pub fn new(name: impl Into<String>, text: impl Into<String>, schema: &Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -48,7 +50,7 @@ impl ToolSpec {
         }
     }
 
-    /// The JSON schema of its input.
+    /// Returns the strict JSON schema of the tool's input.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
@@ -57,117 +59,117 @@ impl ToolSpec {
 /// One call of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// Whose turn it is; only the scripted model looks at it.
+    /// The agent that makes the call; only the scripted model uses it.
     pub agent: Name,
-    /// The model's name.
+    /// The name of the model.
     pub model: String,
     /// The system prompt.
     pub system: String,
     /// The conversation; valid by [`crate::domain::chat::check`].
     pub messages: Arc<Vec<Message>>,
-    /// The tools it may call, always in the same order, so that the prompt cache holds.
+    /// The tools the model may call. The order never changes, so that the prompt cache stays valid.
     pub tools: Arc<Vec<ToolSpec>>,
-    /// Most tokens of the answer.
+    /// Maximum number of tokens in the response.
     pub max_tokens: u32,
 }
 
-/// What arrives while a model answers.
+/// One item of the stream of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// The call has not begun yet: what it waits for. Only the [`governor`] says it.
+    /// The call has not started yet. Only the [`governor`] sends this.
     Held(Held),
-    /// More words.
+    /// More text.
     Text(String),
-    /// More thoughts.
+    /// More thinking text.
     Thinking(String),
-    /// A tool call begins: its name.
+    /// A tool call with this name starts.
     ToolCall(String),
-    /// The answer is whole. Always the last.
+    /// The complete response; always the last item.
     Done(Reply),
 }
 
-/// What a call waits for before it begins.
+/// Why a call has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Held {
-    /// Too many calls are in flight.
+    /// Too many calls are running.
     Queued {
-        /// Its place in line; the first is 1.
+        /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// The server asked the team to wait.
+    /// The server is overloaded and all calls of the team wait.
     Paused {
-        /// How much longer.
+        /// The remaining wait.
         left: Duration,
-        /// What the server said, in one line.
+        /// The server's error message, in one line.
         cause: String,
     },
-    /// For nothing any more: it begins.
+    /// The wait is over; the call starts.
     Released,
 }
 
-/// A whole answer.
+/// A complete response of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Its parts in order; may be empty.
+    /// The content blocks in order; may be empty.
     pub blocks: Vec<Block>,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// The tokens as the server counted them; zeros where it did not say.
+    /// The token counts reported by the server; zero if not reported.
     pub usage: Usage,
 }
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// It is done.
+    /// The turn is complete.
     EndTurn,
-    /// It waits for tool results.
+    /// The model waits for tool results.
     ToolUse,
-    /// The answer reached its limit.
+    /// The response reached the token limit.
     MaxTokens,
-    /// The server paused a long turn: send the conversation again to go on.
+    /// The server paused a long turn; sending the conversation again continues it.
     PauseTurn,
-    /// The model refused.
+    /// The model refused to answer.
     Refusal,
-    /// The conversation does not fit the model's window.
+    /// The conversation does not fit the context window.
     ContextExceeded,
-    /// Something newer than this program; treated as the end of the turn.
+    /// An unknown reason, treated as the end of the turn.
     Other(String),
 }
 
-/// What kind of failure it was; decides whether it is tried again.
+/// The kind of a failed call; decides whether it is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// There is no key.
+    /// No API key is set.
     NoKey,
-    /// The key is wrong or may not do this (401, 403).
+    /// The API key is invalid or lacks permission (401, 403), or the account has no credit.
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
-    /// No connection can be made to the address.
+    /// No connection to the address.
     Unreachable,
     /// Too many requests (429).
     RateLimited,
-    /// The server is overloaded or broken (5xx, 529).
+    /// The server is overloaded or failed (5xx).
     Server,
     /// The conversation is too long for the model.
     ContextTooLong,
-    /// The server refuses the request (other 4xx).
+    /// The server rejected the request (other 4xx).
     BadRequest,
-    /// The answer broke off: no closing event, or the connection died.
+    /// The response ended early: no closing event, or the connection was lost.
     Cut,
-    /// The answer is not what the wire format says.
+    /// The response violates the API format.
     Garbled,
-    /// Nothing came for too long.
+    /// The server sent no data for too long.
     Timeout,
-    /// The server sends the request on to another address (3xx), where nothing is sent.
+    /// The server redirects to another origin (3xx); nothing is sent there.
     Redirected,
     /// The script has no rule for this turn.
     Script,
 }
 
 impl Fault {
-    /// Whether a server that fails so when it is asked for its models is there and has no list of them.
+    /// Returns whether this failure of a request for the list of models means that the server runs but offers no list.
     pub fn means_no_list(self) -> bool {
         match self {
             Fault::UnknownModel | Fault::BadRequest | Fault::Garbled => true,
@@ -185,11 +187,11 @@ impl Fault {
     }
 }
 
-/// A failure of a model call: text for the person, and what to do about it.
+/// A failed model call, with a message for the user and advice.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind.
+    /// The kind of failure.
     pub fault: Fault,
     /// What happened, in one line.
     pub message: String,
@@ -197,16 +199,16 @@ pub struct ModelError {
     pub hint: String,
     /// How long the server asked to wait.
     pub wait: Option<Duration>,
-    /// Whether the server said to try again (`x-should-retry`); overrides the fault's own rule.
+    /// Whether the server said to retry (`x-should-retry`); overrides the rule of the fault.
     pub retry: Option<bool>,
-    /// What is known of the server; the [`governor`] knows.
-    pub server: Server,
+    /// Whether the server has answered before; set by the [`governor`].
+    pub server: ServerHistory,
 }
 
-/// What is known of a server. One that has answered before is set up well: what it does wrong now will pass.
+/// Whether a server has ever answered. If it has, its address and key are right, and a failure is probably transient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Server {
-    /// It has never answered: the address, the key or the wire may be wrong.
+pub enum ServerHistory {
+    /// It has never answered: the address, the key or the provider setting may be wrong.
     #[default]
     New,
     /// It has answered before.
@@ -214,7 +216,7 @@ pub enum Server {
 }
 
 impl ModelError {
-    /// An error without a word of the server about trying again.
+    /// Creates an error without retry instructions from the server.
     pub fn new(fault: Fault, message: impl Into<String>, hint: impl Into<String>) -> ModelError {
         ModelError {
             fault,
@@ -222,31 +224,31 @@ impl ModelError {
             hint: hint.into(),
             wait: None,
             retry: None,
-            server: Server::New,
+            server: ServerHistory::New,
         }
     }
 }
 
-/// A language model behind some wire.
+/// A language model of any provider.
 pub trait Model: Send + Sync {
-    /// Calls the model. Dropping the stream ends the call.
+    /// Calls the model. Dropping the stream cancels the call.
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
 
-    /// The names of the models that the server offers.
+    /// Requests the names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
-    /// The window of a model as the server told it in the last list that was asked for. Asks nothing.
+    /// Returns the context window of a model from the last list of models. Sends no request.
     fn listed_window(&self, _name: &str) -> Option<Window> {
         None
     }
 }
 
-/// Most bytes of a tool call's input that is not JSON that are kept.
+/// Maximum size of an invalid tool input that is kept, in bytes.
 const BROKEN_MAX: usize = 4 * 1024;
 
-/// A tool call's input from the text that a model wrote. Not a JSON object: an empty object and the text,
-/// so that the conversation stays valid and the model can be told.
-pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
+/// Parses the input of a tool call. If it is not a JSON object, returns an empty object, which keeps the conversation
+/// valid, and the invalid text, so that the model can be told.
+pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {
         return (empty(), None);
@@ -261,24 +263,24 @@ pub(crate) fn input_of(text: &str) -> (Value, Option<String>) {
     }
 }
 
-/// Most characters of a name or an id that an answer has. The longest that mean something are a fraction of it.
+/// Maximum length of a name or an id in a response, in characters; legitimate ones are much shorter.
 const LABEL_MAX: usize = 256;
 
-/// A name or an id from an answer, bounded.
+/// Clips a name or an id from a response to [`LABEL_MAX`].
 pub(crate) fn label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }
 
-/// Most tokens that one answer can have to do with; larger figures are mistakes of a server.
+/// Maximum plausible token count; larger ones are errors of a server.
 const TOKENS_MAX: u64 = 100_000_000;
 
-/// A count of tokens as a server gave it. One that can not be (negative, absurdly large, no number) counts as
-/// not given: it would stay in every total.
-pub(crate) fn tokens_of(value: Option<&Value>) -> Option<u64> {
+/// Parses a token count from a server. Implausible values (negative, not an integer, above [`TOKENS_MAX`]) are ignored,
+/// because they would distort all totals.
+pub(crate) fn parse_tokens(value: Option<&Value>) -> Option<u64> {
     value?.as_u64().filter(|count| *count <= TOKENS_MAX)
 }
 
-/// Whether an address is on this machine: such a server needs no key and no proxy.
+/// Returns whether an address is on this machine; such a server needs no API key and no proxy.
 pub fn is_local(base_url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(base_url) else {
         return false;
@@ -298,7 +300,7 @@ mod local_tests {
     use super::is_local;
 
     #[test]
-    fn local_addresses() {
+    fn only_loopback_addresses_are_local() {
         for yes in [
             "http://127.0.0.1:8080/v1",
             "http://localhost/v1",

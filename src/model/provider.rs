@@ -1,4 +1,4 @@
-//! Every provider in one place: its settings on one side, a [`Model`] on the other.
+//! Creates a [`Model`] from the settings of a provider.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use super::openai::{OpenAi, OpenAiConfig};
 use super::script::{Script, ScriptError};
 use super::{Model, ModelError};
 
-/// A server and how to speak to it.
+/// The settings of a provider.
 #[derive(Debug, Clone)]
 pub enum ProviderConfig {
-    /// Anthropic Messages.
+    /// The Anthropic Messages API.
     Anthropic(AnthropicConfig),
-    /// `OpenAI` Chat Completions.
+    /// The `OpenAI` Chat Completions API.
     OpenAi(OpenAiConfig),
 }
 
-/// A model behind the wire that the settings name. Nothing is asked of the server yet.
+/// Creates the model of a provider. Sends no request yet.
 ///
 /// # Errors
-/// When the settings can not be used: the address, a header.
+/// Fails if the address or a header value is invalid.
 pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     Ok(match config {
         ProviderConfig::Anthropic(config) => Arc::new(Anthropic::new(config)?),
@@ -27,10 +27,10 @@ pub fn connect(config: &ProviderConfig) -> Result<Arc<dyn Model>, ModelError> {
     })
 }
 
-/// A scripted model, `speed` times as fast as it is written.
+/// Creates a scripted model that runs `speed` times as fast as the script says.
 ///
 /// # Errors
-/// Where and why the script does not fit its format.
+/// Fails if the script is invalid; the error says where and why.
 pub fn script(text: &str, speed: f64) -> Result<Script, ScriptError> {
     Script::parse(text, speed)
 }

@@ -1,5 +1,6 @@
-//! Redirects: followed within one origin only. The HTTP client drops `authorization` on the way to another one, and no
-//! header of a key that it does not know (`x-api-key`, `api-key`); and the conversation itself would go there too.
+//! Follows HTTP redirects only within one origin, so that neither key nor conversation goes to another server.
+//!
+//! The HTTP client drops only `authorization` on a redirect to another origin, not `x-api-key` or `api-key`.
 
 use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
@@ -8,10 +9,10 @@ use super::{Fault, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Most redirects of one request.
+/// Maximum number of redirects of one request.
 const REDIRECTS_MAX: usize = 5;
 
-/// The policy of the client. A redirect that is not followed is the answer.
+/// Returns the redirect policy of the client. A redirect that is not followed is returned as the response.
 pub fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let first = attempt.previous().first();
@@ -24,30 +25,30 @@ pub fn same_origin() -> Policy {
     })
 }
 
-/// The error for a redirect that was not followed.
-pub fn refused(base: &str, response: &Response) -> ModelError {
+/// Returns the error for a redirect that was not followed.
+pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()
         .get("location")
         .and_then(|to| response.url().join(to.to_str().ok()?).ok())
-        .map_or_else(|| "another address".into(), |to| shown(&to));
+        .map_or_else(|| "another address".into(), |to| redacted_origin(&to));
     ModelError::new(
         Fault::Redirected,
         format!(
-            "{base} redirects to {}, and crewdeck sends neither key nor conversation there",
+            "{base} redirects to {}; crewdeck does not send the key and the conversation there",
             clip(&one_line(&to), 200)
         ),
-        "If that is the right server, name it with --base-url.",
+        "If that is the right server, set it with --base-url.",
     )
 }
 
-fn shown(url: &Url) -> String {
+fn redacted_origin(url: &Url) -> String {
     Redactor::default()
         .text(&url.origin().ascii_serialization())
         .into_owned()
 }
 
-/// Scheme, host and port of an address; `None`: it is none.
+/// Returns scheme, host and port of an address; `None` if the address is invalid.
 pub fn origin(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     Some(url.origin().ascii_serialization())
@@ -77,19 +78,19 @@ mod tests {
         .unwrap()
     }
 
-    async fn sends(server: &MockServer, from: &str, to: &str, status: u16) {
+    async fn mount_redirect(server: &MockServer, from: &str, to: &str, status: u16) {
         let answer = ResponseTemplate::new(status).insert_header("location", to);
         let mock = Mock::given(path(from)).respond_with(answer);
         mock.mount(server).await;
     }
 
     #[tokio::test]
-    async fn nothing_goes_to_another_origin() {
+    async fn redirect_to_another_origin_is_not_followed() {
         for status in [301, 302, 303, 307, 308] {
             let (first, second) = (MockServer::start().await, MockServer::start().await);
             let there = format!("{}/models", second.uri());
-            sends(&first, "/models", &there, status).await;
-            sends(&first, "/chat", &there, status).await;
+            mount_redirect(&first, "/models", &there, status).await;
+            mount_redirect(&first, "/chat", &there, status).await;
             let http = client(&first);
             let listed = http.models("/models").await.unwrap_err();
             let posted = http.post("/chat", serde_json::json!({})).await;
@@ -111,9 +112,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_redirect_within_the_origin_keeps_the_keys() {
+    async fn redirect_within_the_origin_keeps_the_keys() {
         let server = MockServer::start().await;
-        sends(&server, "/models", "/v2/models", 307).await;
+        mount_redirect(&server, "/models", "/v2/models", 307).await;
         let list = serde_json::json!({"data": [{"id": "m"}]});
         let mock = Mock::given(path("/v2/models"));
         mock.respond_with(ResponseTemplate::new(200).set_body_json(list))
@@ -128,9 +129,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn redirects_without_end_are_not_followed() {
+    async fn redirect_loops_end_after_the_maximum() {
         let server = MockServer::start().await;
-        sends(&server, "/models", "/models", 307).await;
+        mount_redirect(&server, "/models", "/models", 307).await;
         let error = client(&server).models("/models").await.unwrap_err();
         assert_eq!(error.fault, Fault::Redirected);
         assert!(server.received_requests().await.unwrap().len() <= 7);

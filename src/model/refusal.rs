@@ -1,5 +1,6 @@
-//! What servers say when they refuse, in words that help, and how long they ask to wait. Pure but for the clock
-//! that a date is compared with.
+//! Turns HTTP error responses into errors with advice, and reads how long a server asks to wait.
+//!
+//! Pure, except for the clock that a `retry-after` date is compared with.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,22 +10,22 @@ use serde_json::Value;
 use super::{Fault, ModelError};
 use crate::domain::text::{clip, one_line};
 
-/// Most characters of a server's words that an error repeats.
-pub const SAID_MAX: usize = 300;
+/// Maximum length of a server's message in an error, in characters.
+pub const ERROR_TEXT_MAX: usize = 300;
 
-/// Whose wire a server speaks: errors name its variable and its settings.
+/// The API of a server. Errors name its environment variable and its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
-    /// Anthropic Messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// Chat Completions.
+    /// The `OpenAI` Chat Completions API.
     OpenAi,
-    /// No server: the scripted model.
+    /// The scripted model, which has no server.
     Script,
 }
 
 impl Vendor {
-    /// What holds the key, for hints.
+    /// Returns the name of the environment variable that holds the key, for hints.
     fn key(self) -> &'static str {
         match self {
             Vendor::Anthropic => "ANTHROPIC_API_KEY",
@@ -34,89 +35,94 @@ impl Vendor {
     }
 }
 
-/// A refusal of the server, in words that help.
-pub fn refused(code: u16, said: &str, model: &str, base: &str, vendor: Vendor) -> ModelError {
+/// Returns the error for an HTTP status. `text` is the server's message.
+pub fn status_error(code: u16, text: &str, model: &str, base: &str, vendor: Vendor) -> ModelError {
     let key = vendor.key();
-    let lower = said.to_lowercase();
-    let words = if said.is_empty() {
+    let lower = text.to_lowercase();
+    let detail = if text.is_empty() {
         String::new()
     } else {
-        format!(": {said}")
+        format!(": {text}")
     };
     if let Some(setting) = header_setting(code, &lower, vendor) {
         return ModelError::new(
             Fault::Auth,
-            format!("the server refused the request ({code}){words}"),
+            format!("the server rejected the request ({code}){detail}"),
             setting,
         );
     }
     if matches!(code, 400 | 413 | 422) && is_too_long(&lower) {
         return ModelError::new(
             Fault::ContextTooLong,
-            format!("too long for the model{words}"),
+            format!("the conversation is too long for the model{detail}"),
             "",
         );
     }
     if code == 402 || is_out_of_credit(&lower) {
         return ModelError::new(
             Fault::Auth,
-            format!("the account has no credit left ({code}){words}"),
-            format!("Check the plan and the billing of the account that {key} belongs to."),
+            format!("the account has no credit left ({code}){detail}"),
+            format!("Check the plan and billing of the account of {key}."),
         );
     }
     let (fault, text, hint) = match code {
         401 | 403 => (
             Fault::Auth,
-            format!("the key was refused ({code}){words}"),
+            format!("the key was refused ({code}){detail}"),
             format!(
-                "Check {key}: export the right key, then start crewdeck again.{}",
-                other_header(&lower, vendor)
+                "Check {key}: export the right key, then restart crewdeck.{}",
+                key_header_hint(&lower, vendor)
             ),
         ),
         404 => (
             Fault::UnknownModel,
-            format!("'{model}' was not found at {base} (404){words}"),
-            "Name one that it has: /model in the dashboard lists them, --model NAME sets it. Or name another address with --base-url.".into(),
+            format!("'{model}' was not found at {base} (404){detail}"),
+            "Select another model: /model in the dashboard lists them, --model NAME sets one. Or set another address with --base-url.".into(),
         ),
-        // As the vendors' own programs do, these are tried again.
+        // Retried, as the vendors' own clients do.
         408 | 409 => (
             Fault::Timeout,
             if code == 408 {
-                format!("the server gave up waiting (408){words}")
+                format!("the server timed out (408){detail}")
             } else {
-                format!("the server was busy with another request of this conversation (409){words}")
+                format!("the server is busy with another request of this conversation (409){detail}")
             },
-            "Try again later; the conversation is as it was.".into(),
+            "Try again later; the conversation is unchanged.".into(),
         ),
         429 => (
             Fault::RateLimited,
-            format!("rate limited (429){words}"),
-            "Wait a while, or use another model or key.".into(),
+            format!("rate limited (429){detail}"),
+            "Wait, or use another model or key.".into(),
         ),
         500..=599 => (
             Fault::Server,
-            format!("the server failed ({code}){words}"),
-            "Try again later; the conversation is as it was.".into(),
+            format!("the server failed ({code}){detail}"),
+            "Try again later; the conversation is unchanged.".into(),
         ),
         _ => (
             Fault::BadRequest,
-            format!("the server refused the request ({code}){words}"),
+            format!("the server rejected the request ({code}){detail}"),
             field_hint(&lower, vendor).into(),
         ),
     };
     ModelError::new(fault, text, hint)
 }
 
-/// The error that a server's status stands for, as the scripted model needs it.
-pub fn error_for_status(code: u16, said: &str, model: &str, wait: Option<Duration>) -> ModelError {
+/// Returns the error for an HTTP status that a script simulates.
+pub fn scripted_status_error(
+    code: u16,
+    text: &str,
+    model: &str,
+    wait: Option<Duration>,
+) -> ModelError {
     ModelError {
         wait,
-        ..refused(code, said, model, "the script", Vendor::Script)
+        ..status_error(code, text, model, "the script", Vendor::Script)
     }
 }
 
-/// What an error body says, in one line.
-pub fn said(body: &[u8]) -> String {
+/// Returns the message in an error body, in one line; empty for HTML.
+pub fn body_text(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(value) => error_text(&value),
         Err(_) => String::from_utf8_lossy(&body[..body.len().min(2000)]).into_owned(),
@@ -126,10 +132,10 @@ pub fn said(body: &[u8]) -> String {
     } else {
         text
     };
-    clip(&one_line(text.trim()), SAID_MAX)
+    clip(&one_line(text.trim()), ERROR_TEXT_MAX)
 }
 
-/// The words of an error object, in the shapes that servers use.
+/// Returns the message of an error object, in any of the shapes that servers use.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);
@@ -147,7 +153,7 @@ pub fn error_text(value: &Value) -> String {
     }
 }
 
-/// Whether the words of an error say that the conversation does not fit.
+/// Returns whether an error text, in lower case, says that the conversation exceeds the context window.
 pub fn is_too_long(lower: &str) -> bool {
     [
         "exceed_context_size",
@@ -159,48 +165,48 @@ pub fn is_too_long(lower: &str) -> bool {
         "exceeds the available context",
     ]
     .iter()
-    .any(|words| lower.contains(words))
+    .any(|phrase| lower.contains(phrase))
 }
 
-/// Whether the words of an error say that the account has used up what was paid for: that does not pass by
-/// waiting, although servers say it with 429, as they do for what does.
+/// Returns whether an error text, in lower case, says that the account has no credit left. Servers report this with 429
+/// like a rate limit, but waiting does not help.
 pub fn is_out_of_credit(lower: &str) -> bool {
     ["insufficient_quota", "credit balance is too low"]
         .iter()
-        .any(|words| lower.contains(words))
+        .any(|phrase| lower.contains(phrase))
 }
 
-/// What servers say of a key that is wrong, although the words name a header as well.
+/// Messages about an invalid key; they name a header, but the header is right.
 const WRONG_KEY: &[&str] = &["invalid x-api-key", "invalid bearer token"];
 
-/// What else may be wrong where a wrong key is named by its header.
-fn other_header(lower: &str, vendor: Vendor) -> &'static str {
-    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|words| lower.contains(words)) {
-        " If it is right, the server may want it in the other header: [anthropic] key_header in the settings."
+/// Returns a hint at the other key header if the server rejects the key.
+fn key_header_hint(lower: &str, vendor: Vendor) -> &'static str {
+    if vendor == Vendor::Anthropic && WRONG_KEY.iter().any(|phrase| lower.contains(phrase)) {
+        " If the key is right, the server may expect the other header: set [anthropic] key_header in the settings."
     } else {
         ""
     }
 }
 
-/// The setting to change when a server complains about the header of Anthropic's key or the version.
+/// Returns the setting to change if an Anthropic server complains about the key header or the version.
 fn header_setting(code: u16, lower: &str, vendor: Vendor) -> Option<&'static str> {
-    let is_the_key = WRONG_KEY.iter().any(|words| lower.contains(words));
-    // The other wire sends its key in one way only.
+    let is_the_key = WRONG_KEY.iter().any(|phrase| lower.contains(phrase));
+    // The OpenAI API has only one header for the key.
     if vendor != Vendor::Anthropic || !matches!(code, 400 | 401) || is_the_key {
         return None;
     }
     if lower.contains("anthropic-version") {
         return Some(
-            "Set the version that the server wants: [anthropic] version = \"…\" in the settings.",
+            "Set the version that the server expects: [anthropic] version = \"…\" in the settings.",
         );
     }
     let names_header = lower.contains("x-api-key")
         || lower.contains("authorization header")
         || lower.contains("bearer");
-    names_header.then_some("Set the other header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.")
+    names_header.then_some("Set the other key header: [anthropic] key_header = \"bearer\" (or \"x-api-key\") in the settings.")
 }
 
-/// The setting to change when a server complains about the bound of an answer.
+/// Returns the setting to change if a server complains about the token limit of the response.
 fn field_hint(lower: &str, vendor: Vendor) -> &'static str {
     let names_field = lower.contains("max_completion_tokens") || lower.contains("max_tokens");
     match vendor {
@@ -212,8 +218,8 @@ fn field_hint(lower: &str, vendor: Vendor) -> &'static str {
     }
 }
 
-/// How long a server asks to wait: `retry-after-ms`, then `retry-after` in seconds or as a date.
-pub fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+/// Returns how long a server asks to wait: `retry-after-ms`, else `retry-after` in seconds or as a date.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
             .get(name)
@@ -232,22 +238,22 @@ pub fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// The cause at the root of an error: what is around it repeats the address, layer by layer.
-pub fn root(error: &dyn std::error::Error) -> String {
+/// Returns the innermost cause of an error; the outer errors only repeat the address.
+pub fn root_cause(error: &dyn std::error::Error) -> String {
     let mut root = error;
     while let Some(inner) = root.source() {
         root = inner;
     }
     let text = root.to_string();
-    // The number that the system gives it tells a person nothing.
+    // The number of the OS error does not help the user.
     match text.rsplit_once(" (os error ") {
-        Some((words, _)) => words.to_string(),
+        Some((message, _)) => message.to_string(),
         None => text,
     }
 }
 
-/// An error with its causes: the outermost alone says too little.
-pub fn chain(error: &dyn std::error::Error) -> String {
+/// Returns an error with all its causes, separated by colons.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

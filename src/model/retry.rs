@@ -1,109 +1,113 @@
-//! When a failed call is tried again, and after how long. Pure.
+//! Decides whether a failed call is retried and after which wait. Pure.
 
 use std::time::Duration;
 
-use super::{Fault, ModelError, Server};
+use super::{Fault, ModelError, ServerHistory};
 
-/// Most tries of one call, the first included. With waits of our own choice they last five minutes: an outage of a
-/// server should not end the work of a team that nobody watches, and few tries do not add to its load.
+/// Maximum number of tries of one call, including the first. With the default back-off they take five minutes, so that
+/// a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
-/// Longest sum of the waits of one call, with those that the server asks for.
+/// Maximum total wait of one call, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
 /// The first wait; each further one is [`GROWTH`] times as long.
-const FIRST: Duration = Duration::from_millis(500);
-/// By how much each wait is longer than the one before.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The growth factor of the waits.
 const GROWTH: u32 = 3;
-/// The longest wait of our own choice.
-const LONGEST: Duration = Duration::from_secs(120);
-/// The longest wait that a server may ask for; past it the call fails with the server's words.
-pub const SERVER_LONGEST: Duration = Duration::from_secs(600);
+/// Maximum wait if the server asks for none.
+const WAIT_MAX: Duration = Duration::from_secs(120);
+/// Maximum wait that a server may ask for; beyond it the call fails with the server's message.
+pub const SERVER_WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// The failed tries of one call, in order; at most [`TRIES_MAX`], and for how long was waited after them.
+/// The failed tries of one call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tries {
+    /// The kinds of failure, in order; at most [`TRIES_MAX`].
     faults: Vec<Fault>,
+    /// The total wait after them.
     waited: Duration,
 }
 
 impl Tries {
-    /// How many there were.
+    /// Returns the number of failed tries.
     pub fn count(&self) -> u32 {
         u32::try_from(self.faults.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many there were of one kind.
-    fn of(&self, fault: Fault) -> u32 {
+    /// Returns the number of tries that failed with `fault`.
+    fn count_of(&self, fault: Fault) -> u32 {
         let same = self.faults.iter().filter(|f| **f == fault);
         u32::try_from(same.count()).unwrap_or(u32::MAX)
     }
 
-    /// Notes another one, and the wait that follows it.
+    /// Adds a failed try and the wait that follows it.
     pub fn add(&mut self, fault: Fault, wait: Option<Duration>) {
         self.faults.push(fault);
         self.waited = self.waited.saturating_add(wait.unwrap_or_default());
     }
 
-    /// How long was waited between them.
+    /// Returns the total wait between the tries.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 }
 
-/// The wait before the next try of one call, or `None` when the call has failed for good: too often in all, too
-/// often in the same way, or for too long. (A cut answer behind two refusals is a first cut, and not a third failure of its
-/// kind.)
+/// Returns the wait before the next try of a call, or `None` if the call has finally failed: too many tries in total,
+/// too many with the same fault, or too long a total wait.
 ///
-/// `failed` are the tries before this one; `jitter` in 0..1 spreads the repeats of many agents over the last
-/// quarter of the wait.
+/// `failed` are the tries before this one. `jitter` in 0..1 spreads the retries of many agents over the last quarter of
+/// the wait.
 pub fn wait(error: &ModelError, failed: &Tries, jitter: f64) -> Option<Duration> {
-    if failed.of(error.fault) + 1 >= tries(error) || failed.count() + 1 >= TRIES_MAX {
+    if failed.count_of(error.fault) + 1 >= tries_per_fault(error) || failed.count() + 1 >= TRIES_MAX
+    {
         return None;
     }
     let pause = pause(error, failed.count(), jitter)?;
     let wait = match error.wait {
-        // All wait that long: the governor has reckoned with what was before.
-        Some(shared) if concerns_all(error) && !shared.is_zero() => shared,
+        // The shared back-off of the governor, which already includes earlier failures.
+        Some(shared) if is_server_wide(error) && !shared.is_zero() => shared,
         Some(_) | None => pause,
     };
     (failed.waited + wait <= WAITS_MAX).then_some(wait)
 }
 
-/// Most tries of a call that fails like this, the first included.
+/// Returns the maximum number of tries of a call that fails with this error, including the first.
 pub fn most(error: &ModelError) -> u32 {
-    tries(error).min(TRIES_MAX)
+    tries_per_fault(error).min(TRIES_MAX)
 }
 
-/// The wait after a failure, however often there has been one: `failed` times before this one. `None`: it
-/// will not pass by waiting, or the server asks for longer than anybody should wait.
+/// Returns the wait after a failure that follows `failed` earlier ones. `None` if waiting does not help or the server
+/// asks for more than [`SERVER_WAIT_MAX`].
 ///
-/// What the server asks for is never cut short. It is made longer where it was too short before: a server that
-/// asks for nothing, or for the same again and again, is not asked without end in no time.
+/// The wait is never shorter than the server asks for. It is longer after repeated failures, so that a server that asks
+/// for short waits is not called in a tight loop.
 pub fn pause(error: &ModelError, failed: u32, jitter: f64) -> Option<Duration> {
-    if !error.retry.unwrap_or_else(|| is_passing(error.fault)) {
+    if !error.retry.unwrap_or_else(|| is_transient(error.fault)) {
         return None;
     }
-    let own = |failed: u32| {
-        FIRST
+    let backoff = |failed: u32| {
+        FIRST_WAIT
             .saturating_mul(GROWTH.saturating_pow(failed))
-            .min(LONGEST)
+            .min(WAIT_MAX)
     };
-    let spread = own(failed).mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0));
+    let spread = backoff(failed).mul_f64(0.75 + 0.25 * jitter.clamp(0.0, 1.0));
     match error.wait {
-        Some(asked) if asked > SERVER_LONGEST => None,
+        Some(asked) if asked > SERVER_WAIT_MAX => None,
         Some(Duration::ZERO) | None => Some(spread),
         Some(asked) => Some(match failed.checked_sub(1) {
-            Some(before) => asked.max(own(before)),
+            Some(before) => asked.max(backoff(before)),
             None => asked,
         }),
     }
 }
 
-/// Whether a failure concerns all calls to its server and not only the one that failed: it has too much to
-/// do (429, 529), is broken (5xx), is gone although it was there, or says so itself (`x-should-retry`).
-pub fn concerns_all(error: &ModelError) -> bool {
+/// Returns whether a failure affects all calls to the server: it limits the rate (429), fails (5xx), is no longer
+/// reachable, or asks for a retry itself (`x-should-retry`).
+pub fn is_server_wide(error: &ModelError) -> bool {
     error.retry.unwrap_or(match (error.fault, error.server) {
-        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, Server::Known) => true,
-        (Fault::Unreachable, Server::New)
+        (Fault::RateLimited | Fault::Server, _) | (Fault::Unreachable, ServerHistory::Known) => {
+            true
+        }
+        (Fault::Unreachable, ServerHistory::New)
         | (
             Fault::NoKey
             | Fault::Auth
@@ -120,8 +124,8 @@ pub fn concerns_all(error: &ModelError) -> bool {
     })
 }
 
-/// Whether a fault may be gone at the next try.
-fn is_passing(fault: Fault) -> bool {
+/// Returns whether a retry may succeed.
+fn is_transient(fault: Fault) -> bool {
     match fault {
         Fault::RateLimited
         | Fault::Server
@@ -139,15 +143,15 @@ fn is_passing(fault: Fault) -> bool {
     }
 }
 
-/// Most tries that fail in the same way, the first included.
-fn tries(error: &ModelError) -> u32 {
+/// Returns the maximum number of tries with the same fault, including the first.
+fn tries_per_fault(error: &ModelError) -> u32 {
     match (error.fault, error.server) {
-        // Nothing has ever answered there: that rarely changes while somebody waits.
-        (Fault::Unreachable, Server::New) => 3,
-        (Fault::Garbled, Server::New) => 2,
-        // Each of these tries may cost as much as a whole answer.
-        (Fault::Garbled, Server::Known) | (Fault::Cut | Fault::Timeout, _) => 5,
-        (Fault::Unreachable, Server::Known)
+        // The server has never answered; that rarely changes within minutes.
+        (Fault::Unreachable, ServerHistory::New) => 3,
+        (Fault::Garbled, ServerHistory::New) => 2,
+        // Each of these tries may cost as much as a complete response.
+        (Fault::Garbled, ServerHistory::Known) | (Fault::Cut | Fault::Timeout, _) => 5,
+        (Fault::Unreachable, ServerHistory::Known)
         | (
             Fault::RateLimited
             | Fault::Server
@@ -175,12 +179,12 @@ mod tests {
 
     fn known(fault: Fault) -> ModelError {
         ModelError {
-            server: Server::Known,
+            server: ServerHistory::Known,
             ..error(fault)
         }
     }
 
-    /// The waits of a call that meets these faults one after another.
+    /// Returns the waits of a call that fails with these errors in order.
     fn waits(errors: impl IntoIterator<Item = ModelError>) -> Vec<f64> {
         let mut tries = Tries::default();
         let waits = errors.into_iter().map_while(|error| {
@@ -199,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_and_end_after_eight_tries_and_five_minutes() {
+    fn waits_grow_and_end_after_eight_tries() {
         let expected = [0.5, 1.5, 4.5, 13.5, 40.5, 120.0, 120.0];
         assert!(expected.iter().sum::<f64>() < 301.0);
         for error in [
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_that_the_server_asks_for_are_bounded_in_sum() {
+    fn sum_of_server_requested_waits_is_bounded() {
         let asks = ModelError {
             wait: Some(Duration::from_secs(240)),
             ..error(Fault::Server)
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn how_often_depends_on_what_is_known_of_the_server_and_each_kind_counts_by_itself() {
+    fn number_of_tries_depends_on_fault_and_server() {
         for (error, repeats) in [
             (error(Fault::Unreachable), 2),
             (error(Fault::Garbled), 1),
@@ -243,11 +247,11 @@ mod tests {
         ];
         assert_eq!(waits(mixed.map(error)), [0.5, 1.5, 4.5, 13.5, 40.5]);
         let many = mixed.map(known).into_iter().cycle().take(100);
-        assert_eq!(waits(many).len(), 7, "an end in all");
+        assert_eq!(waits(many).len(), 7, "total number of tries is bounded");
     }
 
     #[test]
-    fn the_server_has_the_last_word() {
+    fn server_instructions_override_own_rules() {
         let none = Tries::default();
         let mut limited = error(Fault::RateLimited);
         limited.wait = Some(Duration::from_secs(42));
@@ -263,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_asks_for_too_little_again_and_again_is_left_alone_for_longer() {
+    fn repeated_short_server_waits_are_lengthened() {
         let asks = |ms: u64| ModelError {
             wait: Some(Duration::from_millis(ms)),
             ..error(Fault::RateLimited)
@@ -284,12 +288,16 @@ mod tests {
                 5000, 5000, 5000, 5000, 13_500, 40_500, 120_000, 120_000, 120_000
             ]
         );
-        assert_eq!(pauses(0)[..3], [500, 1500, 4500], "zero is no wait");
+        assert_eq!(
+            pauses(0)[..3],
+            [500, 1500, 4500],
+            "zero counts as no requested wait"
+        );
     }
 
     #[test]
-    fn what_concerns_all_calls_is_what_the_server_as_a_whole_suffers_from() {
-        let told = |fault, retry| ModelError {
+    fn only_server_failures_are_server_wide() {
+        let error_with = |fault, retry| ModelError {
             retry,
             ..error(fault)
         };
@@ -304,17 +312,17 @@ mod tests {
             (Fault::Unreachable, None, false),
         ] {
             assert_eq!(
-                concerns_all(&told(fault, retry)),
+                is_server_wide(&error_with(fault, retry)),
                 expected,
                 "{fault:?} {retry:?}"
             );
         }
-        assert!(concerns_all(&known(Fault::Unreachable)));
-        assert!(!concerns_all(&known(Fault::Cut)));
+        assert!(is_server_wide(&known(Fault::Unreachable)));
+        assert!(!is_server_wide(&known(Fault::Cut)));
     }
 
     #[test]
-    fn what_will_not_pass_is_not_tried_again() {
+    fn permanent_failures_are_not_retried() {
         for fault in [
             Fault::NoKey,
             Fault::Auth,

@@ -1,22 +1,22 @@
-//! Server-sent events from bytes, split anywhere. Own code because each line and event must be bounded.
+//! Decodes server-sent events from chunks of bytes. Own code, because the size of an event must be bounded.
 //!
 //! The format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
 use super::{Fault, ModelError};
 
-/// Largest event, in bytes; a server that sends more is broken or hostile.
+/// Maximum size of an event, in bytes; a server that sends more is faulty or hostile.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
-    /// The event's name; empty where the server gave none.
+    /// The `event` field; empty if there is none.
     pub name: String,
-    /// Its data lines, joined by newlines.
+    /// The data lines, joined by newlines.
     pub data: String,
 }
 
-/// Takes bytes as they come and gives whole events.
+/// Turns chunks of bytes into events.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     line: Vec<u8>,
@@ -32,7 +32,7 @@ enum Data {
     Some,
 }
 
-/// Whether the last byte was a carriage return: a newline behind it belongs to it.
+/// Whether the last byte was a carriage return; a following newline then belongs to the same line end.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Last {
     #[default]
@@ -41,10 +41,10 @@ enum Last {
 }
 
 impl SseDecoder {
-    /// Takes the next bytes; the events that are whole now come back.
+    /// Consumes the next bytes and returns the events that they complete.
     ///
     /// # Errors
-    /// When an event is larger than [`EVENT_MAX`].
+    /// Fails if an event is larger than [`EVENT_MAX`].
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, ModelError> {
         let mut events = Vec::new();
         for byte in bytes {
@@ -87,7 +87,7 @@ impl SseDecoder {
                 self.has_data = Data::Some;
             }
             "event" => value.clone_into(&mut self.event.name),
-            // Comments, ids and reconnect times mean nothing to a single answer.
+            // Comments, ids and reconnect times have no meaning for a single response.
             _ => {}
         }
         None
@@ -101,7 +101,7 @@ fn too_large() -> ModelError {
             "the server sent an event larger than {} MiB",
             EVENT_MAX / 1024 / 1024
         ),
-        "Check that the address is that of a model server (--base-url).",
+        "Check that --base-url is the address of a model server.",
     )
 }
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn split_at_any_byte_the_events_are_the_same() {
+    fn events_do_not_depend_on_where_bytes_are_split() {
         let bytes = STREAM.as_bytes();
         for at in 0..=bytes.len() {
             let mut decoder = SseDecoder::default();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused() {
+    fn endless_line_is_rejected() {
         let mut decoder = SseDecoder::default();
         let chunk = vec![b'x'; 1024 * 1024];
         let error = (0..9).find_map(|_| decoder.feed(&chunk).err()).unwrap();

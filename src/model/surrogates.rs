@@ -1,43 +1,44 @@
-//! Characters that a server splits over two events as lone surrogates (`\ud83d` in one, `\ude00` in the next): JSON that
-//! no reader of UTF-8 takes. The halves are joined; what stays alone becomes `�`. Pure.
+//! Joins surrogate pairs that a server splits over two events (`\ud83d` in one, `\ude00` in the next). Pure.
 //!
-//! Rust's texts cannot hold a half, so it stands as a character of the last private plane until its text is joined:
-//! there are exactly as many of them as there are surrogates. Only texts of an event in which a half was found are
-//! searched for them.
+//! JSON parsers for UTF-8 reject such lone surrogates. A Rust string cannot hold one either, so each is replaced by a
+//! placeholder: one of the last 2048 characters of the last private-use plane, as many as there are surrogates.
+//! [`Joiner`] then joins the placeholders; a surrogate that stays alone becomes `�`. Only texts of events in which a
+//! lone surrogate was found are searched for placeholders.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// The character that stands for U+D800.
-const FIRST: u32 = 0x10_F800;
-/// The surrogates: U+D800 to U+DFFF, the first half of them leads.
+/// The placeholder for U+D800; the others follow in order.
+const FIRST_PLACEHOLDER: u32 = 0x10_F800;
+/// All surrogates.
 const SURROGATES: std::ops::RangeInclusive<u32> = 0xD800..=0xDFFF;
-const TRAILS: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
+/// The low surrogates, which come second in a pair.
+const LOW_SURROGATES: std::ops::RangeInclusive<u32> = 0xDC00..=0xDFFF;
 
-/// A JSON value of an event.
+/// The JSON value of an event.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The value.
+    /// The value, with placeholders for lone surrogates.
     pub value: Value,
-    /// Whether halves of characters stand in its texts.
+    /// Whether its texts contain placeholders.
     pub halves: Halves,
 }
 
-/// Whether halves of characters stand in a text.
+/// Whether a text contains placeholders for lone surrogates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Halves {
-    /// It is a text as any other.
+    /// The text contains no placeholders.
     #[default]
     None,
-    /// It has characters that stand for halves.
+    /// The text contains placeholders.
     Some,
 }
 
-/// Reads JSON, also such that has lone surrogates in it.
+/// Parses JSON that may contain lone surrogates.
 ///
 /// # Errors
-/// When it is no JSON for another reason.
+/// Fails if the text is invalid JSON for another reason.
 pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     let error = match serde_json::from_str(text) {
         Ok(value) => {
@@ -48,7 +49,7 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
         }
         Err(error) => error,
     };
-    match marked(text) {
+    match insert_placeholders(text) {
         Some(text) => Ok(Parsed {
             value: serde_json::from_str(&text)?,
             halves: Halves::Some,
@@ -57,10 +58,10 @@ pub fn parse(text: &str) -> serde_json::Result<Parsed> {
     }
 }
 
-/// Reads JSON that is whole: each half that it has stays alone.
+/// Parses a complete JSON text. Lone surrogates become `�`, because no further part follows.
 ///
 /// # Errors
-/// When it is no JSON.
+/// Fails if the text is invalid JSON for another reason.
 pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
     let parsed = parse(text)?;
     Ok(match parsed.halves {
@@ -71,13 +72,13 @@ pub fn parse_whole(text: &str) -> serde_json::Result<Value> {
 
 fn without_halves(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(replaced(&text)),
+        Value::String(text) => Value::String(replace_halves(&text)),
         Value::Array(items) => Value::Array(items.into_iter().map(without_halves).collect()),
         Value::Object(fields) => {
             let fields = fields.into_iter();
             Value::Object(
                 fields
-                    .map(|(key, value)| (replaced(&key), without_halves(value)))
+                    .map(|(key, value)| (replace_halves(&key), without_halves(value)))
                     .collect(),
             )
         }
@@ -85,16 +86,16 @@ fn without_halves(value: Value) -> Value {
     }
 }
 
-/// A text of an event in which halves were found, with `�` for each of them.
-pub fn replaced(text: &str) -> String {
+/// Joins the surrogate pairs in a text with placeholders; each surrogate that stays alone becomes `�`.
+pub fn replace_halves(text: &str) -> String {
     let mut joiner = Joiner::default();
     let mut out = joiner.push(text, Halves::Some).into_owned();
     out.push_str(joiner.end());
     out
 }
 
-/// The JSON text with a stand-in for each lone surrogate; `None`: there is none.
-fn marked(text: &str) -> Option<String> {
+/// Replaces each lone surrogate in a JSON text by its placeholder; `None` if there are none.
+fn insert_placeholders(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut from, mut at, mut found) = (0, 0, false);
     let bytes = text.as_bytes();
@@ -104,18 +105,22 @@ fn marked(text: &str) -> Option<String> {
             continue;
         }
         let Some(unit) = escaped_unit(bytes, at).filter(|unit| SURROGATES.contains(unit)) else {
-            // Also over an escaped backslash: what follows it is no escape.
+            // Skips two bytes, so that an escaped backslash does not start another escape.
             at += 2;
             continue;
         };
         let next = escaped_unit(bytes, at + 6);
-        if !TRAILS.contains(&unit) && next.is_some_and(|unit| TRAILS.contains(&unit)) {
+        if !LOW_SURROGATES.contains(&unit)
+            && next.is_some_and(|unit| LOW_SURROGATES.contains(&unit))
+        {
             at += 12;
             continue;
         }
         found = true;
         out.push_str(&text[from..at]);
-        out.extend(char::from_u32(FIRST + unit - SURROGATES.start()));
+        out.extend(char::from_u32(
+            FIRST_PLACEHOLDER + unit - SURROGATES.start(),
+        ));
         at += 6;
         from = at;
     }
@@ -123,7 +128,7 @@ fn marked(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// The number of the escape `\uXXXX` at `at`.
+/// Returns the code unit of the escape `\uXXXX` at byte `at`, if there is one.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
@@ -131,15 +136,16 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     is_hex.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
-/// Joins the halves of characters in a text that comes in parts.
+/// Joins surrogate pairs in a text that arrives in parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The half that came last and waits for the other one.
+    /// The high surrogate at the end of the last part, which waits for its pair.
     lead: Option<u32>,
 }
 
 impl Joiner {
-    /// The next part of the text, with its halves joined. A half at its end is kept for the next part.
+    /// Returns the next part of the text with surrogate pairs joined. A high surrogate at its end is kept for the next
+    /// part.
     pub fn push<'a>(&mut self, part: &'a str, halves: Halves) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && halves == Halves::None) {
             return part.into();
@@ -147,12 +153,12 @@ impl Joiner {
         let mut out = String::with_capacity(part.len());
         for c in part.chars() {
             let half = u32::from(c)
-                .checked_sub(FIRST)
+                .checked_sub(FIRST_PLACEHOLDER)
                 .filter(|_| halves == Halves::Some)
                 .map(|number| SURROGATES.start() + number);
             match (self.lead.take(), half) {
-                (Some(lead), Some(trail)) if TRAILS.contains(&trail) => {
-                    let (high, low) = (lead - SURROGATES.start(), trail - TRAILS.start());
+                (Some(lead), Some(trail)) if LOW_SURROGATES.contains(&trail) => {
+                    let (high, low) = (lead - SURROGATES.start(), trail - LOW_SURROGATES.start());
                     out.extend(char::from_u32(0x1_0000 + (high << 10) + low));
                 }
                 (lead, half) => {
@@ -160,7 +166,7 @@ impl Joiner {
                         out.push(char::REPLACEMENT_CHARACTER);
                     }
                     match half {
-                        Some(half) if TRAILS.contains(&half) => {
+                        Some(half) if LOW_SURROGATES.contains(&half) => {
                             out.push(char::REPLACEMENT_CHARACTER);
                         }
                         Some(half) => self.lead = Some(half),
@@ -172,7 +178,7 @@ impl Joiner {
         out.into()
     }
 
-    /// What is left at the end of the text: `�` for a half that stayed alone.
+    /// Ends the text. Returns `�` if a high surrogate is left without its pair, else an empty string.
     pub fn end(&mut self) -> &'static str {
         match self.lead.take() {
             Some(_) => "\u{fffd}",
@@ -187,7 +193,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
-    /// The text that these JSON texts, one an event, add up to.
+    /// Joins the JSON strings of several events.
     fn joined(parts: &[&str]) -> String {
         let mut joiner = Joiner::default();
         let mut out = String::new();
@@ -200,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_a_character_are_joined_across_parts() {
+    fn surrogate_pairs_are_joined_across_parts() {
         for (parts, text) in [
             (&[r#""a \ud83d""#, r#""\ude00 b""#][..], "a 😀 b"),
             (&[r#""\uD83D""#, r#""""#, r#""\uDE00""#], "😀"),
@@ -211,7 +217,7 @@ mod tests {
             (&[r#""\ud83d""#, r#""\ud83d""#, r#""\ude00""#], "\u{fffd}😀"),
             (&[r#""\\ud83d""#], "\\ud83d"),
             (&[r#""\\\ud83d""#], "\\\u{fffd}"),
-            // A character of the private plane is not taken for a half.
+            // A placeholder character that the server really sent stays as it is.
             (
                 &["\"\u{10f83d}\"", "\"\u{10fe00}\""],
                 "\u{10f83d}\u{10fe00}",
@@ -222,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_value_keeps_no_halves() {
+    fn parse_whole_replaces_lone_surrogates() {
         let text = r#"{"\ud83d": ["x\ude00", 1, {"a": "\ud83d\ude00"}]}"#;
         let value = json!({"\u{fffd}": ["x\u{fffd}", 1, {"a": "😀"}]});
         assert_eq!(parse_whole(text).unwrap(), value);

@@ -1,4 +1,4 @@
-//! Both wires, fed from recorded and hand-made streams, cut at every byte.
+//! Tests of both decoders with recorded and hand-made streams, split at every byte.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -35,8 +35,8 @@ const ANTHROPIC: &[(&str, &str)] = &[
     ),
 ];
 
-/// What a stream gives when it arrives in these pieces; the end of the stream is the last.
-fn heard(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
+/// Decodes a stream that arrives in these pieces and then ends.
+fn decode(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
     let mut sse = SseDecoder::default();
     let mut out = Vec::new();
     'all: for piece in pieces {
@@ -61,16 +61,16 @@ fn heard(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Repl
 
 fn at_every_byte<D: Decode + Default>(name: &str, stream: &str) -> (Vec<Delta>, Reply) {
     let bytes = stream.as_bytes();
-    let whole = heard(D::default(), &[bytes]);
+    let whole = decode(D::default(), &[bytes]);
     for at in 0..=bytes.len() {
         assert_eq!(
-            heard(D::default(), &[&bytes[..at], &bytes[at..]]),
+            decode(D::default(), &[&bytes[..at], &bytes[at..]]),
             whole,
-            "{name} cut at {at}"
+            "{name} split at {at}"
         );
     }
     let single: Vec<&[u8]> = bytes.chunks(1).collect();
-    assert_eq!(heard(D::default(), &single), whole, "{name} byte by byte");
+    assert_eq!(decode(D::default(), &single), whole, "{name} byte by byte");
     (whole.0, whole.1.unwrap())
 }
 
@@ -84,7 +84,7 @@ fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
 }
 
 #[test]
-fn chat_completions_cut_at_every_byte() {
+fn chat_completions_split_at_every_byte() {
     let replies: Vec<Reply> = OPENAI
         .iter()
         .map(|(name, s)| at_every_byte::<openai::Decoder>(name, s).1)
@@ -134,7 +134,7 @@ fn chat_completions_cut_at_every_byte() {
 }
 
 #[test]
-fn messages_cut_at_every_byte() {
+fn messages_split_at_every_byte() {
     let replies: Vec<(Vec<Delta>, Reply)> = ANTHROPIC
         .iter()
         .map(|(name, s)| at_every_byte::<anthropic::Decoder>(name, s))
@@ -185,22 +185,22 @@ fn messages_cut_at_every_byte() {
 }
 
 #[test]
-fn a_stream_without_its_end_is_no_answer() {
+fn incomplete_stream_is_an_error() {
     for (name, stream) in OPENAI {
         let end = stream.rfind("\"finish_reason\":\"").unwrap();
         let cut = &stream[..stream[..end].rfind("data:").unwrap()];
-        let (_, reply) = heard(openai::Decoder::default(), &[cut.as_bytes()]);
+        let (_, reply) = decode(openai::Decoder::default(), &[cut.as_bytes()]);
         assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
     }
     for (name, stream) in ANTHROPIC {
         let cut = &stream[..stream.rfind("event: message_stop").unwrap()];
-        let (_, reply) = heard(anthropic::Decoder::default(), &[cut.as_bytes()]);
+        let (_, reply) = decode(anthropic::Decoder::default(), &[cut.as_bytes()]);
         assert_eq!(reply.unwrap_err().fault, Fault::Cut, "{name}");
     }
 }
 
 #[test]
-fn errors_in_the_middle_of_a_stream_have_their_kind() {
+fn error_events_are_classified() {
     for (data, fault) in [
         (
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
@@ -221,7 +221,7 @@ fn errors_in_the_middle_of_a_stream_have_their_kind() {
         ("not json", Fault::Garbled),
     ] {
         let stream = format!("event: error\ndata: {data}\n\n");
-        let (_, reply) = heard(anthropic::Decoder::default(), &[stream.as_bytes()]);
+        let (_, reply) = decode(anthropic::Decoder::default(), &[stream.as_bytes()]);
         assert_eq!(reply.unwrap_err().fault, fault, "{data}");
     }
     for (data, fault) in [
@@ -240,14 +240,14 @@ fn errors_in_the_middle_of_a_stream_have_their_kind() {
         ("{", Fault::Garbled),
     ] {
         let stream = format!("data: {data}\n\n");
-        let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
+        let (_, reply) = decode(openai::Decoder::default(), &[stream.as_bytes()]);
         assert_eq!(reply.unwrap_err().fault, fault, "{data}");
     }
 }
 
 #[test]
-fn figures_that_can_not_be_are_as_good_as_none() {
-    let told = Usage {
+fn implausible_token_counts_are_ignored() {
+    let expected = Usage {
         input: 7,
         output: 0,
         cache_read: 0,
@@ -258,18 +258,18 @@ fn figures_that_can_not_be_are_as_good_as_none() {
         let stream = format!(
             "data: {start}\n\ndata: {{\"type\":\"message_delta\",\"usage\":{{\"input_tokens\":{bad},\"output_tokens\":{bad},\"cache_read_input_tokens\":{bad}}}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
         );
-        let (_, reply) = heard(anthropic::Decoder::default(), &[stream.as_bytes()]);
-        assert_eq!(reply.unwrap().usage, told, "{bad}");
+        let (_, reply) = decode(anthropic::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, expected, "{bad}");
         let stream = format!(
             "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":7,\"completion_tokens\":{bad},\"prompt_tokens_details\":{{\"cached_tokens\":{bad}}}}}}}\n\n"
         );
-        let (_, reply) = heard(openai::Decoder::default(), &[stream.as_bytes()]);
-        assert_eq!(reply.unwrap().usage, told, "{bad}");
+        let (_, reply) = decode(openai::Decoder::default(), &[stream.as_bytes()]);
+        assert_eq!(reply.unwrap().usage, expected, "{bad}");
     }
 }
 
 #[test]
-fn events_that_come_twice_run_no_tool_twice() {
+fn repeated_events_do_not_repeat_tool_calls() {
     let twice = |stream: &str, between: &str| -> String {
         let events = stream.split_terminator(between);
         let twice = events.flat_map(|e| [e, between, e, between]);
@@ -283,22 +283,22 @@ fn events_that_come_twice_run_no_tool_twice() {
         calls.collect()
     };
     let rich = twice(ANTHROPIC[1].1, "\n\n");
-    let (_, reply) = heard(anthropic::Decoder::default(), &[rich.as_bytes()]);
-    // What its input was can not be told any more: the model is asked for it again.
+    let (_, reply) = decode(anthropic::Decoder::default(), &[rich.as_bytes()]);
+    // The input of t1 was received twice and is invalid, so the model is asked for it again.
     let expected = [("t1".to_string(), true), ("t2".to_string(), false)];
     assert_eq!(ids(&reply.unwrap()), expected);
     let llama = twice(OPENAI[0].1, "\n\n");
-    let (_, reply) = heard(openai::Decoder::default(), &[llama.as_bytes()]);
+    let (_, reply) = decode(openai::Decoder::default(), &[llama.as_bytes()]);
     assert_eq!(ids(&reply.unwrap()).len(), 1);
 }
 
 #[test]
-fn the_mark_of_the_end_ends_a_stream_that_stays_open() {
-    let said = r#"data: {"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
+fn done_marker_ends_a_stream_that_stays_open() {
+    let content = r#"data: {"choices":[{"delta":{"content":"hi"},"finish_reason":null}]}"#;
     let finish = r#"data: {"choices":[{"delta":{},"finish_reason":"length"}]}"#;
     for (stream, stop) in [
-        (format!("{said}\n\n{finish}\n\n"), StopReason::MaxTokens),
-        (format!("{said}\n\n"), StopReason::EndTurn),
+        (format!("{content}\n\n{finish}\n\n"), StopReason::MaxTokens),
+        (format!("{content}\n\n"), StopReason::EndTurn),
     ] {
         let mut out = Vec::new();
         let mut decoder = openai::Decoder::default();
@@ -313,13 +313,13 @@ fn the_mark_of_the_end_ends_a_stream_that_stays_open() {
         };
         assert_eq!((reply.stop, reply.blocks), (stop, vec![Block::text("hi")]));
     }
-    let (_, nothing) = heard(openai::Decoder::default(), &[b"data: [DONE]\n\n"]);
+    let (_, nothing) = decode(openai::Decoder::default(), &[b"data: [DONE]\n\n"]);
     assert_eq!(nothing.unwrap_err().fault, Fault::Cut);
 }
 
 #[test]
-fn an_answer_that_never_ends_is_cut_off() {
-    fn poured(mut decoder: impl Decode, begin: &str, more: &str) -> (usize, ModelError) {
+fn endless_response_is_an_error() {
+    fn feed_until_error(mut decoder: impl Decode, begin: &str, more: &str) -> (usize, ModelError) {
         let mut sse = SseDecoder::default();
         let mut events = sse.feed(begin.as_bytes()).unwrap();
         for count in 0.. {
@@ -341,12 +341,12 @@ fn an_answer_that_never_ends_is_cut_off() {
         r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{long}"}}}}]}}}}]}}"#
     );
     for (count, error) in [
-        poured(
+        feed_until_error(
             anthropic::Decoder::default(),
             &format!("data: {block}\n\n"),
             &format!("data: {input}\n\n"),
         ),
-        poured(
+        feed_until_error(
             openai::Decoder::default(),
             "data: {}\n\n",
             &format!("data: {arguments}\n\n"),
@@ -358,9 +358,9 @@ fn an_answer_that_never_ends_is_cut_off() {
 }
 
 #[test]
-fn the_root_of_an_error_has_no_number_of_the_system() {
+fn root_cause_has_no_os_error_number() {
     let refused = std::io::Error::from_raw_os_error(111);
-    assert_eq!(super::refusal::root(&refused), "Connection refused");
+    assert_eq!(super::refusal::root_cause(&refused), "Connection refused");
     let own = std::io::Error::other("no route (os 7)");
-    assert_eq!(super::refusal::root(&own), "no route (os 7)");
+    assert_eq!(super::refusal::root_cause(&own), "no route (os 7)");
 }

@@ -1,13 +1,13 @@
-//! The JSON schema of a tool's input in the form that every model server takes. Pure.
+//! Converts the JSON schema of a tool's input to a strict form that every model server accepts. Pure.
 //!
-//! The sources are the rules of OpenAI for functions and strict schemas
-//! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and those of Anthropic for tools
-//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>): what only one of them knows is left out.
+//! Sources: OpenAI's rules for strict schemas
+//! (<https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>) and Anthropic's rules for tools
+//! (<https://docs.anthropic.com/en/docs/agents-and-tools/tool-use>). Keywords that only one supports are removed.
 
 use serde_json::{Map, Value, json};
 
-/// The keywords that all servers know. Bounds, formats and defaults are not among them: Anthropic's strict tools know no
-/// bounds, OpenAI refuses formats such as `uint64`, and the texts say them anyway.
+/// The keywords that all servers support. Anthropic's strict tools support no bounds, and OpenAI rejects formats such as
+/// `uint64`; the descriptions state bounds, formats and defaults in text.
 const KNOWN: &[&str] = &[
     "type",
     "description",
@@ -19,26 +19,26 @@ const KNOWN: &[&str] = &[
     "anyOf",
 ];
 
-/// Returns `schema` in the strict form: each object has `properties`, all of them are required, no others are allowed,
-/// and what may be missing may be `null` instead.
+/// Returns `schema` in strict form: each object lists its `properties`, requires all of them and allows no others.
+/// Optional properties become nullable.
 pub fn strict(schema: &Value) -> Value {
-    let mut root = node(schema);
+    let mut root = strict_node(schema);
     if let Value::Object(fields) = &mut root
         && !fields.contains_key("properties")
     {
         fields.insert("type".into(), "object".into());
-        close(fields);
+        require_all(fields);
     }
     root
 }
 
-fn node(schema: &Value) -> Value {
+fn strict_node(schema: &Value) -> Value {
     let Value::Object(fields) = schema else {
-        // `true`: anything.
+        // The schema `true`, which allows any value.
         return json!({"type": "string"});
     };
     let mut fields = fields.clone();
-    merge_single(&mut fields);
+    merge_all_of(&mut fields);
     if let Some(value) = fields.remove("const") {
         fields.insert("enum".into(), Value::Array(vec![value]));
     }
@@ -46,8 +46,8 @@ fn node(schema: &Value) -> Value {
         fields.insert("anyOf".into(), Value::Array(choices));
     }
     if let Some(Value::Array(choices)) = fields.get("anyOf") {
-        let choices: Vec<Value> = choices.iter().map(node).collect();
-        match texts_of(&choices) {
+        let choices: Vec<Value> = choices.iter().map(strict_node).collect();
+        match string_values(&choices) {
             Some(texts) => {
                 fields.remove("anyOf");
                 fields.insert("type".into(), "string".into());
@@ -59,18 +59,18 @@ fn node(schema: &Value) -> Value {
         }
     }
     if let Some(items) = fields.get("items") {
-        let items = node(items);
+        let items = strict_node(items);
         fields.insert("items".into(), items);
     }
     if is_object(&fields) {
-        close(&mut fields);
+        require_all(&mut fields);
     }
     fields.retain(|key, _| KNOWN.contains(&key.as_str()));
     Value::Object(fields)
 }
 
-/// A list of one schema that stands there only to carry a description is that schema.
-fn merge_single(fields: &mut Map<String, Value>) {
+/// Merges the parts of `allOf` into the schema. Generators write `allOf` with one part to add a description to it.
+fn merge_all_of(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(parts)) = fields.remove("allOf") {
         for part in parts {
             if let Value::Object(part) = part {
@@ -82,8 +82,8 @@ fn merge_single(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The values of choices that are all fixed texts.
-fn texts_of(choices: &[Value]) -> Option<Vec<Value>> {
+/// Returns the values of the choices if all are enums of strings.
+fn string_values(choices: &[Value]) -> Option<Vec<Value>> {
     let mut texts = Vec::new();
     for choice in choices {
         let values = choice.get("enum")?.as_array()?;
@@ -103,8 +103,8 @@ fn is_object(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// Closes an object: all of its properties are there, and no others.
-fn close(fields: &mut Map<String, Value>) {
+/// Makes an object schema strict: requires all properties and forbids additional ones.
+fn require_all(fields: &mut Map<String, Value>) {
     let needed: Vec<String> = fields
         .get("required")
         .and_then(Value::as_array)
@@ -117,7 +117,7 @@ fn close(fields: &mut Map<String, Value>) {
         .into_iter()
         .flatten()
         .map(|(name, schema)| {
-            let schema = node(schema);
+            let schema = strict_node(schema);
             let schema = if needed.contains(name) {
                 schema
             } else {
@@ -132,7 +132,7 @@ fn close(fields: &mut Map<String, Value>) {
     fields.insert("additionalProperties".into(), false.into());
 }
 
-/// The schema with `null` allowed.
+/// Returns the schema with `null` allowed.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut fields) = schema else {
         return schema;
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_schema_is_a_fixed_point() {
+    fn strict_form_of_a_strict_schema_is_unchanged() {
         for tool in ["bash", "todo", "spawn_teammate"] {
             let once = strict(&json!({"type": "object", "properties": {tool: {"type": "string"}}}));
             assert_eq!(strict(&once), once);

@@ -1,29 +1,28 @@
-//! How many tokens a model can hold: as its server lists it, else as its family is known for.
+//! The context window of a model: from the server's list of models, or assumed from the model's name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::tokens_of;
+use super::parse_tokens;
 
-/// Fewest tokens that a window can have; smaller figures are mistakes of a server (llama.cpp lists 0 before a model is
-/// loaded).
-const WINDOW_LEAST: u64 = 256;
-/// Most models that are remembered, as many as a list may have.
+/// Minimum plausible window, in tokens; smaller values are ignored (llama.cpp lists 0 before a model is loaded).
+const WINDOW_MIN: u64 = 256;
+/// Maximum number of models that are remembered.
 const MODELS_MAX: usize = 500;
 
-/// A model's window.
+/// The context window of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// In tokens.
+    /// The size in tokens.
     pub tokens: u64,
-    /// Whether that is assumed, and was neither set nor told by the server.
+    /// Whether the size is an assumption, neither set by the user nor reported by the server.
     pub is_assumed: bool,
 }
 
 impl Window {
-    /// A window that was set or told by the server.
+    /// Creates a window that was set by the user or reported by the server.
     pub fn known(tokens: u64) -> Window {
         Window {
             tokens,
@@ -32,11 +31,11 @@ impl Window {
     }
 }
 
-/// The fields in which servers tell the window that they run a model with.
+/// The fields in which servers report the window that a model runs with, most specific first.
 const SERVED: [&str; 7] = [
-    // LM Studio, of a model that is loaded.
+    // LM Studio, for a loaded model.
     "loaded_context_length",
-    // OpenRouter, Together, Ollama's own list.
+    // OpenRouter, Together, Ollama.
     "context_length",
     // vLLM, SGLang.
     "max_model_len",
@@ -49,14 +48,14 @@ const SERVED: [&str; 7] = [
     // llama.cpp, in `meta`.
     "n_ctx",
 ];
-/// The field in which llama.cpp tells, in `meta`, the window that a model was trained with; it may run with less.
+/// The field in llama.cpp's `meta` with the window that a model was trained with; the server may run it with less.
 const TRAINED: &str = "n_ctx_train";
 
-/// The window in an entry of a server's list of models.
-fn listed(entry: &Value) -> Option<Window> {
+/// Reads the window from an entry of a server's list of models.
+fn read_window(entry: &Value) -> Option<Window> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
-        tokens_of(value).filter(|tokens| *tokens >= WINDOW_LEAST)
+        parse_tokens(value).filter(|tokens| *tokens >= WINDOW_MIN)
     };
     match SERVED.iter().find_map(|name| tokens(name)) {
         Some(served) => Some(Window::known(served)),
@@ -67,48 +66,50 @@ fn listed(entry: &Value) -> Option<Window> {
     }
 }
 
-/// The windows that a server has told, by model. Shared by all clones: whatever asks for the list, all learn from it.
+/// The windows from the server's last list of models. All clones share one table.
 #[derive(Debug, Clone, Default)]
-pub struct ListedWindows(Arc<Mutex<Told>>);
+pub struct ListedWindows(Arc<Mutex<WindowTable>>);
 
 #[derive(Debug, Default)]
-struct Told {
+struct WindowTable {
     by_name: BTreeMap<String, Window>,
-    /// That of the only model in the list, which the server may list under another name: the path of its file.
+    /// The window of the only model in the list. It applies to any name, because a server with one model may list it
+    /// under another name, such as the path of its file.
     only: Option<Window>,
 }
 
 impl ListedWindows {
-    /// Takes in a list: names and their entries.
+    /// Replaces the table by a new list of names and entries.
     pub fn learn<'a>(&self, entries: impl Iterator<Item = (String, &'a Value)>) {
         let all: Vec<_> = entries.take(MODELS_MAX).collect();
         let only = match &all[..] {
-            [(_, entry)] => listed(entry),
+            [(_, entry)] => read_window(entry),
             _ => None,
         };
-        let told = all.into_iter();
-        let by_name = told.filter_map(|(name, entry)| Some((name, listed(entry)?)));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Told {
+        let entries = all.into_iter();
+        let by_name = entries.filter_map(|(name, entry)| Some((name, read_window(entry)?)));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = WindowTable {
             by_name: by_name.collect(),
             only,
         };
     }
 
-    /// The window of the model of that name. Ollama adds `:latest` to a name without a tag.
+    /// Returns the window of a model. Also tries `NAME:latest`, as Ollama lists names without a tag.
     pub fn get(&self, name: &str) -> Option<Window> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_name = |name: &str| told.by_name.get(name).copied();
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_name = |name: &str| table.by_name.get(name).copied();
         by_name(name)
             .or_else(|| by_name(&format!("{name}:latest")))
-            .or(told.only)
+            .or(table.only)
     }
 }
 
-/// Windows of well-known families, by how the last part of the name begins: the longest that fits counts. Figures of the
-/// vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models, platform.openai.com/docs/models,
-/// ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai, docs.x.ai, and the model cards of open
-/// models on huggingface.co). Where variants of a family differ the smallest common one stands here: conversations are
-/// shortened too early rather than too late.
+/// Windows of known model families, by prefix of the last part of the name; the longest match wins. If variants of a
+/// family differ, the smallest common window is used: conversations are summarized too early rather than too late.
+///
+/// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
+/// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,
+/// docs.x.ai) and the model cards of open models on huggingface.co.
 const FAMILIES: &[(&str, u64)] = &[
     ("claude-", 200_000),
     ("codestral", 32_768),
@@ -153,15 +154,15 @@ const FAMILIES: &[(&str, u64)] = &[
     ("qwen3-coder", 262_144),
 ];
 
-/// The window that a model is assumed to have, by its name: `anthropic/claude-sonnet-4` is of the family `claude-`.
-/// `None`: the name says nothing.
+/// Returns the window assumed from a model's name: `anthropic/claude-sonnet-4` belongs to the family `claude-`.
+/// `None` if the family is unknown.
 pub fn assumed(name: &str) -> Option<Window> {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit('/').next().unwrap_or_default();
-    let fitting = FAMILIES
+    let matches = FAMILIES
         .iter()
         .filter(|(family, _)| last.starts_with(family));
-    let (_, tokens) = fitting.max_by_key(|(family, _)| family.len())?;
+    let (_, tokens) = matches.max_by_key(|(family, _)| family.len())?;
     Some(Window {
         tokens: *tokens,
         is_assumed: true,
@@ -175,7 +176,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_servers_own_field_tells_the_window() {
+    fn window_is_read_from_each_servers_field() {
         let known = |tokens| Some(Window::known(tokens));
         let trained = Window {
             tokens: 32_768,
@@ -212,12 +213,12 @@ mod tests {
             (json!({"id": "m", "context_length": -1}), None),
             (json!({"id": "m", "context_length": "many"}), None),
         ] {
-            assert_eq!(listed(&entry), window, "{entry}");
+            assert_eq!(read_window(&entry), window, "{entry}");
         }
     }
 
     #[test]
-    fn a_new_list_replaces_the_old_one_for_all_clones() {
+    fn new_list_replaces_the_old_one_for_all_clones() {
         let windows = ListedWindows::default();
         let clone = windows.clone();
         let entry = json!({"context_length": 4096});
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_family_that_fits_counts() {
+    fn longest_matching_family_wins() {
         let tokens = |name| assumed(name).map(|window| window.tokens);
         for (name, window) in [
             ("claude-opus-4-1", Some(200_000)),
@@ -254,6 +255,6 @@ mod tests {
         ] {
             assert_eq!(tokens(name), window, "{name}");
         }
-        assert!(FAMILIES.iter().all(|(_, tokens)| *tokens >= WINDOW_LEAST));
+        assert!(FAMILIES.iter().all(|(_, tokens)| *tokens >= WINDOW_MIN));
     }
 }

@@ -1,4 +1,4 @@
-//! One short child that this thread waits for: bounded output, a deadline, an end with its whole group.
+//! Runs a short command and blocks until it exits: bounded output, a deadline, and the whole process group killed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,60 +15,60 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{Ended, GRACE, Group, Keep, ended, environment};
+use super::{Ended, GRACE, Keep, ProcessGroup, ended_from, environment};
 
-/// How often it is asked whether the child has ended while its pipes stay open.
-const LOOK: Duration = Duration::from_millis(20);
-/// Most bytes of standard error that are kept: half from the start, half from the end.
+/// Interval at which the child's exit is checked while its pipes are open.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum bytes of standard error to keep: half from the start, half from the end.
 const STDERR_MAX: usize = 16 * 1024;
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 16 * 1024;
-/// Most reads of a pipe in a row: more than the system lets a pipe hold by default.
-const READS: usize = 64;
+/// Maximum consecutive reads of one pipe: more than a pipe holds by default.
+const READS_MAX: usize = 64;
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub struct Errand {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Where.
+    /// The working directory.
     pub dir: PathBuf,
-    /// Its standard input, which must be empty; `None`: nothing. A file that carries a lock is held until
-    /// the child ends, also when this process is killed before; it writes into files then.
+    /// An empty file to use as standard input. If the file is locked, the child holds the lock until it exits, even if
+    /// this process is killed; its output goes to files then. `None`: `/dev/null`.
     pub stdin: Option<Arc<File>>,
-    /// Variables to set, and with `None` to take away.
+    /// Environment variables to set or, with `None`, to remove.
     pub env: Vec<(&'static str, Option<OsString>)>,
-    /// How long it may run.
+    /// The maximum run time.
     pub timeout: Duration,
-    /// It is ended before when this becomes true.
+    /// Kills the command early when it becomes true.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Most bytes of standard output that are kept, from the start.
+    /// The maximum number of bytes of standard output to keep, from the start.
     pub keep: usize,
 }
 
-/// What an errand brought back.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
+pub struct CommandOutput {
     /// How it ended.
     pub ended: Ended,
     /// The start of standard output.
     pub stdout: Vec<u8>,
-    /// How many bytes of standard output are missing at its end.
+    /// The number of bytes of standard output that were dropped at the end.
     pub lost: u64,
-    /// Standard error, cut with a mark.
+    /// Standard error. If it was too long, the middle is replaced by a marker.
     pub stderr: String,
 }
 
-/// Runs an errand and waits. Variables that hold secrets are taken away.
+/// Runs a command and waits for it. Environment variables that hold secrets are removed.
 ///
 /// # Errors
-/// When the program can not be started.
-pub fn run(errand: &Errand) -> std::io::Result<Brought> {
+/// When the program cannot be started.
+pub fn run(errand: &Errand) -> std::io::Result<CommandOutput> {
     let files = match errand.stdin {
-        Some(_) => Files(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
-        None => Files(None),
+        Some(_) => OutputFiles(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
+        None => OutputFiles(None),
     };
     let mut command = Command::new(&errand.program);
     command
@@ -78,8 +78,8 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
             Some(file) => Stdio::from(file.try_clone()?),
             None => Stdio::null(),
         })
-        .stdout(files.stdio(Pipe::Out)?)
-        .stderr(files.stdio(Pipe::Err)?);
+        .stdout(files.stdio(OutputStream::Out)?)
+        .stderr(files.stdio(OutputStream::Err)?);
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     environment::scrub(&mut command);
     for (name, value) in &errand.env {
@@ -89,50 +89,50 @@ pub fn run(errand: &Errand) -> std::io::Result<Brought> {
         };
     }
     let mut child = command.spawn()?;
-    let group = Group::new(Some(child.id()));
-    let mut pipes = Pipes::of(&mut child)?;
-    let mut heard = Heard::new(errand.keep);
-    let ended = wait(&mut child, &group, &mut pipes, &mut heard, errand)?;
+    let group = ProcessGroup::new(Some(child.id()));
+    let mut pipes = OutputPipes::of(&mut child)?;
+    let mut captured = CapturedOutput::new(errand.keep);
+    let ended = wait(&mut child, &group, &mut pipes, &mut captured, errand)?;
     drop(group);
-    files.read(&mut heard)?;
-    Ok(Brought {
+    files.read(&mut captured)?;
+    Ok(CommandOutput {
         ended,
-        stdout: heard.stdout,
-        lost: heard.lost,
-        stderr: heard.stderr.text(),
+        stdout: captured.stdout,
+        lost: captured.lost,
+        stderr: captured.stderr.text(),
     })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pipe {
+enum OutputStream {
     Out,
     Err,
 }
 
-/// Where a child writes that goes on when this process is killed: into files that nobody else sees. A pipe that nobody
-/// reads any more would end it in the middle of its work.
-struct Files(Option<(File, File)>);
+/// Temporary output files for a child that must survive the death of this process. Writing to a pipe without a reader
+/// would kill it.
+struct OutputFiles(Option<(File, File)>);
 
-impl Files {
-    fn stdio(&self, which: Pipe) -> std::io::Result<Stdio> {
+impl OutputFiles {
+    fn stdio(&self, which: OutputStream) -> std::io::Result<Stdio> {
         Ok(match (&self.0, which) {
-            (None, Pipe::Out | Pipe::Err) => Stdio::piped(),
-            (Some((out, _)), Pipe::Out) => Stdio::from(out.try_clone()?),
-            (Some((_, err)), Pipe::Err) => Stdio::from(err.try_clone()?),
+            (None, OutputStream::Out | OutputStream::Err) => Stdio::piped(),
+            (Some((out, _)), OutputStream::Out) => Stdio::from(out.try_clone()?),
+            (Some((_, err)), OutputStream::Err) => Stdio::from(err.try_clone()?),
         })
     }
 
-    fn read(self, heard: &mut Heard) -> std::io::Result<()> {
+    fn read(self, captured: &mut CapturedOutput) -> std::io::Result<()> {
         let Some((out, err)) = self.0 else {
             return Ok(());
         };
-        for (which, mut file) in [(Pipe::Out, out), (Pipe::Err, err)] {
+        for (which, mut file) in [(OutputStream::Out, out), (OutputStream::Err, err)] {
             file.rewind()?;
             let mut bytes = vec![0; CHUNK];
             loop {
                 match file.read(&mut bytes)? {
                     0 => break,
-                    n => heard.take(which, &bytes[..n]),
+                    n => captured.take(which, &bytes[..n]),
                 }
             }
         }
@@ -142,31 +142,31 @@ impl Files {
 
 fn wait(
     child: &mut Child,
-    group: &Group,
-    pipes: &mut Pipes,
-    heard: &mut Heard,
+    group: &ProcessGroup,
+    pipes: &mut OutputPipes,
+    captured: &mut CapturedOutput,
     errand: &Errand,
 ) -> std::io::Result<Ended> {
     let deadline = Instant::now() + errand.timeout;
     let is_stopped = || matches!(&errand.stop, Some(stop) if stop.load(Ordering::SeqCst));
     loop {
         let now = Instant::now();
-        // In this order: what a child wrote before it ended lies in its pipes by then, and is read, however late this
-        // thread gets to it. Who else holds them open is not waited for.
-        let ended_as = child.try_wait()?;
-        pipes.read(heard)?;
-        if let Some(status) = ended_as {
-            return Ok(ended(status));
+        // The exit is checked before the read: once the child has exited, all its output is in the pipes. Other
+        // processes that keep the pipes open are not waited for.
+        let exit_status = child.try_wait()?;
+        pipes.read(captured)?;
+        if let Some(status) = exit_status {
+            return Ok(ended_from(status));
         }
         if now >= deadline || is_stopped() {
             group.signal(Signal::TERM);
             let last = now + GRACE;
             while child.try_wait()?.is_none() && Instant::now() < last {
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
             group.signal(Signal::KILL);
             child.wait()?;
-            pipes.read(heard)?;
+            pipes.read(captured)?;
             return Ok(if now >= deadline {
                 Ended::TimedOut
             } else {
@@ -177,33 +177,41 @@ fn wait(
     }
 }
 
-/// The reading ends of a child's output that is not yet at its end. They block nobody.
-struct Pipes(Vec<(Pipe, File)>);
+/// The non-blocking read ends of the child's output pipes that are still open.
+struct OutputPipes(Vec<(OutputStream, File)>);
 
-impl Pipes {
-    fn of(child: &mut Child) -> std::io::Result<Pipes> {
-        let out = child.stdout.take().map(|p| (Pipe::Out, OwnedFd::from(p)));
-        let err = child.stderr.take().map(|p| (Pipe::Err, OwnedFd::from(p)));
-        let open = |(which, end): (Pipe, OwnedFd)| {
+impl OutputPipes {
+    fn of(child: &mut Child) -> std::io::Result<OutputPipes> {
+        let out = child
+            .stdout
+            .take()
+            .map(|p| (OutputStream::Out, OwnedFd::from(p)));
+        let err = child
+            .stderr
+            .take()
+            .map(|p| (OutputStream::Err, OwnedFd::from(p)));
+        let open = |(which, end): (OutputStream, OwnedFd)| {
             rustix::io::ioctl_fionbio(&end, true)?;
             Ok((which, File::from(end)))
         };
         let ends = [out, err].into_iter().flatten();
-        ends.map(open).collect::<std::io::Result<_>>().map(Pipes)
+        ends.map(open)
+            .collect::<std::io::Result<_>>()
+            .map(OutputPipes)
     }
 
-    /// Reads what lies in them.
-    fn read(&mut self, heard: &mut Heard) -> std::io::Result<()> {
+    /// Reads the available bytes.
+    fn read(&mut self, captured: &mut CapturedOutput) -> std::io::Result<()> {
         let mut bytes = vec![0; CHUNK];
         let mut at = 0;
         'pipes: while let Some((which, pipe)) = self.0.get_mut(at) {
-            for _ in 0..READS {
+            for _ in 0..READS_MAX {
                 match pipe.read(&mut bytes) {
                     Ok(0) => {
                         self.0.remove(at);
                         continue 'pipes;
                     }
-                    Ok(n) => heard.take(*which, &bytes[..n]),
+                    Ok(n) => captured.take(*which, &bytes[..n]),
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) => return Err(e),
@@ -214,10 +222,10 @@ impl Pipes {
         Ok(())
     }
 
-    /// Waits until there is more to read, or the child could have ended.
+    /// Waits until there is more to read, at most [`POLL_INTERVAL`].
     fn wait(&self) -> std::io::Result<()> {
         if self.0.is_empty() {
-            // Without pipes, or with both closed, it is about to end.
+            // With no pipe open the child is about to exit, or it writes into files.
             thread::sleep(Duration::from_millis(1));
             return Ok(());
         }
@@ -225,7 +233,7 @@ impl Pipes {
         let mut ends: Vec<PollFd> = ends.map(|(_, p)| PollFd::new(p, PollFlags::IN)).collect();
         let within = Timespec {
             tv_sec: 0,
-            tv_nsec: LOOK.subsec_nanos().into(),
+            tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
         };
         match poll(&mut ends, Some(&within)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -234,17 +242,17 @@ impl Pipes {
     }
 }
 
-/// What was heard so far, within bounds.
-struct Heard {
+/// Bounded standard output and standard error.
+struct CapturedOutput {
     stdout: Vec<u8>,
     keep: usize,
     lost: u64,
     stderr: Keep,
 }
 
-impl Heard {
-    fn new(keep: usize) -> Heard {
-        Heard {
+impl CapturedOutput {
+    fn new(keep: usize) -> CapturedOutput {
+        CapturedOutput {
             stdout: Vec::new(),
             keep,
             lost: 0,
@@ -252,14 +260,14 @@ impl Heard {
         }
     }
 
-    fn take(&mut self, pipe: Pipe, bytes: &[u8]) {
+    fn take(&mut self, pipe: OutputStream, bytes: &[u8]) {
         match pipe {
-            Pipe::Out => {
+            OutputStream::Out => {
                 let room = self.keep.saturating_sub(self.stdout.len()).min(bytes.len());
                 self.stdout.extend_from_slice(&bytes[..room]);
                 self.lost += (bytes.len() - room) as u64;
             }
-            Pipe::Err => self.stderr.push(bytes),
+            OutputStream::Err => self.stderr.push(bytes),
         }
     }
 }
@@ -283,17 +291,17 @@ mod tests {
     }
 
     #[test]
-    fn output_is_bounded_and_streams_are_told_apart() {
-        // With something that it holds, and so writing into files, and without.
+    fn output_is_bounded_per_stream() {
+        // Through pipes, and through files.
         for stdin in [None, Some(Arc::new(tempfile::tempfile().unwrap()))] {
-            let brought = run(&Errand {
+            let output = run(&Errand {
                 stdin,
                 ..errand("echo \"$SET$HOME\"; printf 1234567890; echo bad >&2; exit 3")
             })
             .unwrap();
             assert_eq!(
-                brought,
-                Brought {
+                output,
+                CommandOutput {
                     ended: Ended::Code(3),
                     stdout: b"here\n12345".to_vec(),
                     lost: 5,
@@ -304,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_child_wrote_is_whole_however_late_it_is_read() {
+    fn output_is_complete_when_read_after_exit() {
         let errand = Errand {
             keep: 100_000,
             ..errand("printf %60000d 7; printf %3000d 7 >&2")
@@ -313,67 +321,64 @@ mod tests {
             let runs: Vec<_> = (0..300)
                 .map(|_| scope.spawn(|| run(&errand).unwrap()))
                 .collect();
-            for brought in runs.into_iter().map(|run| run.join().unwrap()) {
-                assert_eq!(brought.ended, Ended::Code(0));
-                assert_eq!(
-                    (brought.stdout.len(), brought.stderr.len()),
-                    (60_000, 3_000)
-                );
+            for output in runs.into_iter().map(|run| run.join().unwrap()) {
+                assert_eq!(output.ended, Ended::Code(0));
+                assert_eq!((output.stdout.len(), output.stderr.len()), (60_000, 3_000));
             }
         });
     }
 
     #[test]
-    fn the_deadline_ends_the_whole_group() {
-        let brought = run(&Errand {
+    fn deadline_kills_the_process_group() {
+        let output = run(&Errand {
             timeout: Duration::from_millis(300),
             keep: 100,
             ..errand("sleep 600 & echo $!; wait")
         })
         .unwrap();
-        assert_eq!(brought.ended, Ended::TimedOut);
-        let text = String::from_utf8(brought.stdout).unwrap();
+        assert_eq!(output.ended, Ended::TimedOut);
+        let text = String::from_utf8(output.stdout).unwrap();
         let pid: i32 = text.trim().parse().unwrap();
         let until = Instant::now() + Duration::from_secs(10);
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         while rustix::process::test_kill_process(pid).is_ok() && !is_zombie(pid) {
-            assert!(Instant::now() < until, "the grandchild lives on");
+            assert!(Instant::now() < until, "the grandchild is still running");
             thread::yield_now();
         }
     }
 
     #[test]
-    fn a_wish_to_stop_ends_the_whole_group_before_the_deadline() {
+    fn stop_flag_kills_the_process_group_before_the_deadline() {
         let stop = Arc::new(AtomicBool::new(false));
         let dir = tempfile::tempdir().unwrap();
-        let begun = dir.path().join("begun");
+        let started = dir.path().join("started");
         let errand = Errand {
             stop: Some(Arc::clone(&stop)),
             timeout: Duration::from_secs(600),
-            ..errand(&format!("touch '{}'; sleep 600 & wait", begun.display()))
+            ..errand(&format!("touch '{}'; sleep 600 & wait", started.display()))
         };
         let running = thread::spawn(move || run(&errand).unwrap().ended);
         let until = Instant::now() + Duration::from_secs(10);
-        while !begun.exists() {
-            assert!(Instant::now() < until, "it never began");
+        while !started.exists() {
+            assert!(Instant::now() < until, "the command did not start");
             thread::yield_now();
         }
         stop.store(true, Ordering::SeqCst);
         assert_eq!(running.join().unwrap(), Ended::Cancelled);
     }
 
-    /// In a container nobody may collect it: ended is what counts.
+    /// A container without an init process may never reap a zombie.
     fn is_zombie(pid: rustix::process::Pid) -> bool {
         std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .is_ok_and(|stat| stat.contains(") Z "))
     }
 
     #[test]
-    fn somebody_who_holds_the_pipe_open_is_not_waited_for() {
+    fn grandchild_that_keeps_the_pipe_open_is_not_waited_for() {
         let started = Instant::now();
-        let brought = run(&errand("sleep 600 & echo done")).unwrap();
+        let output = run(&errand("sleep 600 & echo done")).unwrap();
         assert_eq!(
-            (brought.ended, brought.stdout),
+            (output.ended, output.stdout),
             (Ended::Code(0), b"done\n".to_vec())
         );
         assert!(started.elapsed() < Duration::from_secs(20));

@@ -1,4 +1,4 @@
-//! Which environment variables programs of agents do not see.
+//! Removes secrets from the environment of child processes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,26 +7,25 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::domain::secret_env::{self, Reason};
 
-/// The variables that the user's settings pass on although they look like secrets. One set for the process, as the
-/// environment is.
-static PASSED: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+/// Variables that look like secrets but that the user's settings allow. Global, as the environment is.
+static ALLOWED: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Passes these variables on from now on, and no others that look like secrets.
+/// Replaces the set of allowed variables.
 pub fn pass(names: impl IntoIterator<Item = String>) {
-    *PASSED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
+    *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Removes secrets from what `command` will see.
+/// Removes variables that hold secrets from the environment of `command`.
 pub fn scrub(command: &mut Command) {
-    let passed = PASSED.read().unwrap_or_else(PoisonError::into_inner);
+    let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     for (name, _) in secrets(std::env::vars_os()) {
-        if !name.to_str().is_some_and(|name| passed.contains(name)) {
+        if !name.to_str().is_some_and(|name| allowed.contains(name)) {
             command.env_remove(name);
         }
     }
 }
 
-/// The names of this process's own variables that hold secrets, by the alphabet.
+/// Returns the names of this process's variables that hold secrets, sorted.
 pub fn withheld() -> Vec<(String, Reason)> {
     let mut all: Vec<(String, Reason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

@@ -1,14 +1,14 @@
-//! Floor 1: one child process with its whole group: bounded output, a time-out, an end without leftovers.
+//! Layer 1: runs one child process with bounded output and a timeout, and kills everything it started.
 //!
-//! Programs of agents run below a [guard](guard::Guard), which ends also what leaves their group, and
-//! [confined](confine). Where no guard can be had, the group is what is ended.
+//! Agents' commands run under a [supervisor](guard::Guard), which also kills processes that left their process group,
+//! and in a [sandbox](confine). Without a supervisor only the process group is killed.
 
 pub mod blocking;
 pub mod confine;
 pub mod environment;
 pub mod guard;
+mod head_tail_buffer;
 pub mod history;
-mod keep;
 mod pipe;
 pub mod users;
 
@@ -25,55 +25,55 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use confine::HistoryReach;
-use guard::{Guard, Line, Outcome};
-pub use keep::Keep;
-use pipe::Pipe;
+use guard::{Guard, JobOutcome, SupervisorClient};
+pub use head_tail_buffer::Keep;
+use pipe::OutputPipe;
 
-/// How long the group gets between SIGTERM and SIGKILL.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long output is read on after the child has exited: what it wrote last is still in the pipe.
+/// How long output is read after the child has exited. Its last bytes are still in the pipe.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Most reads then: more than both pipes hold, and an end where a grandchild writes on and on.
+/// Maximum reads after the exit: more than both pipes can hold, and a bound if a grandchild never stops writing.
 const DRAIN_READS: usize = 256;
 
-/// What to run.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where.
+    /// The working directory.
     pub dir: PathBuf,
-    /// How long it may run.
+    /// The maximum run time.
     pub timeout: Duration,
-    /// Most bytes of output that are kept: half from the start, half from the end.
+    /// The maximum number of output bytes to keep: half from the start, half from the end.
     pub keep: usize,
-    /// What stands between this process and the job; `None`: nothing, and only its group is ended.
+    /// The supervisor to run the job under. `None`: only the process group is killed at the end.
     pub guard: Option<Arc<Guard>>,
-    /// How far it reaches.
+    /// Access to git history and network.
     pub reach: Reach,
 }
 
-/// How far a job reaches beyond its files.
+/// What a job can access besides files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
-    /// What of the repository's history it writes.
+    /// Write access to the git history.
     pub history: HistoryReach,
-    /// Whether it reaches the network.
+    /// Network access.
     pub network: NetworkReach,
 }
 
-/// Whether a job reaches the network.
+/// Whether a job can use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkReach {
-    /// It does.
+    /// The job can use the network.
     #[default]
     On,
-    /// It has a network of its own with nothing but a loopback; where none can be had it does not run.
+    /// The job gets its own network namespace with only a loopback interface. If that is not possible, it does not run.
     Off,
 }
 
-/// The program and arguments that run `command` in a shell.
+/// Returns the program and arguments that run `command` in a shell: bash if installed, otherwise sh.
 pub fn shell(command: String) -> Vec<String> {
     let shell = if std::path::Path::new("/bin/bash").exists() {
         "/bin/bash"
@@ -86,55 +86,55 @@ pub fn shell(command: String) -> Vec<String> {
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By a signal from elsewhere.
+    /// A signal killed it: from another process, or because it exceeded a limit.
     Signal(i32),
-    /// By its time-out.
+    /// It was killed at its timeout.
     TimedOut,
-    /// By the cancel token.
+    /// It was killed because the cancel token was triggered.
     Cancelled,
 }
 
-/// What a job left behind.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// How it ended.
     pub ended: Ended,
-    /// What it wrote to standard output and error, in the order in which it arrived, cut with a mark.
+    /// Standard output and error in order of arrival. If it was too long, the middle is replaced by a marker.
     pub output: String,
-    /// Whether programs that it had started still ran; they were ended too.
+    /// Whether processes that the job had started were still running.
     pub leftovers: Leftovers,
-    /// One line for the model that says where it may write, when it failed and may have been refused a write.
+    /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
     pub note: Option<String>,
 }
 
-/// What is told where a job had [`Leftovers`].
+/// The note in a tool result when [`Leftovers`] were killed.
 pub const LEFT_RUNNING: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 
-/// Programs of a job's group that still ran when the job itself had ended.
+/// Processes of a job that were still running when the job itself exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
-    /// None.
+    /// There were none.
     None,
-    /// Some; they were killed.
+    /// There were some, and they were killed.
     Killed,
 }
 
-/// Runs a job. `live` hears the output as it arrives. Dropping the future ends all that it has started.
+/// Runs a job. Passes output to `live` as it arrives. Dropping the future kills everything the job has started.
 ///
 /// # Errors
-/// When the program can not be started.
+/// When the program cannot be started.
 pub async fn run(
     job: &Job,
     cancel: &CancellationToken,
     mut live: impl FnMut(&[u8]) + Send,
 ) -> std::io::Result<Report> {
-    let (mut child, mut hold) = Hold::start(job).await?;
-    let mut out = Pipe::of(child.stdout.take());
-    let mut err = Pipe::of(child.stderr.take());
-    let mut keep = Keep::new(job.keep);
+    let (mut child, mut handle) = JobHandle::start(job).await?;
+    let mut out = OutputPipe::of(child.stdout.take());
+    let mut err = OutputPipe::of(child.stderr.take());
+    let mut buffer = Keep::new(job.keep);
     let deadline = tokio::time::sleep(job.timeout);
     tokio::pin!(deadline);
     let outcome = loop {
@@ -142,30 +142,30 @@ pub async fn run(
             biased;
             () = cancel.cancelled() => break Err(Ended::Cancelled),
             () = &mut deadline => break Err(Ended::TimedOut),
-            n = out.read() => out.take(n, &mut keep, &mut live),
-            n = err.read() => err.take(n, &mut keep, &mut live),
-            outcome = hold.ended(&mut child) => break Ok(outcome?),
+            n = out.read() => out.forward(n, &mut buffer, &mut live),
+            n = err.read() => err.forward(n, &mut buffer, &mut live),
+            outcome = handle.wait(&mut child) => break Ok(outcome?),
         }
     };
-    let (plan, running) = hold.plan();
+    let (plan, running) = handle.plan();
     let outcome = match outcome {
         Err(ended) => {
-            hold.end(&mut child).await;
-            drain(&mut out, &mut err, &mut keep, &mut live).await;
-            Outcome {
+            handle.end(&mut child).await;
+            drain(&mut out, &mut err, &mut buffer, &mut live).await;
+            JobOutcome {
                 limit: None,
                 ended,
                 leftovers: Leftovers::None,
             }
         }
         Ok(outcome) => {
-            drain(&mut out, &mut err, &mut keep, &mut live).await;
-            hold.looked_at(outcome)
+            drain(&mut out, &mut err, &mut buffer, &mut live).await;
+            handle.with_leftovers(outcome)
         }
     };
-    out.rest(&mut keep, &mut live);
-    err.rest(&mut keep, &mut live);
-    let output = keep.text();
+    out.flush(&mut buffer, &mut live);
+    err.flush(&mut buffer, &mut live);
+    let output = buffer.text();
     let mut notes = Vec::new();
     if let Some(limit) = &outcome.limit {
         notes.push(format!(
@@ -173,11 +173,11 @@ pub async fn run(
         ));
     }
     if job.reach.network == NetworkReach::Off && outcome.ended != Ended::Code(0) {
-        notes.extend(confine::network_is_off(&output));
+        notes.extend(confine::network_off_note(&output));
     }
     if let Some(plan) = plan {
         if outcome.ended != Ended::Code(0) {
-            notes.extend(confine::where_it_may_write(&plan, &output));
+            notes.extend(confine::write_denied_note(&plan, &output));
         }
         if plan.is_without_hooks {
             notes.push(confine::HOOKS_SKIPPED.into());
@@ -194,14 +194,14 @@ pub async fn run(
     })
 }
 
-/// Transfers what a command has added to the history of its repository. Returns what the model must know about it.
-async fn transfer(running: Option<history::Running>) -> Option<String> {
+/// Transfers the commits and refs of a command to its repository. Returns a note for the model.
+async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
     let running = running?;
     let done = tokio::task::spawn_blocking(move || running.finish()).await;
     match done {
         Ok(Ok(transferred)) => transferred.note(),
         Ok(Err(why)) => Some(format!(
-            "[Commits and other git changes of this command are not in the repository yet: {why}. They are kept, and \
+            "[Commits and other git changes of this command are not in the repository yet: {why}. They are saved, and \
              the next command in this directory tries again.]"
         )),
         Err(why) => {
@@ -211,22 +211,22 @@ async fn transfer(running: Option<history::Running>) -> Option<String> {
     }
 }
 
-/// What ends a job with all that it has started.
-enum Hold {
-    /// Its process group, which a program can leave.
-    Group(Group),
-    /// A guard, which finds also that one.
-    Guard(Box<Line>),
+/// A running job, and the means to kill it with everything it has started.
+enum JobHandle {
+    /// Kills the process group. Misses processes that left the group.
+    ProcessGroup(ProcessGroup),
+    /// Kills all descendants through the supervisor.
+    Supervised(Box<SupervisorClient>),
 }
 
-impl Hold {
-    async fn start(job: &Job) -> std::io::Result<(Child, Hold)> {
+impl JobHandle {
+    async fn start(job: &Job) -> std::io::Result<(Child, JobHandle)> {
         if let Some(guard) = &job.guard {
-            let (child, line) = Line::start(guard, job).await?;
-            return Ok((child, Hold::Guard(Box::new(line))));
+            let (child, client) = SupervisorClient::start(guard, job).await?;
+            return Ok((child, JobHandle::Supervised(Box::new(client))));
         }
         let Some((program, args)) = job.argv.split_first() else {
-            return Err(std::io::Error::other("no program was named"));
+            return Err(std::io::Error::other("the command is empty"));
         };
         let mut command = Command::new(program);
         command
@@ -238,76 +238,81 @@ impl Hold {
             .process_group(0);
         environment::scrub(command.as_std_mut());
         let child = command.spawn()?;
-        let group = Group::new(child.id());
-        Ok((child, Hold::Group(group)))
+        let group = ProcessGroup::new(child.id());
+        Ok((child, JobHandle::ProcessGroup(group)))
     }
 
-    /// Waits until the job has ended. May be dropped and called again.
-    async fn ended(&mut self, child: &mut Child) -> std::io::Result<Outcome> {
+    /// Waits until the job has ended. Cancel-safe.
+    async fn wait(&mut self, child: &mut Child) -> std::io::Result<JobOutcome> {
         match self {
-            Hold::Group(_) => Ok(Outcome {
+            JobHandle::ProcessGroup(_) => Ok(JobOutcome {
                 limit: None,
-                ended: ended(child.wait().await?),
+                ended: ended_from(child.wait().await?),
                 leftovers: Leftovers::None,
             }),
-            Hold::Guard(line) => line.ended(child).await,
+            JobHandle::Supervised(client) => client.wait(child).await,
         }
     }
 
-    /// Where the job may write; `None`: everywhere. With what the history knows of it.
-    fn plan(&mut self) -> (Option<confine::Plan>, Option<history::Running>) {
+    /// Returns the sandbox plan (`None`: not sandboxed) and takes the pending transfer of git changes.
+    fn plan(
+        &mut self,
+    ) -> (
+        Option<confine::SandboxPlan>,
+        Option<history::CommandTransfer>,
+    ) {
         match self {
-            Hold::Group(_) => (None, None),
-            Hold::Guard(line) => (line.plan.clone(), line.running.take()),
+            JobHandle::ProcessGroup(_) => (None, None),
+            JobHandle::Supervised(client) => (client.plan.clone(), client.running.take()),
         }
     }
 
-    /// Ends a job that runs, with all that it has started.
+    /// Kills a running job and everything it has started.
     async fn end(self, child: &mut Child) {
         match self {
-            Hold::Group(group) => {
+            JobHandle::ProcessGroup(group) => {
                 group.signal(Signal::TERM);
                 let _ = tokio::time::timeout(GRACE, child.wait()).await;
                 drop(group);
             }
-            Hold::Guard(line) => line.end(child).await,
+            JobHandle::Supervised(client) => client.end(child).await,
         }
     }
 
-    /// What a job that has ended left in its group, now that its output is read, is ended.
-    fn looked_at(self, outcome: Outcome) -> Outcome {
+    /// Kills what remains of the process group after the job has ended and its output is read, and records that.
+    fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
-            Hold::Group(group) if group.is_alive() => Outcome {
+            JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
                 leftovers: Leftovers::Killed,
                 ..outcome
             },
-            Hold::Group(_) | Hold::Guard(_) => outcome,
+            JobHandle::ProcessGroup(_) | JobHandle::Supervised(_) => outcome,
         }
     }
 }
 
-/// Kills the group when dropped, whatever happened to the future that ran it.
-struct Group {
+/// A process group that is killed on drop.
+struct ProcessGroup {
     id: Option<Pid>,
 }
 
-impl Group {
-    /// The group of a child that was started as the head of its own.
-    fn new(child: Option<u32>) -> Group {
+impl ProcessGroup {
+    /// Returns the group of a child that was started as its leader.
+    fn new(child: Option<u32>) -> ProcessGroup {
         let id = child
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw);
-        Group { id }
+        ProcessGroup { id }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(id) = self.id {
-            // It fails only when nobody of the group is left, and that is the wish.
+            // Fails only if the group has no processes left, which is the goal.
             let _ = kill_process_group(id, signal);
         }
     }
 
-    /// All of it has ended: its number is no longer its own.
+    /// Disarms the kill on drop. Required once the whole group has ended, since its id may be reused.
     fn forget(&mut self) {
         self.id = None;
     }
@@ -318,13 +323,13 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn ended_from(status: ExitStatus) -> Ended {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Code(code),
@@ -333,11 +338,11 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-/// Reads what is still in the pipes; not until they close, since a grandchild may hold them open.
+/// Reads what is still in the pipes. Does not wait until they close, since a grandchild may keep them open.
 async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
-    out: &mut Pipe<A>,
-    err: &mut Pipe<B>,
-    keep: &mut Keep,
+    out: &mut OutputPipe<A>,
+    err: &mut OutputPipe<B>,
+    buffer: &mut Keep,
     live: &mut impl FnMut(&[u8]),
 ) {
     let until = tokio::time::Instant::now() + DRAIN;
@@ -346,10 +351,10 @@ async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
             return;
         }
         tokio::select! {
-            // Whatever lies there is read, also when this comes late.
+            // Reads come first: buffered data is read even if the deadline has passed.
             biased;
-            n = out.read() => out.take(n, keep, live),
-            n = err.read() => err.take(n, keep, live),
+            n = out.read() => out.forward(n, buffer, live),
+            n = err.read() => err.forward(n, buffer, live),
             () = tokio::time::sleep_until(until) => return,
         }
     }

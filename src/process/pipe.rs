@@ -1,73 +1,75 @@
-//! One output pipe of a child: its bytes in pieces that never cut a character in two.
+//! Reads an output pipe of a child in chunks that never split a UTF-8 character.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::Keep;
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 16 * 1024;
 
-/// A pipe, and the start of a character whose other bytes have not come yet.
-pub struct Pipe<P> {
+/// A pipe and the first bytes of a character that has not arrived completely.
+pub struct OutputPipe<P> {
     open: Option<P>,
     bytes: Vec<u8>,
-    /// How many bytes of a begun character stand at the start of `bytes`; at most 3.
-    begun: usize,
+    /// The number of bytes of an incomplete character at the start of `bytes`, at most 3.
+    partial: usize,
 }
 
-impl<P: AsyncRead + Unpin> Pipe<P> {
-    /// A pipe that is open, if it is there.
-    pub fn of(pipe: Option<P>) -> Pipe<P> {
-        Pipe {
+impl<P: AsyncRead + Unpin> OutputPipe<P> {
+    /// Wraps a pipe. `None` is treated as a closed pipe.
+    pub fn of(pipe: Option<P>) -> OutputPipe<P> {
+        OutputPipe {
             open: pipe,
             bytes: vec![0; CHUNK],
-            begun: 0,
+            partial: 0,
         }
     }
 
-    /// Whether more may come.
+    /// Returns whether the pipe is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Reads on and gives the number of bytes; never ends for a pipe that is closed.
+    /// Reads more bytes and returns their number. Never completes for a closed pipe.
     pub async fn read(&mut self) -> usize {
         match &mut self.open {
-            Some(pipe) => pipe.read(&mut self.bytes[self.begun..]).await.unwrap_or(0),
+            Some(pipe) => pipe
+                .read(&mut self.bytes[self.partial..])
+                .await
+                .unwrap_or(0),
             None => std::future::pending().await,
         }
     }
 
-    /// Hands on the `n` bytes that were read, but for a character that is cut at their end. None: the pipe
-    /// is closed.
-    pub fn take(&mut self, n: usize, keep: &mut Keep, live: &mut impl FnMut(&[u8])) {
+    /// Forwards the `n` bytes just read, except an incomplete character at their end. `n == 0` closes the pipe.
+    pub fn forward(&mut self, n: usize, buffer: &mut Keep, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;
-            self.rest(keep, live);
+            self.flush(buffer, live);
             return;
         }
-        let there = self.begun + n;
-        let whole = there - begun(&self.bytes[..there]);
+        let there = self.partial + n;
+        let whole = there - partial_char_len(&self.bytes[..there]);
         if whole > 0 {
-            keep.push(&self.bytes[..whole]);
+            buffer.push(&self.bytes[..whole]);
             live(&self.bytes[..whole]);
         }
         self.bytes.copy_within(whole..there, 0);
-        self.begun = there - whole;
+        self.partial = there - whole;
     }
 
-    /// Hands on what was held back: no more comes.
-    pub fn rest(&mut self, keep: &mut Keep, live: &mut impl FnMut(&[u8])) {
-        let begun = std::mem::take(&mut self.begun);
-        if begun > 0 {
-            keep.push(&self.bytes[..begun]);
-            live(&self.bytes[..begun]);
+    /// Forwards the incomplete character, if any. Call it when no more bytes will arrive.
+    pub fn flush(&mut self, buffer: &mut Keep, live: &mut impl FnMut(&[u8])) {
+        let partial = std::mem::take(&mut self.partial);
+        if partial > 0 {
+            buffer.push(&self.bytes[..partial]);
+            live(&self.bytes[..partial]);
         }
     }
 }
 
-/// How many bytes at the end of `bytes` begin a character whose other bytes are missing.
-fn begun(bytes: &[u8]) -> usize {
+/// Returns the length of the incomplete character at the end of `bytes`.
+fn partial_char_len(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     for (at, byte) in bytes.iter().enumerate().skip(from).rev() {
         let length = match byte {
@@ -89,11 +91,10 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// However the bytes are cut: text comes in pieces of text, and nothing is lost.
         #[test]
-        fn no_character_is_cut(text in "[a-zäö€漢😀]{0,40}", cuts in prop::collection::vec(1usize..9, 1..40)) {
-            let mut pipe = Pipe::of(Some(tokio::io::empty()));
-            let mut keep = Keep::new(1000);
+        fn characters_are_never_split(text in "[a-zäö€漢😀]{0,40}", cuts in prop::collection::vec(1usize..9, 1..40)) {
+            let mut pipe = OutputPipe::of(Some(tokio::io::empty()));
+            let mut buffer = Keep::new(1000);
             let mut heard = Vec::new();
             let mut live = |piece: &[u8]| heard.push(String::from_utf8(piece.to_vec()).unwrap());
             let mut rest = text.as_bytes();
@@ -102,32 +103,32 @@ mod tests {
                 if n == 0 {
                     break;
                 }
-                let at = pipe.begun;
+                let at = pipe.partial;
                 pipe.bytes[at..at + n].copy_from_slice(&rest[..n]);
-                pipe.take(n, &mut keep, &mut live);
+                pipe.forward(n, &mut buffer, &mut live);
                 rest = &rest[n..];
             }
-            pipe.take(0, &mut keep, &mut live);
+            pipe.forward(0, &mut buffer, &mut live);
             prop_assert_eq!(heard.concat(), text.clone());
-            prop_assert_eq!(keep.text(), text);
+            prop_assert_eq!(buffer.text(), text);
         }
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_handed_on_too() {
+    fn invalid_utf8_is_forwarded() {
         for bytes in [
             &b"\xff\xfe"[..],
             b"a\xe2\x82",
             b"\x80\x80\x80\x80\x80",
             b"\xf0",
         ] {
-            let mut pipe = Pipe::of(Some(tokio::io::empty()));
-            let mut keep = Keep::new(1000);
+            let mut pipe = OutputPipe::of(Some(tokio::io::empty()));
+            let mut buffer = Keep::new(1000);
             let mut heard = Vec::new();
             let mut live = |piece: &[u8]| heard.extend_from_slice(piece);
             pipe.bytes[..bytes.len()].copy_from_slice(bytes);
-            pipe.take(bytes.len(), &mut keep, &mut live);
-            pipe.rest(&mut keep, &mut live);
+            pipe.forward(bytes.len(), &mut buffer, &mut live);
+            pipe.flush(&mut buffer, &mut live);
             assert_eq!(heard, bytes);
         }
     }

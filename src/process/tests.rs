@@ -1,4 +1,4 @@
-//! Real processes: what they leave behind, and that it is little.
+//! Runs real processes and checks their output and that they leave none behind.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,13 +16,13 @@ fn job(script: &str) -> Job {
     }
 }
 
-async fn report(script: &str) -> Report {
+async fn run_script(script: &str) -> Report {
     run(&job(script), &CancellationToken::new(), |_| {})
         .await
         .unwrap()
 }
 
-/// A grandchild that would write a file after the job; gone when its pid is.
+/// Reads a process id that a script wrote to a file.
 fn pid_in(file: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(file).ok()?;
     Pid::from_raw(text.trim().parse().ok()?)
@@ -31,7 +31,7 @@ fn pid_in(file: &Path) -> Option<Pid> {
 async fn wait_until_gone(pid: Pid) {
     let began = Instant::now();
     while rustix::process::test_kill_process(pid).is_ok() {
-        // A zombie whose parent is gone still counts until init has reaped it.
+        // An orphaned zombie still has an entry until init reaps it.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))
             .unwrap_or_default();
         if stat.contains(") Z ") {
@@ -39,7 +39,7 @@ async fn wait_until_gone(pid: Pid) {
         }
         assert!(
             began.elapsed() < Duration::from_secs(10),
-            "process {pid:?} lives on"
+            "process {pid:?} is still running"
         );
         tokio::task::yield_now().await;
     }
@@ -53,52 +53,59 @@ async fn wait_for_pid(file: &Path) -> Pid {
         }
         assert!(
             began.elapsed() < Duration::from_secs(10),
-            "the grandchild never began"
+            "the grandchild did not start"
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test]
-async fn the_exit_code_and_both_outputs_are_told() {
-    let seen = report("echo out; echo err >&2; exit 3").await;
-    assert_eq!(seen.ended, Ended::Code(3));
+async fn exit_code_and_both_outputs_are_reported() {
+    let report = run_script("echo out; echo err >&2; exit 3").await;
+    assert_eq!(report.ended, Ended::Code(3));
     assert!(
-        seen.output.contains("out\n") && seen.output.contains("err\n"),
-        "{seen:?}"
+        report.output.contains("out\n") && report.output.contains("err\n"),
+        "{report:?}"
     );
-    let seen = report("kill -9 $$").await;
-    assert_eq!(seen.ended, Ended::Signal(9));
+    let report = run_script("kill -9 $$").await;
+    assert_eq!(report.ended, Ended::Signal(9));
 }
 
 #[tokio::test]
-async fn much_output_is_bounded_with_a_mark_and_its_end_is_kept() {
-    let seen = report("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end").await;
-    assert!(seen.output.len() < 5000, "{}", seen.output.len());
-    assert!(seen.output.starts_with("xxx") && seen.output.ends_with("the end\n"));
-    assert!(seen.output.contains("bytes cut here"), "{}", seen.output);
+async fn long_output_is_cut_with_a_marker_and_keeps_its_end() {
+    let report = run_script("head -c 50000000 /dev/zero | tr '\\0' x; echo; echo the end").await;
+    assert!(report.output.len() < 5000, "{}", report.output.len());
+    assert!(report.output.starts_with("xxx") && report.output.ends_with("the end\n"));
+    assert!(
+        report.output.contains("bytes cut here"),
+        "{}",
+        report.output
+    );
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_shown_as_such() {
-    let seen = report("printf 'a\\377\\376b'").await;
-    assert_eq!(seen.output, "a\u{fffd}\u{fffd}b");
+async fn invalid_utf8_becomes_replacement_characters() {
+    let report = run_script("printf 'a\\377\\376b'").await;
+    assert_eq!(report.output, "a\u{fffd}\u{fffd}b");
 }
 
 #[tokio::test]
-async fn a_program_left_in_the_background_does_not_hold_the_job() {
+async fn background_process_does_not_delay_the_result() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let began = Instant::now();
-    let seen = report(&format!("sleep 60 & echo $! > {}; echo ok", file.display())).await;
+    let report = run_script(&format!("sleep 60 & echo $! > {}; echo ok", file.display())).await;
     assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!((seen.ended, seen.output.as_str()), (Ended::Code(0), "ok\n"));
-    assert_eq!(seen.leftovers, Leftovers::Killed);
+    assert_eq!(
+        (report.ended, report.output.as_str()),
+        (Ended::Code(0), "ok\n")
+    );
+    assert_eq!(report.leftovers, Leftovers::Killed);
     wait_until_gone(pid_in(&file).unwrap()).await;
 }
 
 #[tokio::test]
-async fn the_time_out_ends_the_whole_group_and_keeps_what_was_said() {
+async fn timeout_kills_the_group_and_keeps_its_output() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let script = format!(
@@ -109,16 +116,16 @@ async fn the_time_out_ends_the_whole_group_and_keeps_what_was_said() {
         timeout: Duration::from_millis(800),
         ..job(&script)
     };
-    let seen = run(&job, &CancellationToken::new(), |_| {}).await.unwrap();
+    let report = run(&job, &CancellationToken::new(), |_| {}).await.unwrap();
     assert_eq!(
-        (seen.ended, seen.output.as_str()),
+        (report.ended, report.output.as_str()),
         (Ended::TimedOut, "before\n")
     );
     wait_until_gone(pid_in(&file).unwrap()).await;
 }
 
 #[tokio::test]
-async fn cancelling_and_dropping_end_the_group() {
+async fn cancel_and_drop_kill_the_group() {
     let dir = tempfile::tempdir().unwrap();
     for (name, by_token) in [("cancelled", true), ("dropped", false)] {
         let file = dir.path().join(name);
@@ -139,8 +146,8 @@ async fn cancelling_and_dropping_end_the_group() {
 }
 
 #[tokio::test]
-async fn output_is_heard_while_the_job_runs() {
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+async fn output_is_streamed_while_the_job_runs() {
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let dir = tempfile::tempdir().unwrap();
     let go = dir.path().join("go");
     let script = format!(
@@ -149,17 +156,17 @@ async fn output_is_heard_while_the_job_runs() {
     );
     let running = tokio::spawn(async move {
         run(&job(&script), &CancellationToken::new(), |bytes| {
-            let _ = tell.send(bytes.to_vec());
+            let _ = sender.send(bytes.to_vec());
         })
         .await
     });
-    assert_eq!(told.recv().await.unwrap(), b"early\n");
+    assert_eq!(receiver.recv().await.unwrap(), b"early\n");
     std::fs::write(&go, "").unwrap();
     assert_eq!(running.await.unwrap().unwrap().output, "early\nlate\n");
 }
 
 #[tokio::test]
-async fn what_a_job_wrote_is_whole_however_late_it_is_read() {
+async fn output_is_complete_when_read_after_exit() {
     let whole = Job {
         keep: 100_000,
         ..job("printf %60000d 7")

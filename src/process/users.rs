@@ -1,32 +1,33 @@
-//! Which programs work with a folder or a file now. Asked before a lock is taken away that one of them may hold.
+//! Finds processes that use a folder or a file. Checked before a lock that one of them may hold is removed.
 
 use std::path::Path;
 
-/// Whether some git works in a place.
+/// Whether a git process uses a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitUse {
-    /// None does.
+    /// No git process uses it.
     None,
-    /// None that this system shows: the processes of this user and namespace are shown, others may not be.
+    /// No visible git process uses it. Processes of other users or namespaces may be invisible.
     NoneShown,
-    /// This process does, or it may: it belongs to another user and does not show where it works.
+    /// The git process with this id uses it, or may use it: another user's process does not show its directory.
     By(u32),
-    /// This system does not show it.
+    /// Not known on this operating system.
     Unknown,
 }
 
-/// Whether a git of any user works in one of these folders, which are without symbolic links: by its current directory,
-/// or because its arguments or its environment name one of them. A git that waits for an editor or a pager counts.
+/// Returns whether a git process of any user uses one of these folders, whose paths have no symbolic links. A process
+/// uses a folder if its working directory is in it or its arguments or environment name it. A git that waits for an
+/// editor or a pager counts.
 #[cfg(target_os = "linux")]
-pub fn git_in(places: &[&Path]) -> GitUse {
+pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {
         let name = std::fs::read(dir.join("comm")).unwrap_or_default();
         if !name.starts_with(b"git") || id == std::process::id() || has_ended(&dir) {
             continue;
         }
         let is_here = match std::fs::read_link(dir.join("cwd")) {
-            Ok(cwd) => places.iter().any(|p| cwd.starts_with(p)) || names(&dir, places),
-            // It belongs to another user, or it has begun to end: that can look like a refusal too.
+            Ok(cwd) => folders.iter().any(|p| cwd.starts_with(p)) || names(&dir, folders),
+            // Another user's process, or one that is exiting: both can be refused.
             Err(_) => !has_ended(&dir),
         };
         if is_here {
@@ -40,7 +41,7 @@ pub fn git_in(places: &[&Path]) -> GitUse {
     }
 }
 
-/// Whether `/proc` shows the processes of all users and namespaces.
+/// Returns whether `/proc` shows the processes of all users and namespaces.
 #[cfg(target_os = "linux")]
 fn shows_all_processes() -> bool {
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -48,11 +49,11 @@ fn shows_all_processes() -> bool {
     namespace.as_os_str() == FIRST_NAMESPACE && shows_all_users(&mounts)
 }
 
-/// The process namespace in which the system itself was started (`PROC_PID_INIT_INO`): all others are below it.
+/// The initial PID namespace (`PROC_PID_INIT_INO` in the kernel). All others are nested in it.
 #[cfg(target_os = "linux")]
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Whether the lines of `mountinfo` say of `/proc` that it hides nothing.
+/// Returns whether `/proc` is mounted without hiding processes, given the content of `mountinfo`.
 #[cfg(target_os = "linux")]
 fn shows_all_users(mounts: &str) -> bool {
     // `22 27 0:21 / /proc rw,relatime - proc proc rw,hidepid=2`; a later mount covers an earlier one.
@@ -70,7 +71,7 @@ fn shows_all_users(mounts: &str) -> bool {
     })
 }
 
-/// Whether a process of this user has `path` open.
+/// Returns whether a process of this user has `path` open.
 #[cfg(target_os = "linux")]
 pub fn has_open(path: &Path) -> bool {
     processes().any(|(_, dir)| {
@@ -81,19 +82,19 @@ pub fn has_open(path: &Path) -> bool {
     })
 }
 
-/// Whether a git works in one of these folders: not shown by this operating system.
+/// Returns [`GitUse::Unknown`]: only Linux shows what a process uses.
 #[cfg(not(target_os = "linux"))]
 pub fn git_in(_: &[&Path]) -> GitUse {
     GitUse::Unknown
 }
 
-/// Whether a process has a file open: not shown by this operating system.
+/// Returns `false`: only Linux shows the open files of a process.
 #[cfg(not(target_os = "linux"))]
 pub fn has_open(_: &Path) -> bool {
     false
 }
 
-/// All processes with their folders in `/proc`.
+/// Iterates over all process ids and their folders in `/proc`.
 #[cfg(target_os = "linux")]
 fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -103,7 +104,7 @@ fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     })
 }
 
-/// Whether it has ended, or is ending: it has no memory any more.
+/// Returns whether a process has exited or is exiting, which shows in its virtual memory size of 0.
 #[cfg(target_os = "linux")]
 fn has_ended(dir: &Path) -> bool {
     let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
@@ -113,21 +114,24 @@ fn has_ended(dir: &Path) -> bool {
         .unwrap_or_default()
         .split_whitespace();
     let state = fields.next().unwrap_or("Z");
-    // The 23rd field of proc(5); the state is the third.
+    // `vsize`, field 23 in proc(5). The state is field 3.
     let memory = fields.nth(19).unwrap_or("0");
     matches!(state, "Z" | "X") || memory == "0"
 }
 
-/// Whether the arguments or the environment of a process name one of the places (`--git-dir`, `GIT_DIR`).
+/// Returns whether the arguments or environment of a process name one of the folders (`--git-dir`, `GIT_DIR`).
 #[cfg(target_os = "linux")]
-fn names(dir: &Path, places: &[&Path]) -> bool {
+fn names(dir: &Path, folders: &[&Path]) -> bool {
     use std::os::unix::ffi::OsStrExt;
     ["cmdline", "environ"].iter().any(|file| {
         let text = std::fs::read(dir.join(file)).unwrap_or_default();
         let mut words = text.split(|b| *b == 0);
         words.any(|word| {
             let is_git = *file == "cmdline" || word.starts_with(b"GIT_");
-            is_git && places.iter().any(|p| holds(word, p.as_os_str().as_bytes()))
+            is_git
+                && folders
+                    .iter()
+                    .any(|p| holds(word, p.as_os_str().as_bytes()))
         })
     })
 }
@@ -145,27 +149,27 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     #[test]
-    fn gits_that_end_during_the_look_are_not_counted() {
-        let place = tempfile::tempdir().unwrap();
-        let has_looked = AtomicBool::new(false);
+    fn exiting_git_processes_are_not_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while !has_looked.load(Ordering::Relaxed) {
+                    while !is_done.load(Ordering::Relaxed) {
                         let mut git = Command::new("git");
                         git.arg("--version").stdout(Stdio::null()).current_dir("/");
                         assert!(git.status().unwrap().success());
                     }
                 });
             }
-            let counted = (0..2000).find(|_| matches!(git_in(&[place.path()]), GitUse::By(_)));
-            has_looked.store(true, Ordering::Relaxed);
+            let counted = (0..2000).find(|_| matches!(git_in(&[folder.path()]), GitUse::By(_)));
+            is_done.store(true, Ordering::Relaxed);
             assert_eq!(counted, None);
         });
     }
 
     #[test]
-    fn a_proc_that_hides_processes_is_recognized() {
+    fn hidden_processes_are_detected_from_mountinfo() {
         let first = "21 27 0:20 / /sys rw - sysfs sysfs rw\n22 27 0:21 / /proc rw,relatime";
         for (options, shows_all) in [
             ("proc proc rw", true),

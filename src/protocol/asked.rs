@@ -1,118 +1,72 @@
-//! Asked: which command an answer is to, without the words of it.
+//! Identifies the command that a [`EventKind::Refused`] event answers.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Command, EventKind, TaskWish};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 
-/// What a command was about: enough for whoever gave it to know it again among the others on their way, and small enough to
-/// travel with a refusal. Two that are alike are answered in the order in which they were given.
+/// A short identification of a command, sent with its refusal so that the sender can match the two. Equal commands
+/// are answered in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Asked {
-    /// Words for an agent.
+    /// Send a prompt to an agent.
     Prompt {
-        /// To whom.
         to: Name,
-        /// The text; empty in journals of older versions.
+        /// Empty in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// To stop.
-    Interrupt {
-        /// Who.
-        agent: Name,
-    },
-    /// To summarise a conversation.
-    Compact {
-        /// Whose.
-        agent: Name,
-    },
-    /// To end a background job.
-    KillJob {
-        /// Which one.
-        job: JobId,
-    },
-    /// To decide a request, once or with a rule for more than this one.
-    Decide {
-        /// The request.
-        request: RequestId,
-    },
-    /// To take a rule of the session back.
+    /// Interrupt an agent.
+    Interrupt { agent: Name },
+    /// Summarise a conversation.
+    Compact { agent: Name },
+    /// End a background job.
+    KillJob { job: JobId },
+    /// Decide a request, once or together with a session permission.
+    Decide { request: RequestId },
+    /// Revoke a session permission.
     TakeBack {
-        /// Its number.
+        /// The number of the session permission.
         rule: u64,
     },
-    /// That a teammate shuts down.
-    AskShutdown {
-        /// Who.
-        member: Name,
-    },
-    /// To end a teammate at once.
-    Force {
-        /// Who.
-        member: Name,
-    },
-    /// Where a teammate stands.
-    Nudge {
-        /// Who.
-        member: Name,
-    },
-    /// To take a task.
-    ClaimTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// To put a task back on the board.
-    ReleaseTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// To complete a task.
-    CompleteTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// To write a new task.
+    /// Ask a teammate to shut down.
+    AskShutdown { member: Name },
+    /// End a teammate at once.
+    Force { member: Name },
+    /// Ask a teammate for its status.
+    Nudge { member: Name },
+    /// Claim a task.
+    ClaimTask { task: TaskId },
+    /// Return a task to the board.
+    ReleaseTask { task: TaskId },
+    /// Complete a task.
+    CompleteTask { task: TaskId },
+    /// Add a task.
     AddTask,
-    /// To change a task.
-    EditTask {
-        /// The task.
-        task: TaskId,
-    },
-    /// To merge the branch of a task.
-    Merge {
-        /// The task.
-        task: TaskId,
-    },
-    /// To merge the branches of several tasks.
+    /// Change a task.
+    EditTask { task: TaskId },
+    /// Merge the branch of a task.
+    Merge { task: TaskId },
+    /// Merge the branches of several tasks.
     MergeAll,
-    /// What the branch of a task changes.
-    ShowDiff {
-        /// The task.
-        task: TaskId,
-    },
-    /// What would be lost with the worktree of a task.
-    JudgeWorktree {
-        /// The task.
-        task: TaskId,
-    },
-    /// To remove the worktree of a task.
-    RemoveWorktree {
-        /// The task.
-        task: TaskId,
-    },
-    /// Which models the server has.
+    /// Show the diff of a task's branch.
+    ShowDiff { task: TaskId },
+    /// Show what would be lost if a task's worktree were removed.
+    JudgeWorktree { task: TaskId },
+    /// Remove the worktree of a task.
+    RemoveWorktree { task: TaskId },
+    /// List the models of the server.
     ListModels,
-    /// To use another model.
+    /// Switch to another model.
     UseModel,
-    /// Something that this version does not know.
+    /// A command that this version does not know.
     #[serde(other)]
     Other,
 }
 
 impl Command {
-    /// What it is about.
+    /// Returns the identification of this command.
     pub fn asked(&self) -> Asked {
         match self {
             Command::Prompt { to, text } => Asked::Prompt {
@@ -167,7 +121,7 @@ impl TaskWish {
 }
 
 impl EventKind {
-    /// That command could not be carried out.
+    /// Returns the event for a command that could not be carried out.
     pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
         EventKind::Refused {
             asked: Some(asked),
@@ -184,8 +138,8 @@ mod tests {
     use crate::protocol::Event;
 
     #[test]
-    fn a_refusal_is_read_from_journals_of_every_version() {
-        let told =
+    fn refusals_in_journals_of_all_versions_are_read() {
+        let line =
             |asked: &str| format!(r#"{{"seq":1,"at":2.0,"type":"refused"{asked},"why":"no"}}"#);
         for (asked, expected) in [
             ("", None),
@@ -206,7 +160,7 @@ mod tests {
                 Some(Asked::Other),
             ),
         ] {
-            let event: Event = serde_json::from_str(&told(asked)).unwrap();
+            let event: Event = serde_json::from_str(&line(asked)).unwrap();
             let why = "no".to_string();
             let kind = EventKind::Refused {
                 asked: expected,

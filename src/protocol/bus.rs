@@ -1,4 +1,4 @@
-//! The bus: many publishers, one consumer. Deltas may be dropped under load, the rest must arrive.
+//! The event bus: many senders, one receiver. Under load, deltas may be dropped; all other events arrive.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,27 +8,27 @@ use super::event::{Event, EventKind};
 use crate::domain::redact::Redactor;
 use crate::domain::stamp::Stamp;
 
-/// Events that may wait on the bus.
+/// Maximum number of events in the queue.
 pub const BUS_CAPACITY: usize = 4096;
 
-/// Where events are put. Cheap to clone.
+/// The sending end of the event bus. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Publisher {
     out: mpsc::Sender<Event>,
-    /// The number of the last event; held while the next one is numbered and sent, so that the numbers of
-    /// the events that come out only ever go up.
+    /// The number of the last event. The lock is held until the next event is numbered and sent, so that events
+    /// arrive in the order of their numbers.
     seq: Arc<Mutex<u64>>,
     clock: fn() -> Stamp,
     redactor: Redactor,
 }
 
-/// Where events come out.
+/// The receiving end of the event bus.
 #[derive(Debug)]
 pub struct Inlet {
     events: mpsc::Receiver<Event>,
 }
 
-/// A bus whose events are dated by `clock`.
+/// Creates an event bus. `clock` supplies the time of each event.
 pub fn bus(clock: fn() -> Stamp) -> (Publisher, Inlet) {
     let (out, events) = mpsc::channel(BUS_CAPACITY);
     (
@@ -43,19 +43,19 @@ pub fn bus(clock: fn() -> Stamp) -> (Publisher, Inlet) {
 }
 
 impl Publisher {
-    /// The same, looking for these secrets in what is published, and for keys by their shape.
+    /// Returns this sender with a redactor for all published events.
     #[must_use]
     pub fn redacting(self, redactor: Redactor) -> Publisher {
         Publisher { redactor, ..self }
     }
 
-    /// What looks for secrets, for whatever else leaves the crew.
+    /// Returns the redactor, for other output of the crew.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// An event without secrets. Pieces of output and of answers come without them already, since a piece alone does
-    /// not show them; the board is told as its files have it.
+    /// Redacts an event. Deltas are redacted by their source, because a secret may be split between two of them.
+    /// Board events are not redacted, so that they match the files.
     fn clean(&self, kind: EventKind) -> EventKind {
         if kind.is_delta() || matches!(kind, EventKind::BoardChanged { .. }) {
             return kind;
@@ -63,25 +63,25 @@ impl Publisher {
         self.redactor.data(kind)
     }
 
-    /// Publishes what happened. Waits for room, except for deltas, which are dropped when there is none:
-    /// the whole follows. Returns at once when nobody listens any more.
+    /// Publishes an event. Waits for space in the queue, except for deltas, which are dropped if it is full. Returns
+    /// at once if the receiver is gone.
     pub async fn publish(&self, kind: EventKind) {
         let kind = self.clean(kind);
         if kind.is_delta() {
             self.offer(kind);
         } else {
-            // The consumer is gone only when the program ends: then nobody is left to tell.
+            // The receiver is only gone when the program ends.
             if let Ok(room) = self.out.reserve().await {
                 self.send(room, kind);
             }
         }
     }
 
-    /// Publishes a delta without waiting; dropped when the bus is full.
+    /// Publishes a delta without waiting. Drops it if the queue is full.
     pub fn offer(&self, kind: EventKind) {
         match self.out.try_reserve() {
             Ok(room) => self.send(room, kind),
-            // Its number is missing from now on: that is how a gap is seen.
+            // Skip the number, so that the receiver can detect the gap.
             Err(_) => *self.seq.lock().unwrap_or_else(PoisonError::into_inner) += 1,
         }
     }
@@ -98,12 +98,12 @@ impl Publisher {
 }
 
 impl Inlet {
-    /// The next event; `None` when all publishers are gone.
+    /// Waits for the next event. Returns `None` if all senders are gone.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// The next event if one is there already.
+    /// Returns the next event if one is already in the queue.
     pub fn try_next(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
@@ -115,7 +115,7 @@ mod tests {
     use crate::domain::ids::Name;
 
     #[tokio::test]
-    async fn a_full_bus_drops_deltas_and_nothing_else() {
+    async fn full_bus_drops_only_deltas() {
         let (publisher, mut inlet) = bus(|| Stamp(1.0));
         let delta = || EventKind::TextDelta {
             agent: Name::lead(),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn numbers_only_go_up_however_many_publish() {
+    async fn numbers_increase_with_concurrent_senders() {
         let (publisher, mut inlet) = bus(|| Stamp(1.0));
         for _ in 0..4 {
             let publisher = publisher.clone();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_flat_json_object() {
+    fn event_serializes_as_one_flat_object() {
         let event = Event {
             seq: 7,
             at: Stamp(1.5),

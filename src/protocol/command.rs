@@ -1,4 +1,4 @@
-//! Command: what the person wants. The front ends send nothing else down.
+//! Commands that a front end sends to the crew. A front end has no other way to act on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,138 +8,96 @@ use crate::domain::request::Decision;
 use crate::domain::rule::Scope;
 use crate::domain::worktree::Losses;
 
-/// What the person wants. Each says which event answers it; a refusal is [`super::EventKind::Refused`], which names it
-/// ([`Command::asked`]).
+/// A command of the user. The doc of each variant names the events that answer it. A command that fails is answered
+/// by [`super::EventKind::Refused`], which identifies it by [`Command::asked`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
-    /// A prompt for an agent. `Prompted` when the agent takes it up, between two steps of its turn or at the start of the
-    /// next one, also after an interrupt; until then it waits on disk. For a teammate it is a message from `user`, so
-    /// `LetterMoved`, too.
-    Prompt {
-        /// To whom.
-        to: Name,
-        /// The words.
-        text: String,
-    },
-    /// Stop what the agent does now, keep what it has. `TurnEnded`.
-    Interrupt {
-        /// Whom.
-        agent: Name,
-    },
-    /// Summarise the agent's conversation and go on with the summary. `Compacted`.
+    /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads it: between two steps of its turn or
+    /// at the start of its next turn, also after an interrupt. Until then the prompt is kept on disk. For a teammate
+    /// it is a message from `user`, so `LetterMoved` follows too.
+    Prompt { to: Name, text: String },
+    /// Interrupts the current turn of an agent; partial work is kept. Answered by `TurnEnded`.
+    Interrupt { agent: Name },
+    /// Replaces an agent's conversation by a summary of it. Answered by `Compacted`.
     Compact {
-        /// Whose.
         agent: Name,
-        /// What the summary should give most room to; may be empty.
+        /// What the summary should focus on; may be empty.
         focus: String,
     },
-    /// End a background job. `JobChanged`.
-    KillJob {
-        /// Which one.
-        job: JobId,
-    },
-    /// Decide a request. `RequestChanged`.
+    /// Ends a background job. Answered by `JobChanged`.
+    KillJob { job: JobId },
+    /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.
     Decide(Decision),
-    /// Approve a permission, and everything in `scope` for the whole team until crewdeck ends.
-    /// `RequestChanged`, `RulesChanged`.
+    /// Approves a permission, and everything in `scope` for the whole team until crewdeck ends. Answered by
+    /// `RequestChanged` and `RulesChanged`.
     Allow {
-        /// The request.
+        /// The permission request.
         request: RequestId,
-        /// One of those that the request offers.
+        /// One of the scopes that the request offers.
         scope: Scope,
     },
-    /// Take a rule of the session back. `RulesChanged`.
+    /// Revokes a session permission. Answered by `RulesChanged`.
     TakeBack {
-        /// Its number.
+        /// The number of the session permission.
         rule: u64,
     },
-    /// Ask a teammate to shut down, by the person's own wish (so nobody else is asked). `RequestChanged`.
-    AskShutdown {
-        /// Whom.
-        member: Name,
-    },
-    /// End a teammate at once, wherever it stands; its task goes back to the board. `TeamChanged`.
-    Force {
-        /// Whom.
-        member: Name,
-    },
-    /// Ask a teammate where it stands. `LetterMoved`.
-    Nudge {
-        /// Whom.
-        member: Name,
-    },
-    /// Change the board by the person's own hand. `PersonActed` and `BoardChanged`.
+    /// Asks a teammate to shut down. No approval is needed, since the user asks. Answered by `RequestChanged`.
+    AskShutdown { member: Name },
+    /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `TeamChanged`.
+    Force { member: Name },
+    /// Asks a teammate for its status. Answered by `LetterMoved`.
+    Nudge { member: Name },
+    /// Changes the board. Answered by `PersonActed` and `BoardChanged`.
     Task(Box<TaskWish>),
-    /// Merge the branch of a completed task. A `Notice` tells what came of it.
-    Merge {
-        /// The task.
-        task: TaskId,
-    },
-    /// Merge the branches of completed tasks in this order; the first that does not merge ends it. A `Notice` tells of
-    /// each one, and the last one of all of them.
-    MergeAll {
-        /// The tasks.
-        tasks: Vec<TaskId>,
-    },
-    /// Show what the branch of a task changes. `DiffShown`.
-    ShowDiff {
-        /// The task.
-        task: TaskId,
-    },
-    /// Look what would be lost with the worktree of a task. `WorktreeJudged`.
-    JudgeWorktree {
-        /// The task.
-        task: TaskId,
-    },
-    /// Remove the worktree of a task. Where more would be lost than the person was told, nothing is done. A `Notice` tells
-    /// what came of it.
+    /// Merges the branch of a completed task. Answered by a `Notice` with the result.
+    Merge { task: TaskId },
+    /// Merges the branches of completed tasks in this order and stops at the first that fails. Answered by a `Notice`
+    /// for each branch and one for all of them.
+    MergeAll { tasks: Vec<TaskId> },
+    /// Requests the diff of a task's branch. Answered by `DiffShown`.
+    ShowDiff { task: TaskId },
+    /// Requests what would be lost if a task's worktree were removed. Answered by `WorktreeJudged`.
+    JudgeWorktree { task: TaskId },
+    /// Removes the worktree of a task. Refused if more would be lost than the user has confirmed. Answered by a
+    /// `Notice` with the result.
     RemoveWorktree {
-        /// The task.
         task: TaskId,
-        /// What the person was told would be lost.
+        /// The losses that the user has confirmed.
         told: Losses,
     },
-    /// Ask the server which models it has. `ModelsListed`.
+    /// Requests the model names that the server offers. Answered by `ModelsListed`.
     ListModels,
-    /// Use another model from the next call on. `CrewReady`.
+    /// Switches to another model from the next call on. Answered by `CrewReady`.
     UseModel {
-        /// Its name.
+        /// The name of the model.
         name: String,
     },
 }
 
-/// What the person wants of the board: what the verbs of `crewdeck task` do, by the same rules.
+/// A change of the board by the user. The same rules apply as for the subcommands of `crewdeck task`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
 pub enum TaskWish {
-    /// Take a task: the person works on it, agents leave it alone.
-    Claim {
-        /// The task.
-        task: TaskId,
-    },
-    /// Put a task back on the board. A teammate whose task it is is stopped, and told by a letter.
+    /// Claims a task for the user. Agents do not work on it.
+    Claim { task: TaskId },
+    /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.
     Release {
-        /// The task.
         task: TaskId,
-        /// Whose it is: where it is somebody else's by now, nothing is done.
+        /// The expected owner. If the task has another owner by now, nothing changes.
         from: Name,
     },
-    /// Complete a task that is the person's, or nobody's.
-    Complete {
-        /// The task.
-        task: TaskId,
-    },
-    /// Write a new task.
+    /// Completes a task that the user owns or that has no owner.
+    Complete { task: TaskId },
+    /// Adds a task.
     Add {
-        /// What it is to be.
+        /// The fields of the new task.
         new: NewTask,
     },
-    /// Change the words, the tags or the edges of a task.
+    /// Changes the text, the tags or the dependencies of a task.
     Edit {
-        /// The task.
         task: TaskId,
-        /// What is to be other.
+        /// The fields to change.
         edit: TaskEdit,
     },
 }

@@ -1,4 +1,5 @@
-//! Event: what happened. The screen, the headless front end and the journal live on these alone.
+//! Events: what happened in the crew. The dashboard, the headless front end and the journal are built from these
+//! alone.
 
 use std::sync::Arc;
 
@@ -24,14 +25,12 @@ use crate::domain::usage::Usage;
 use crate::domain::worktree::{Branch, CheckedOut, Losses};
 use crate::protocol::Asked;
 
-/// Something that happened, numbered and dated. One of these is one line of `crewdeck run --json`.
+/// A numbered event with its time. One event is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts up by one; a gap is a delta that was merged or dropped.
+    /// Increases by one with each event. A gap means that a delta was merged or dropped.
     pub seq: u64,
-    /// When it happened.
     pub at: Stamp,
-    /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -42,366 +41,301 @@ pub struct Event {
 pub enum TurnEnd {
     /// The model has answered.
     Done,
-    /// The person interrupted it.
+    /// The user interrupted the turn.
     Interrupted,
-    /// The model failed; `hint` says what to do.
+    /// The model call failed.
     Failed {
-        /// What went wrong, in one line.
+        /// The error, in one line.
         error: String,
-        /// What to do about it; may be empty.
+        /// What the user can do about it; may be empty.
         hint: String,
     },
-    /// A rule of crewdeck ended it (rounds, loop, refusal); the text says which.
+    /// A limit of crewdeck ended the turn: too many rounds, a loop, the token limit of an answer, or a
+    /// refusal of the model.
     Stopped {
-        /// Which rule, in one line.
+        /// Which limit, in one line.
         why: String,
     },
 }
 
-/// How a conversation was shortened.
+/// The result of shortening a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compaction {
-    /// What was done.
     #[serde(flatten)]
     pub how: Shortened,
-    /// The tokens that it took before, as counted or estimated.
+    /// Size before, in tokens, counted or estimated.
     pub before: u64,
-    /// The tokens that it takes now, estimated.
+    /// Size after, in tokens, estimated.
     pub after: u64,
 }
 
-/// What was done to a conversation that had grown too long.
+/// How a conversation was shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum Shortened {
-    /// Old tool results gave way to placeholders.
+    /// Old tool results were replaced by placeholders.
     Results {
-        /// How many.
+        /// How many results.
         count: usize,
     },
-    /// All of it gave way to a summary.
+    /// The whole conversation was replaced by a summary.
     Summary {
-        /// Where the whole conversation is kept, below the root.
+        /// The file that keeps the full conversation, relative to the root.
         transcript: String,
     },
 }
 
-/// Most branches that one event tells of.
+/// Maximum number of branches in one event.
 pub const BRANCHES_MAX: usize = 200;
 
-/// What the person did to a task.
+/// A change that the user made to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum PersonAct {
-    /// Took it.
     Claimed,
-    /// Put it back on the board.
+    /// Returned it to the board.
     Released {
-        /// Whose it was.
+        /// The previous owner.
         from: Name,
     },
-    /// Completed it.
     Completed,
-    /// Wrote it.
     Added,
-    /// Changed its words, tags or edges.
+    /// Changed its text, tags or dependencies.
     Edited,
 }
 
-/// How much a notice matters; what is worse is greater.
+/// Severity of a notice. A more severe level compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Worth knowing.
+    /// Information only.
     Info,
-    /// Something is not as it should be, work goes on.
+    /// A problem that does not stop the work.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
-/// What happened. The crew sends all of them; where an agent is named, it happened to that agent.
+/// The kinds of events, with their data. A field `agent` names the agent that the event belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
-    /// The crew is there, or its model has changed.
+    /// The crew has started, or its model has changed.
     CrewReady(Setup),
     /// The models that the server offers. Answers [`super::Command::ListModels`].
     ModelsListed {
-        /// Their names, as the server orders them.
+        /// Model names in the server's order.
         names: Vec<String>,
     },
-    /// A prompt of the user entered an agent's conversation: until then it waits in the queue. Answers
+    /// A prompt of the user entered an agent's conversation. Before that it waited in the queue. Answers
     /// [`super::Command::Prompt`].
-    Prompted {
-        /// The agent.
-        agent: Name,
-        /// The words.
-        text: String,
-    },
-    /// Something else entered an agent's conversation: letters, a claimed task, a reminder.
+    Prompted { agent: Name, text: String },
+    /// Other text entered an agent's conversation: messages, a claimed task, a reminder.
     Injected {
-        /// The agent.
         agent: Name,
-        /// In one line: what it was.
+        /// A summary in one line.
         what: String,
-        /// All of it, for reading; empty where the line says all, and in journals of older versions.
+        /// The full text. Empty if `what` is complete, and in journals of older versions.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// An agent began to work on an answer.
-    TurnStarted {
-        /// The agent.
-        agent: Name,
-    },
-    /// Words of an answer, as they arrive. May be merged or dropped: [`EventKind::Said`] follows whole.
-    TextDelta {
-        /// The agent.
-        agent: Name,
-        /// The words.
-        text: String,
-    },
-    /// Thoughts of an answer, as they arrive. May be merged or dropped.
-    ThinkingDelta {
-        /// The agent.
-        agent: Name,
-        /// The thoughts.
-        text: String,
-    },
-    /// The answer broke off and is tried again: what its deltas said does not count.
-    StreamReset {
-        /// The agent.
-        agent: Name,
-    },
-    /// An answer is whole (its words; its tool calls follow as events of their own).
+    /// An agent began a turn.
+    TurnStarted { agent: Name },
+    /// A piece of an answer, as it arrives. May be merged or dropped; [`EventKind::Said`] has the full text.
+    TextDelta { agent: Name, text: String },
+    /// A piece of the model's thinking, as it arrives. May be merged or dropped.
+    ThinkingDelta { agent: Name, text: String },
+    /// The stream of an answer failed and is retried. Discard the deltas of the failed attempt.
+    StreamReset { agent: Name },
+    /// An answer is complete. Its tool calls follow as separate events.
     Said {
-        /// The agent.
         agent: Name,
-        /// The words; may be empty.
+        /// The text of the answer; may be empty.
         text: String,
-        /// The thoughts; may be empty.
+        /// The thinking; may be empty.
         thinking: String,
-        /// How long the thoughts took, in milliseconds; 0 where it is not known.
+        /// Duration of the thinking in milliseconds; 0 if unknown.
         #[serde(default)]
         thought_ms: u64,
     },
-    /// A tool call begins (also one that will be refused).
+    /// A tool call begins. Also sent for a call that is then denied.
     ToolStarted {
-        /// The agent.
         agent: Name,
-        /// The call.
         call: CallId,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// What it works on, in one line.
+        /// What the call works on, such as a path or a command, in one line.
         on: String,
-        /// Its input, bounded.
+        /// The input, cut to a bounded size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
     ToolOutput {
-        /// The agent.
         agent: Name,
-        /// The call.
         call: CallId,
-        /// The output.
         chunk: String,
     },
     /// A tool call has its result.
     ToolFinished {
-        /// The agent.
         agent: Name,
-        /// The call.
         call: CallId,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// How it ended.
         outcome: Outcome,
-        /// The result as the model reads it, bounded.
+        /// The result as the model reads it, cut to a bounded size.
         output: String,
-        /// A unified diff of what it changed; empty: nothing or not a file.
+        /// The unified diff of the changed file; empty if no file was changed.
         diff: String,
-        /// How long it took, in milliseconds.
+        /// Duration in milliseconds.
         took_ms: u64,
     },
-    /// The turn is over and the agent rests.
+    /// A turn has ended and the agent is idle.
     TurnEnded {
-        /// The agent.
         agent: Name,
-        /// Why.
         #[serde(flatten)]
         end: TurnEnd,
     },
-    /// An agent does something else now.
-    ActivityChanged {
-        /// The agent.
-        agent: Name,
-        /// What.
-        activity: Activity,
-    },
-    /// The server has counted tokens.
+    /// An agent's activity has changed, for example from thinking to running a tool.
+    ActivityChanged { agent: Name, activity: Activity },
+    /// The server has reported token usage for an agent.
     UsageChanged {
-        /// The agent.
         agent: Name,
-        /// All its tokens so far.
+        /// All tokens that the agent has used so far.
         total: Usage,
-        /// The tokens that its conversation takes of the model's window.
+        /// Tokens of the conversation in the model's context window.
         context: u64,
-        /// The model's window, where known.
+        /// Size of the context window in tokens, if known.
         window: Option<u64>,
-        /// Whether the window is assumed from the model's name.
+        /// Whether `window` is guessed from the model's name.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         assumed: bool,
-        /// What all its tokens cost in US dollars, where the price is known.
+        /// Cost of all tokens in US dollars, if the price is known.
         cost: Option<f64>,
-        /// Its calls of the model so far; 0 where they were not counted.
+        /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
         calls: u64,
     },
     /// An agent's conversation was shortened. Answers [`super::Command::Compact`].
     Compacted {
-        /// The agent.
         agent: Name,
-        /// How.
         #[serde(flatten)]
         compaction: Compaction,
     },
     /// An agent replaced its todo list.
-    TodoChanged {
-        /// The agent.
-        agent: Name,
-        /// The list.
-        list: TodoList,
-    },
-    /// An agent has sent a subagent out. What the subagent does comes as events of its own name; its
-    /// `TurnEnded` is its end.
+    TodoChanged { agent: Name, list: TodoList },
+    /// An agent started a subagent. The subagent sends events under its own name and ends with its `TurnEnded`.
     SubagentStarted {
-        /// The subagent.
+        /// The name of the subagent.
         agent: Name,
-        /// Who sent it.
+        /// The agent that started it.
         parent: Name,
-        /// The call that it answers.
+        /// The tool call that returns its result.
         call: CallId,
-        /// What it may do.
+        /// What the subagent may do.
         kind: SubagentKind,
-        /// What it is to find out or do.
+        /// The prompt for the subagent.
         prompt: String,
     },
     /// A background job began or ended. Answers [`super::Command::KillJob`].
     JobChanged {
-        /// The job as it stands.
+        /// The current state of the job.
         job: Job,
     },
     /// Output of a background job, as it arrives. May be merged or dropped.
-    JobOutput {
-        /// The job.
-        job: JobId,
-        /// The output.
-        chunk: String,
-    },
-    /// The board on disk is another than before, whoever changed it. At the start of a crew the whole board comes
-    /// this way. A large change comes as several events of a bounded size ([`Delta::pieces`]).
+    JobOutput { job: JobId, chunk: String },
+    /// The board on disk has changed, through crewdeck or another program. The first events of a crew carry the whole
+    /// board. A large change is split into several events of bounded size ([`Delta::pieces`]).
     ///
     /// [`Delta::pieces`]: crate::domain::graph::Delta::pieces
     BoardChanged {
-        /// The tasks that are new or other than before, whole.
+        /// New and changed tasks, complete.
         changed: Vec<Arc<Task>>,
-        /// The tasks that are there no more.
+        /// Deleted tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         removed: Vec<TaskId>,
     },
-    /// The person has changed the board by a command; the `BoardChanged` that follows shows how. Answers
+    /// The user has changed the board with a command. A `BoardChanged` event with the result follows. Answers
     /// [`super::Command::Task`].
     PersonActed {
-        /// The task.
         task: TaskId,
-        /// What was done.
         #[serde(flatten)]
         act: PersonAct,
     },
-    /// Branches of worktrees stand otherwise than before, whoever merged them. At the start of a crew all of them come
-    /// this way; outside a repository none does. Many come as several events, [`BRANCHES_MAX`] in each.
+    /// The state of worktree branches has changed, through crewdeck or another program. The first events of a crew
+    /// carry all branches. Never sent outside a repository. More than [`BRANCHES_MAX`] branches are split into
+    /// several events.
     BranchesChanged {
-        /// Those branches.
+        /// The changed branches.
         branches: Vec<Branch>,
     },
-    /// The root has something else checked out than before, whoever switched; told at the start of a crew, too. Outside
-    /// a repository it never comes.
+    /// The commit or branch that is checked out in the root has changed. Also sent once at the start. Never sent
+    /// outside a repository.
     HeadChanged {
-        /// What it is now.
+        /// What is checked out now.
         head: CheckedOut,
     },
-    /// What the branch of a task changes. Answers [`super::Command::ShowDiff`].
+    /// The diff of a task's branch. Answers [`super::Command::ShowDiff`].
     DiffShown {
-        /// The task.
         task: TaskId,
-        /// A line for each changed file, and a sum.
+        /// One line for each changed file and a total, as from `git diff --stat`.
         stat: String,
-        /// The changes as a unified diff, cut with a mark.
+        /// The unified diff; if it was cut, a line says so.
         text: String,
-        /// New files that are not in it yet.
+        /// Untracked files, which the diff does not include.
         untracked: Vec<String>,
     },
-    /// What would be lost with the worktree of a task. Answers [`super::Command::JudgeWorktree`].
+    /// What would be lost if a task's worktree were removed. Answers [`super::Command::JudgeWorktree`].
     WorktreeJudged {
-        /// The task.
         task: TaskId,
-        /// What would be lost.
         losses: Losses,
-        /// What its folder takes on disk, in words.
+        /// Disk usage of the worktree's folder, formatted for the screen.
         size: String,
     },
-    /// The roster on disk is another than before, whoever changed it.
+    /// The roster on disk has changed, through crewdeck or another program.
     TeamChanged {
         /// The whole roster.
         team: Arc<Team>,
     },
-    /// A letter took a step.
-    LetterMoved {
-        /// The letter.
-        letter: Letter,
-        /// The step.
-        step: LetterStep,
-    },
+    /// A message was sent, delivered or acted on.
+    LetterMoved { letter: Letter, step: LetterStep },
     /// A request was made, decided or withdrawn. Answers [`super::Command::Decide`].
     RequestChanged {
-        /// The request as it stands.
+        /// The current state of the request.
         request: Request,
     },
-    /// The rules of the session are others: what the person allowed the whole team.
+    /// The session permissions, which the user has given to the whole team, have changed.
     RulesChanged {
-        /// All of them, the oldest first.
+        /// All session permissions, oldest first.
         rules: Vec<SessionRule>,
     },
-    /// The limits of the crew are others than before: the person raised a ceiling. Also sent once at the start.
+    /// The limits of the crew have changed: the user raised a budget. Also sent once at the start.
     LimitsChanged(Limits),
-    /// The skills on disk are others than before; also sent once at the start. A notice follows for each
-    /// one that can not be used.
+    /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
+    /// used.
     SkillsChanged(SkillBook),
-    /// Something the person should know, in one line.
+    /// A one-line message for the user.
     Notice {
-        /// How much it matters.
         level: Level,
-        /// The agent it is about, if any.
+        /// The agent that the notice is about, if any.
         agent: Option<Name>,
         /// What happened and what to do.
         text: String,
     },
     /// A command could not be carried out; nothing changed.
     Refused {
-        /// Which command. `None`: the journal is of a version that did not say.
+        /// The command. `None` in journals of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<Asked>,
-        /// Why, and what to do.
+        /// The reason and what to do.
         why: String,
     },
-    /// Nobody works, nothing is on its way, and no request waits but those that the lead was reminded of in vain: a
-    /// headless run ends here.
+    /// All agents are idle, no message or job is pending, and no request waits except those of which the lead was
+    /// reminded without effect. A headless run ends here.
     CrewAtRest,
 }
 
 impl EventKind {
-    /// Whether it may be merged or dropped under load, because a later event says it whole.
+    /// Returns whether the event may be merged or dropped under load, because a later event has the full data.
     pub fn is_delta(&self) -> bool {
         matches!(
             self,
@@ -412,8 +346,8 @@ impl EventKind {
         )
     }
 
-    /// Whether it answers a command and says nothing to a screen that has not given it: to one that shows the
-    /// session later, or beside the first one.
+    /// Returns whether the event only matters to the front end that gave the command, and not to other or later
+    /// viewers of the session.
     pub fn is_for_asker(&self) -> bool {
         matches!(
             self,
@@ -424,7 +358,7 @@ impl EventKind {
         )
     }
 
-    /// A notice for everybody.
+    /// Returns a notice that concerns no particular agent.
     pub fn notice(level: Level, text: impl Into<String>) -> EventKind {
         EventKind::Notice {
             level,

@@ -1,4 +1,4 @@
-//! Floor 1: what may be said. Command goes down, Event comes up; both are plain data.
+//! Commands and events: the plain data that front ends and the crew exchange, and the channel for it.
 
 pub mod asked;
 pub mod bus;

@@ -1,4 +1,4 @@
-//! Whole files: written to a temporary one, synced, renamed. And the locks that order the writers.
+//! Atomic file writes (temporary file, fsync, rename) and the lock files that serialize writers.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -10,55 +10,56 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::{StoreError, plain};
 
-/// How the names of temporary files begin. A leading dot: watchers and the reference's patterns pass over it.
+/// Prefix of temporary file names. The leading dot makes watchers and the file patterns of learn-claude-code skip them.
 const TEMPORARY: &str = ".tmp-";
-/// How often a lock is looked at that is waited for, but not for ever.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How old a temporary file must be to count as left behind.
-const LEFT_BEHIND: Duration = Duration::from_secs(60);
+/// Pause between two attempts to take a lock when the wait has a time limit.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// Age at which a temporary file counts as left behind by a killed writer.
+const STALE_AGE: Duration = Duration::from_secs(60);
 
-/// Writes a file so that every reader, and the disk after a crash, has the old one or the new one, whole.
+/// Replaces a file atomically: readers, and the disk after a crash, see either the complete old or the complete new
+/// content.
 ///
 /// # Errors
-/// When the folder can not be written; the old file is untouched then.
+/// When the folder cannot be written. The old file is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_by(path, bytes, Nameless::link)
+    write_by(path, bytes, UnnamedFile::link)
 }
 
 fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
-    // The name is there for the moment between two calls of the system only.
-    let name = unused_name(path);
-    if nameless(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
+    // The temporary name exists only between the link and the rename.
+    let name = temporary_path(path);
+    if create_unnamed(path, bytes)?.is_some_and(|file| link(&file, &name).is_ok()) {
         if let Err(why) = fs::rename(&name, path) {
             let _ = fs::remove_file(&name);
             return Err(StoreError::at(path)(why));
         }
     } else {
-        let file = temporary(path, bytes)?;
+        let file = write_temporary(path, bytes)?;
         file.persist(path)
             .map_err(|e| StoreError::at(path)(e.error))?;
     }
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
 }
 
-/// The same for a file that must not be there yet.
+/// Creates a file atomically.
 ///
 /// # Errors
-/// `AlreadyExists` when it is there, else as [`write()`].
+/// `AlreadyExists` if the file exists, otherwise as [`write()`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    write_new_by(path, bytes, Nameless::link)
+    write_new_by(path, bytes, UnnamedFile::link)
 }
 
 fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
-    let linked = nameless(path, bytes)?.map(|file| link(&file, path));
+    let linked = create_unnamed(path, bytes)?.map(|file| link(&file, path));
     match linked {
         Some(Ok(())) => {}
         Some(Err(why)) if why.kind() == std::io::ErrorKind::AlreadyExists => {
             return Err(StoreError::at(path)(why));
         }
-        // A file system may have files without a name and refuse to name them: NFS does.
+        // Some file systems, such as NFS, support unnamed files but cannot link them.
         Some(Err(_)) | None => {
-            let file = temporary(path, bytes)?;
+            let file = write_temporary(path, bytes)?;
             file.persist_noclobber(path)
                 .map_err(|e| StoreError::at(path)(e.error))?;
         }
@@ -66,23 +67,23 @@ fn write_new_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError>
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
 }
 
-/// How a file without a name gets one.
-type Link = fn(&Nameless, &Path) -> std::io::Result<()>;
+/// Gives an unnamed file a path. Tests replace it.
+type Link = fn(&UnnamedFile, &Path) -> std::io::Result<()>;
 
-/// A file without a name in the folder of `path`, with its content on disk. Nothing is left of it where its writer is
-/// killed.
-struct Nameless(File);
+/// An open file without a name (`O_TMPFILE`). The kernel removes it if the writer is killed.
+struct UnnamedFile(File);
 
-/// `None`: the file system has no such files, or `/proc` is not there to give it its name.
-fn nameless(path: &Path, bytes: &[u8]) -> Result<Option<Nameless>, StoreError> {
+/// Creates an unnamed file in the folder of `path` and syncs `bytes` to it. Returns `None` if the file system does not
+/// support unnamed files, or if `/proc`, which is needed to link them, is not mounted.
+fn create_unnamed(path: &Path, bytes: &[u8]) -> Result<Option<UnnamedFile>, StoreError> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    // Narrowed by the umask, as any new file.
+    // The umask applies, as for any new file.
     let mode = Mode::from_raw_mode(0o666);
     let Ok(file) = rustix::fs::open(folder_of(path), flags, mode) else {
         return Ok(None);
     };
-    let file = Nameless(File::from(file));
-    if !file.way().exists() {
+    let file = UnnamedFile(File::from(file));
+    if !file.proc_path().exists() {
         return Ok(None);
     }
     (&file.0).write_all(bytes).map_err(StoreError::at(path))?;
@@ -90,26 +91,26 @@ fn nameless(path: &Path, bytes: &[u8]) -> Result<Option<Nameless>, StoreError> {
     Ok(Some(file))
 }
 
-impl Nameless {
-    fn way(&self) -> PathBuf {
+impl UnnamedFile {
+    fn proc_path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
-    /// Gives it a name, which must not be there yet.
+    /// Links the file at `name`, which must not exist.
     fn link(&self, name: &Path) -> std::io::Result<()> {
-        rustix::fs::linkat(CWD, self.way(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
+        rustix::fs::linkat(CWD, self.proc_path(), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(())
     }
 }
 
-/// A name for a temporary file beside `path` that nothing else has.
-fn unused_name(path: &Path) -> PathBuf {
+/// Returns an unused path for a temporary file in the folder of `path`.
+fn temporary_path(path: &Path) -> PathBuf {
     let id = uuid::Uuid::now_v7().simple();
     folder_of(path).join(format!("{TEMPORARY}{id}"))
 }
 
-/// A temporary file beside `path`, with its content on disk.
-fn temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
+/// Creates a temporary file in the folder of `path` and syncs `bytes` to it.
+fn write_temporary(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, StoreError> {
     let at = || StoreError::at(path);
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY)
@@ -128,96 +129,95 @@ fn folder_of(path: &Path) -> &Path {
 #[cfg(unix)]
 fn permissions() -> fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
-    // Narrowed by the umask, as any new file.
+    // The umask applies, as for any new file.
     fs::Permissions::from_mode(0o666)
 }
 
-/// Makes a rename or a new name in `folder` survive a crash.
+/// Syncs `folder`, so that a rename or a new file in it survives a crash.
 pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Whether a name is one that [`write()`] gives to its temporary files.
+/// Returns whether `name` is the name of a temporary file of [`write()`].
 pub fn is_temporary(name: &str) -> bool {
     name.strip_prefix(TEMPORARY)
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Whether a path that was heard of is that of a file that has no name yet: the system calls it `#` and its number, and
-/// nothing is there.
-pub fn is_nameless(path: &Path) -> bool {
+/// Returns whether a path from a file event belongs to an unnamed file. The kernel reports such a file as `#` and its
+/// inode number, and no file exists at that path.
+pub fn is_unnamed(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     let number = name.as_deref().and_then(|name| name.strip_prefix('#'));
     let is_number = number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     is_number && !path.exists()
 }
 
-/// Whether a temporary file is so old that its writer must have been killed.
-pub fn is_left_behind(meta: &fs::Metadata, now: SystemTime) -> bool {
+/// Returns whether a temporary file is so old that its writer must have been killed.
+pub fn is_stale(meta: &fs::Metadata, now: SystemTime) -> bool {
     let age = meta
         .modified()
         .ok()
         .and_then(|at| now.duration_since(at).ok());
-    age.is_some_and(|age| age >= LEFT_BEHIND)
+    age.is_some_and(|age| age >= STALE_AGE)
 }
 
-/// Deletes temporary files that a killed writer left behind. Without the lock of their folder only such that no writer
-/// has touched for long.
+/// Deletes temporary files that no writer has touched for a minute. Needs no lock.
 pub fn sweep(temporary: &[PathBuf]) {
-    sweep_if(temporary, |meta| is_left_behind(meta, SystemTime::now()));
+    sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()));
 }
 
-/// Deletes temporary files that are older than the hold on `lock`, the lock of their folder: whoever wrote one held the
-/// lock before, and is gone. A younger one is of a writer on a machine that shares no locks.
+/// Deletes temporary files that are older than the hold on `lock`, the lock of their folder. Their writers held the lock
+/// earlier and have ended. A newer file may belong to a writer on another machine that does not share the lock.
 pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
     sweep_if(temporary, |meta| {
         let is_older = meta.modified().is_ok_and(|at| at <= lock.since);
-        is_older || is_left_behind(meta, SystemTime::now())
+        is_older || is_stale(meta, SystemTime::now())
     });
 }
 
 fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) {
     for path in temporary {
         if fs::symlink_metadata(path).is_ok_and(|meta| is_left(&meta)) {
-            // One that can not be deleted is in nobody's way.
+            // A file that cannot be deleted does no harm.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// A lock between processes. The kernel frees it when its holder ends, however it ends; the file stays,
-/// because a lock belongs to the file and not to its name.
+/// An exclusive lock between processes. The kernel releases it when the holder ends, even if it is killed. The lock file
+/// is never deleted, because a lock belongs to the inode and not to the name.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// Since when it is held.
+    /// When the lock was acquired.
     since: SystemTime,
 }
 
-/// Given back by word: a program that another thread is starting just now has a copy of every open file for a
-/// moment, and would keep the lock so long.
+/// Unlocks explicitly: a child process that another thread is starting has copies of all open files for a moment, and
+/// would otherwise keep the lock until it runs `exec`.
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Where that fails, closing the file does it.
+        // If this fails, closing the file releases the lock.
         let _ = self.file.unlock();
     }
 }
 
 impl Lock {
-    /// Waits for the lock.
+    /// Acquires the lock; waits without a limit.
     ///
     /// # Errors
-    /// When the lock file can not be opened.
+    /// When the lock file cannot be opened.
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
         let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
         Ok(Lock::of(file))
     }
 
-    /// Waits for the lock, but not for longer than `within`. `None`: somebody else has it still.
+    /// Acquires the lock; waits at most `within`. Returns `None` if another process still holds it.
     ///
     /// # Errors
-    /// When the lock file can not be used.
+    /// When the lock file cannot be used.
     pub fn take_within(path: &Path, within: Duration) -> Result<Option<Lock>, StoreError> {
         let file = Lock::open(path)?;
         let until = Instant::now() + within;
@@ -226,20 +226,19 @@ impl Lock {
                 Ok(()) => return Ok(Some(Lock::of(file))),
                 Err(TryLockError::Error(why)) => return Err(StoreError::at(path)(why)),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                    std::thread::sleep(LOOK_AGAIN);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Ok(None),
             }
         }
     }
 
-    /// Whether somebody has the lock at this moment. Leaves no trace; where that can not be told: no.
+    /// Returns whether a process holds the lock now. Creates no lock file. Returns `false` if the file cannot be opened.
     pub fn is_held(path: &Path) -> bool {
         let Ok(file) = plain::open(path) else {
             return false;
         };
         match file.try_lock_shared() {
-            // Given back as by every other holder.
             Ok(()) => drop(Lock::of(file)),
             Err(why) => return matches!(why, TryLockError::WouldBlock),
         }
@@ -259,33 +258,33 @@ impl Lock {
         plain::open_as(&options, path).map_err(StoreError::at(path))
     }
 
-    /// The lock file, for what its holder may write down in it.
+    /// Returns the lock file. The holder may store data in it.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// A second hold on the lock, for a child that goes on when this process is killed: the lock is free then when
-    /// all holds are gone, else when it is given back.
+    /// Returns a second handle to the lock for a child process. If this process is killed, the lock stays held until the
+    /// child closes the handle. Dropping the [`Lock`] releases it at once.
     ///
     /// # Errors
-    /// When there are no more file descriptors.
+    /// When no file descriptor is left.
     pub fn share(&self) -> std::io::Result<File> {
         self.file.try_clone()
     }
 }
 
-/// Moves a damaged file out of the way, to the first free `NAME.damaged-N`; nothing in it is lost.
+/// Renames a damaged file to the first free `NAME.damaged-N` and returns the new path.
 ///
 /// # Errors
-/// When it can not be renamed.
+/// When the file cannot be renamed.
 pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     set_aside_as(path, "damaged")
 }
 
-/// Moves a file out of the way, to the first free `NAME.KIND-N`.
+/// Renames a file to the first free `NAME.KIND-N` and returns the new path.
 ///
 /// # Errors
-/// When it cannot be renamed.
+/// When the file cannot be renamed.
 pub fn set_aside_as(path: &Path, kind: &str) -> Result<PathBuf, StoreError> {
     let name = path
         .file_name()
@@ -305,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_replaces_the_whole_file_and_leaves_nothing_else() {
+    fn write_replaces_the_file_and_leaves_no_temporary() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         write(&path, b"a long first version").unwrap();
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_replaces_none() {
+    fn write_new_rejects_an_existing_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         write_new(&path, b"first").unwrap();
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_linked_is_written_under_a_name() {
+    fn write_falls_back_when_linking_fails() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         let refuse: Link = |_, _| Err(rustix::io::Errno::OPNOTSUPP.into());
@@ -344,9 +343,9 @@ mod tests {
     }
 
     #[test]
-    fn only_old_files_of_our_own_naming_are_swept() {
+    fn sweep_deletes_only_old_temporary_files() {
         let dir = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - LEFT_BEHIND * 2;
+        let old = SystemTime::now() - STALE_AGE * 2;
         let mut temporary = Vec::new();
         for (name, time) in [
             (".tmp-Ab12Cd", old),
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn under_the_lock_all_that_is_older_than_its_hold_is_swept() {
+    fn sweep_under_lock_deletes_files_older_than_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(&dir.path().join(".lock")).unwrap();
         let second = Duration::from_secs(1);
@@ -389,37 +388,37 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_is_killed_before_its_file_is_whole_leaves_nothing() {
+    fn killed_writer_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        // As in a killed writer: the file is written and closed, and never gets its name.
-        let file = nameless(&path, b"half").unwrap();
-        assert!(file.is_some(), "temporary directories have such files here");
+        // Like a killed writer: the file is written and closed, but never linked.
+        let file = create_unnamed(&path, b"half").unwrap();
+        assert!(file.is_some(), "the file system has no unnamed files");
         drop(file);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn only_a_number_that_nothing_has_is_nameless() {
+    fn unnamed_file_is_a_number_without_a_file() {
         let dir = tempfile::tempdir().unwrap();
         File::create(dir.path().join("#7")).unwrap();
-        for (name, is) in [
+        for (name, expected) in [
             ("#12", true),
             ("#7", false),
             ("#", false),
             ("#a", false),
             ("12", false),
         ] {
-            assert_eq!(is_nameless(&dir.path().join(name)), is, "{name}");
+            assert_eq!(is_unnamed(&dir.path().join(name)), expected, "{name}");
         }
     }
 
     #[test]
-    fn a_lock_is_free_when_it_is_given_back_whoever_has_a_copy_of_its_file() {
+    fn drop_releases_the_lock_despite_a_copied_handle() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(".lock");
         let lock = Lock::take(&path).unwrap();
-        // As in a program that is being started.
+        // Like a child process that is being started.
         let copy = lock.file().try_clone().unwrap();
         assert!(Lock::is_held(&path));
         drop(lock);

@@ -1,4 +1,4 @@
-//! How far an inbox was read, and whether it still is that inbox: a foreign reader empties it, and it grows again.
+//! Read positions of inboxes. Another program may truncate an inbox, so a position also identifies the content before it.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,49 +8,49 @@ use serde::{Deserialize, Serialize};
 
 use super::{StoreError, plain};
 
-/// How many bytes before a place tell it from the same place of another inbox: the end of a letter, with its time.
+/// Bytes before a position that identify it: the end of a message, including its timestamp.
 const MARK_BYTES: u64 = 96;
 
-/// How far an inbox was read.
+/// A read position in an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cursor {
     /// Bytes from the start of the inbox.
     pub offset: u64,
-    /// What stands before it, as one number. `None`: that is not known.
+    /// Hash of the bytes before the position; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<u64>,
 }
 
 impl Cursor {
-    /// The place at `offset` of `file`, if it is that long.
+    /// Returns the position at `offset` of `file`. `mark` is `None` if the file is shorter.
     pub(super) fn at(file: &mut File, offset: u64) -> std::io::Result<Cursor> {
         let before = offset.min(MARK_BYTES);
         file.seek(SeekFrom::Start(offset - before))?;
         let mut bytes = Vec::new();
         file.take(before).read_to_end(&mut bytes)?;
         let is_whole = bytes.len() as u64 == before;
-        let mark = is_whole.then(|| number_of(&bytes));
+        let mark = is_whole.then(|| fnv1a(&bytes));
         Ok(Cursor { offset, mark })
     }
 
-    /// Whether what was read up to here still stands there.
-    pub(super) fn fits(&self, file: &mut File) -> std::io::Result<bool> {
+    /// Returns whether `file` still has the content that was read up to this position.
+    pub(super) fn matches(&self, file: &mut File) -> std::io::Result<bool> {
         let is_within = self.offset <= file.metadata()?.len();
         Ok(is_within && (self.mark.is_none() || Cursor::at(file, self.offset)?.mark == self.mark))
     }
 
-    /// The same of the inbox at `path`; none is one that nothing was read of.
-    pub(super) fn fits_in(&self, path: &Path) -> Result<bool, StoreError> {
+    /// Returns whether the inbox at `path` still has the content that was read. A missing inbox matches offset 0.
+    pub(super) fn matches_file(&self, path: &Path) -> Result<bool, StoreError> {
         match plain::open(path) {
-            Ok(mut file) => self.fits(&mut file).map_err(StoreError::at(path)),
+            Ok(mut file) => self.matches(&mut file).map_err(StoreError::at(path)),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(self.offset == 0),
             Err(e) => Err(StoreError::at(path)(e)),
         }
     }
 }
 
-/// FNV-1a: it stands in files, so it must be the same in every version.
-fn number_of(bytes: &[u8]) -> u64 {
+/// Returns the FNV-1a hash. It is stored in files, so it must never change.
+fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |number, byte| {
         (number ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
@@ -62,7 +62,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_place_is_known_again_by_what_stands_before_it() {
+    fn cursor_matches_only_the_content_before_it() {
         let mut file = tempfile::tempfile().unwrap();
         let write = |file: &mut File, text: &str| {
             use std::io::Write;
@@ -85,12 +85,12 @@ mod tests {
         for (text, expected) in cases {
             write(&mut file, &text);
             let found = (
-                cursor.fits(&mut file).unwrap(),
-                unmarked.fits(&mut file).unwrap(),
+                cursor.matches(&mut file).unwrap(),
+                unmarked.matches(&mut file).unwrap(),
             );
             assert_eq!(found, expected, "{text}");
         }
         assert_eq!(Cursor::at(&mut file, 9).unwrap().mark, None);
-        assert!(Cursor::default().fits(&mut file).unwrap());
+        assert!(Cursor::default().matches(&mut file).unwrap());
     }
 }

@@ -1,25 +1,26 @@
-//! Whether a worktree is in use: the board and the registry together.
+//! Finds the task that is in progress in a worktree, from the board and the worktree registry.
 
 use super::{Board, StoreError, Worktrees};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::Worktree;
 
-/// The task that somebody works on in `tree` now, as far as the board knows.
+/// Returns the task that is in progress in `tree`: a task bound to it, or else the task that the registry names.
 ///
 /// # Errors
-/// When the board or the registry can not be read.
+/// When the board or the registry cannot be read.
 pub fn worked_in(
     board: &Board,
     worktrees: &Worktrees,
     tree: &Worktree,
 ) -> Result<Option<Task>, StoreError> {
     let reading = board.read()?;
-    let is_at_work = |task: &&Task| task.status == TaskStatus::InProgress && !task.owner.is_empty();
+    let is_in_progress =
+        |task: &&Task| task.status == TaskStatus::InProgress && !task.owner.is_empty();
     let name = tree.name.as_str();
     let bound = reading
         .graph
         .tasks()
-        .filter(is_at_work)
+        .filter(is_in_progress)
         .find(|t| t.worktree == name);
     if let Some(task) = bound {
         return Ok(Some(task.clone()));
@@ -30,5 +31,5 @@ pub fn worked_in(
     if worktrees.find_for(id)?.is_some_and(|t| t.name != tree.name) {
         return Ok(None);
     }
-    Ok(reading.graph.get(id).filter(is_at_work).cloned())
+    Ok(reading.graph.get(id).filter(is_in_progress).cloned())
 }

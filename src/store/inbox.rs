@@ -1,36 +1,36 @@
-//! The lines of an inbox, as pure parsing: letters, bad lines, and a tail that may still be growing.
+//! Parses inbox lines into messages, invalid lines and an incomplete last line. Does no I/O.
 
 use serde_json::Value;
 
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::Letter;
 
-/// Most letters of one reading; the rest comes with the next.
-pub const LETTERS_MAX: usize = 200;
-/// Most bytes of letters of one reading.
+/// Most messages returned by one read. The next read returns the others.
+pub const MESSAGES_MAX: usize = 200;
+/// Most bytes of messages returned by one read.
 pub const BYTES_MAX: usize = 256 * 1024;
 
-/// What a stretch of an inbox holds.
+/// The parsed lines of a part of an inbox.
 #[derive(Debug, PartialEq, Default)]
-pub struct Lines {
-    /// Its letters, in order.
+pub struct ParsedLines {
+    /// The messages, in file order.
     pub letters: Vec<Letter>,
-    /// Where each letter ends in the inbox, without its newline.
+    /// Offset in the inbox of the end of each message, without its newline.
     pub ends: Vec<u64>,
-    /// Lines that are no letters; to be set aside.
+    /// Lines that are not messages. The caller sets them aside.
     pub bad: Vec<String>,
-    /// How many bytes were understood; the rest is read again later.
+    /// Number of bytes consumed. The rest is read again later.
     pub used: usize,
 }
 
 /// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
 ///
-/// A line ends with a newline. The last one may lack it: then it counts if it is a whole JSON object,
-/// because no part of an object is one; else it may still be growing and is left for the next reading.
-pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> Lines {
-    let mut out = Lines::default();
+/// A line ends with a newline. A last line without a newline counts if it is a complete JSON object, because no prefix of
+/// an object is an object. Otherwise it may still be growing and is left for the next read.
+pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> ParsedLines {
+    let mut out = ParsedLines::default();
     let mut taken = 0;
-    while out.used < bytes.len() && out.letters.len() < LETTERS_MAX && taken < BYTES_MAX {
+    while out.used < bytes.len() && out.letters.len() < MESSAGES_MAX && taken < BYTES_MAX {
         let rest = &bytes[out.used..];
         let (line, ended) = match rest.iter().position(|b| *b == b'\n') {
             Some(at) => (&rest[..at], 1),
@@ -47,12 +47,12 @@ pub fn parse(bytes: &[u8], offset: u64, owner: &Name) -> Lines {
             None if text.is_empty() => {}
             None if ended == 0 => return out,
             None => {
-                // A writer that died left half a line, and the next one wrote behind it.
-                let glued = text
+                // A killed writer left half a line, and the next writer appended its message to it.
+                let appended = text
                     .match_indices('{')
                     .skip(1)
                     .find_map(|(start, _)| Some((start, letter(&text[start..], at, owner)?)));
-                match glued {
+                match appended {
                     Some((start, letter)) => {
                         out.bad.push(text[..start].to_string());
                         out.letters.push(letter);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_tail_waits_and_a_whole_one_counts() {
+    fn incomplete_last_line_waits_and_a_complete_one_counts() {
         let whole = line(1);
         let torn = format!("{whole}{}", &line(2)[..20]);
         let lines = parse(torn.as_bytes(), 0, &bob());
@@ -108,11 +108,11 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_blocks_nothing_and_what_is_glued_behind_it_is_saved() {
+    fn bad_line_blocks_nothing_and_an_appended_message_is_kept() {
         let text = format!("{}not json\n{}{}", line(1), &line(2)[..20], line(3));
         let lines = parse(text.as_bytes(), 0, &bob());
-        let said: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
-        assert_eq!(said, ["1", "3"]);
+        let texts: Vec<&str> = lines.letters.iter().map(|l| l.content.as_str()).collect();
+        assert_eq!(texts, ["1", "3"]);
         assert_eq!(
             lines.bad,
             ["not json".to_string(), line(2)[..20].to_string()]
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_without_id_or_recipient_get_them_from_their_place() {
+    fn message_without_id_or_recipient_gets_defaults() {
         let text = format!("{}{}", line(1), line(2));
         let lines = parse(text.as_bytes(), 100, &bob());
         assert_eq!(lines.letters[0].id.0, "bob-100");
@@ -133,29 +133,29 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_is_bounded() {
+    fn read_is_bounded() {
         let text: String = (0..500).map(line).collect();
         let lines = parse(text.as_bytes(), 0, &bob());
-        assert_eq!(lines.letters.len(), LETTERS_MAX);
+        assert_eq!(lines.letters.len(), MESSAGES_MAX);
         assert!(lines.used < text.len());
     }
 
     proptest! {
-        /// Whatever stretch is there when somebody looks, each letter comes once, in order.
+        /// However the inbox grows between reads, each message is returned once, in order.
         #[test]
-        fn growing_in_any_steps_each_letter_comes_once(cuts in prop::collection::vec(0usize..1400, 0..30)) {
+        fn growing_inbox_returns_each_message_once(cuts in prop::collection::vec(0usize..1400, 0..30)) {
             let text: String = (0..20).map(line).collect();
             let mut ends: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
             ends.sort_unstable();
             ends.push(text.len());
-            let (mut at, mut said) = (0, Vec::new());
+            let (mut at, mut texts) = (0, Vec::new());
             for end in ends {
                 let lines = parse(&text.as_bytes()[at..end.max(at)], at as u64, &bob());
                 prop_assert!(lines.bad.is_empty());
                 at += lines.used;
-                said.extend(lines.letters.into_iter().map(|l| l.content));
+                texts.extend(lines.letters.into_iter().map(|l| l.content));
             }
-            prop_assert_eq!(said, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
+            prop_assert_eq!(texts, (0..20).map(|n| n.to_string()).collect::<Vec<_>>());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A session's journal: every event but deltas, one JSON value a line.
+//! The journal of a session: all events except deltas, one JSON value per line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::{StoreError, plain};
 
-/// Most bytes of a journal that are read back; of a longer one, the end.
+/// Most bytes of a journal that are read. Of a longer journal, the end is read.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
 
-/// Most bytes of its beginning that are read where only the beginning is wanted.
+/// Most bytes that [`Journal::head`] reads.
 const HEAD_MAX: u64 = 64 * 1024;
 
 /// A session's journal: `.crewdeck/sessions/ID/journal.jsonl`.
@@ -18,15 +18,15 @@ const HEAD_MAX: u64 = 64 * 1024;
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// A line could not be written, or not all of it.
+    /// Whether the last write failed, so that an incomplete line may be at the end.
     has_failed: bool,
 }
 
 impl Journal {
-    /// Opens the journal of `session`.
+    /// Opens the journal of `session` for appending; creates it if needed.
     ///
     /// # Errors
-    /// When its folder can not be made.
+    /// When the folder or the file cannot be created.
     pub fn open(root: &Path, session: &str) -> Result<Journal, StoreError> {
         let path = path(root, session);
         if let Some(dir) = path.parent() {
@@ -39,7 +39,7 @@ impl Journal {
             .clone();
         let mut file = plain::open_as(&options, &path).map_err(StoreError::at(&path))?;
         if is_torn(&mut file) {
-            // A line that was cut off by a crash ends here, so that the next one is whole.
+            // Ends a line that a crash has cut off, so that the next line is complete.
             file.write_all(b"\n").map_err(StoreError::at(&path))?;
         }
         Ok(Journal {
@@ -49,10 +49,10 @@ impl Journal {
         })
     }
 
-    /// Adds a line. Not synced: it is a record, nothing depends on it.
+    /// Appends a line. It is not synced, because no other state depends on the journal.
     ///
     /// # Errors
-    /// When it can not be written. A part of the line may stand there then; the next one is whole all the same.
+    /// When the line cannot be written completely. The next call first ends an incomplete line.
     pub fn append(&mut self, line: &str) -> Result<(), StoreError> {
         let start = if self.has_failed && is_torn(&mut self.file) {
             "\n"
@@ -64,11 +64,10 @@ impl Journal {
         written.map_err(StoreError::at(&self.path))
     }
 
-    /// The lines of the journal of `session`: at most its last 16 MiB, whole lines only. One
-    /// that was never written has none.
+    /// Returns the complete lines of the journal of `session`, at most the last 16 MiB. A missing journal has no lines.
     ///
     /// # Errors
-    /// When it can not be read.
+    /// When the file cannot be read.
     pub fn read(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
         Ok(match Tail::of(root, session).read()? {
             Tailed::Nothing => Vec::new(),
@@ -78,10 +77,10 @@ impl Journal {
 }
 
 impl Journal {
-    /// The first lines of the journal of `session`, 64 KiB of them at most.
+    /// Returns the first lines of the journal of `session`, at most 64 KiB.
     ///
     /// # Errors
-    /// When it can not be read.
+    /// When the file cannot be read.
     pub fn head(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
         let path = path(root, session);
         let at = || StoreError::at(&path);
@@ -92,44 +91,43 @@ impl Journal {
     }
 }
 
-/// The lines that end with a newline.
+/// Returns the lines that end with a newline.
 fn whole_lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
     lines.map(|l| l.trim_end().to_string()).collect()
 }
 
-/// Whether lines are missing before those that were read.
+/// Whether a read contains the beginning of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beginning {
     /// The first line is the first of the journal.
     Whole,
-    /// The journal is longer than `READ_MAX`: its beginning was left out.
+    /// The journal is longer than `READ_MAX`, and its beginning was left out.
     Cut,
 }
 
-/// What a journal holds that was not read before.
+/// New lines of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tailed {
-    /// No whole line. Half of one waits until the rest is there.
+    /// No new complete line.
     Nothing,
-    /// These lines, behind those that were read before.
+    /// Lines after those that were read before.
     Lines(Vec<String>),
-    /// These lines, and what was read before does not count: it is the first reading, or the file is
-    /// another one or shorter than before.
+    /// Lines that replace everything read before: this is the first read, or the file was replaced or truncated.
     Anew(Vec<String>, Beginning),
 }
 
-/// Reads a journal that another process writes, again and again, each line once.
+/// Follows a journal that another process writes. Returns each line once.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
-    /// Which file was read, and how many bytes of it.
+    /// Inode of the file and number of bytes read.
     at: Option<(u64, u64)>,
 }
 
 impl Tail {
-    /// The journal of `session`, from the start. It need not be there yet.
+    /// Follows the journal of `session` from the start. The file need not exist yet.
     pub fn of(root: &Path, session: &str) -> Tail {
         Tail {
             path: path(root, session),
@@ -137,16 +135,16 @@ impl Tail {
         }
     }
 
-    /// The folder that the journal is in.
+    /// Returns the folder of the journal.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The whole lines that were added since the last reading, at most `READ_MAX` bytes of them: after that many
-    /// there may be more. A line that is longer is left out.
+    /// Returns the complete lines added since the last read, at most `READ_MAX` bytes; the next read returns the others.
+    /// A line longer than `READ_MAX` is left out.
     ///
     /// # Errors
-    /// When it can not be read.
+    /// When the file cannot be read.
     pub fn read(&mut self) -> Result<Tailed, StoreError> {
         let mut file = match plain::open(&self.path) {
             Ok(file) => file,
@@ -158,9 +156,9 @@ impl Tail {
         let at = || StoreError::at(&self.path);
         let meta = file.metadata().map_err(at())?;
         let (inode, size) = (meta.ino(), meta.len());
-        let goes_on = self.at.filter(|(i, from)| *i == inode && *from <= size);
-        let from = goes_on.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
-        if goes_on.is_some() && from == size {
+        let continued = self.at.filter(|(i, from)| *i == inode && *from <= size);
+        let from = continued.map_or(size.saturating_sub(READ_MAX), |(_, from)| from);
+        if continued.is_some() && from == size {
             return Ok(Tailed::Nothing);
         }
         file.seek(SeekFrom::Start(from)).map_err(at())?;
@@ -172,16 +170,16 @@ impl Tail {
             None => 0,
         };
         self.at = Some((inode, from + whole as u64));
-        let start = match goes_on {
+        let start = match continued {
             None if from > 0 => Beginning::Cut,
             None | Some(_) => Beginning::Whole,
         };
         let mut lines = whole_lines(&bytes[..whole]);
         if start == Beginning::Cut && !lines.is_empty() {
-            // The first one is the rest of a line.
+            // The first line is incomplete.
             lines.remove(0);
         }
-        Ok(match goes_on {
+        Ok(match continued {
             None => Tailed::Anew(lines, start),
             Some(_) if lines.is_empty() => Tailed::Nothing,
             Some(_) => Tailed::Lines(lines),
@@ -189,6 +187,7 @@ impl Tail {
     }
 }
 
+/// Returns whether the file ends without a newline.
 fn is_torn(file: &mut File) -> bool {
     let mut last = [b'\n'];
     let found = file
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_read_once_and_half_a_line_waits() {
+    fn each_line_is_read_once_and_an_incomplete_line_waits() {
         let dir = tempfile::tempdir().unwrap();
         let mut tail = Tail::of(dir.path(), "s");
         assert_eq!(tail.read().unwrap(), Tailed::Nothing);
@@ -237,7 +236,7 @@ mod tests {
             tail.read().unwrap(),
             Tailed::Lines(lines(&["{\"half\":1}"]))
         );
-        // Cut, then another file of the name.
+        // Truncated, then replaced by another file.
         fs::write(&file, "3\n").unwrap();
         assert_eq!(tail.read().unwrap(), anew(&["3"]));
         let other = dir.path().join("other");
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_journal_the_end_is_read_and_it_is_said() {
+    fn long_journal_is_read_from_the_end_and_marked_cut() {
         let dir = tempfile::tempdir().unwrap();
         drop(Journal::open(dir.path(), "s").unwrap());
         let long = "x".repeat(usize::try_from(READ_MAX).unwrap());

@@ -1,5 +1,5 @@
-//! What lies in the state folders beside the state: damaged files that were set aside, temporary files of killed
-//! writers, and how much the records take.
+//! Finds leftover files in the state folders: damaged files that were set aside and temporary files of killed writers.
+//! Also measures the size of folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::atomic;
 use crate::domain::worktree::DiskUse;
 
-/// Folders in which files are written whole, so that something can be left over.
+/// Folders in which files are written atomically, so that leftovers can exist.
 const FOLDERS: &[&str] = &[
     ".tasks",
     ".team",
@@ -20,27 +20,27 @@ const FOLDERS: &[&str] = &[
 /// Most files of each kind that are listed.
 const FILES_MAX: usize = 200;
 
-/// What lies beside the state.
+/// Leftover files in the state folders.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
-    /// Files that were set aside because they were damaged, at most `FILES_MAX`.
+    /// Damaged files that were set aside, at most `FILES_MAX`.
     pub damaged: Vec<Aside>,
-    /// Temporary files that no writer has touched for a minute, at most `FILES_MAX`.
+    /// Temporary files older than a minute, at most `FILES_MAX`.
     pub temporary: Vec<PathBuf>,
 }
 
-/// A file that was set aside.
+/// A damaged file that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside {
-    /// Where it is, below the root.
+    /// Current path, relative to the root.
     pub path: PathBuf,
-    /// What it was, below the root.
+    /// Original path, relative to the root.
     pub was: PathBuf,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Looks what lies beside the state of `root`. Folders that can not be read have nothing.
+/// Lists the leftover files below `root`. Unreadable folders count as empty.
 pub fn leftovers(root: &Path) -> Leftovers {
     let mut found = Leftovers::default();
     for folder in FOLDERS {
@@ -54,7 +54,7 @@ pub fn leftovers(root: &Path) -> Leftovers {
                 continue;
             }
             if atomic::is_temporary(&name)
-                && atomic::is_left_behind(&meta, SystemTime::now())
+                && atomic::is_stale(&meta, SystemTime::now())
                 && found.temporary.len() < FILES_MAX
             {
                 found.temporary.push(entry.path());
@@ -76,18 +76,18 @@ pub fn leftovers(root: &Path) -> Leftovers {
     found
 }
 
-/// Whether this is the end of a name that [`atomic::set_aside`] gives: `-3`, or nothing.
+/// Returns whether `end` is a suffix of [`atomic::set_aside`] after `.damaged`: `-3`, or empty.
 fn is_number(end: &str) -> bool {
     let digits = end.strip_prefix('-').unwrap_or(end);
     digits.bytes().all(|b| b.is_ascii_digit()) && (end.is_empty() || !digits.is_empty())
 }
 
-/// How much a folder below the root takes on disk; counts at most 50 000 files.
+/// Returns the disk usage of a folder below the root. Counts at most 50,000 files.
 pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }
 
-/// Whether anything of a crew lies below `root`.
+/// Returns whether `root` has a state folder of a crew.
 pub fn is_used(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()
@@ -102,7 +102,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn only_what_was_set_aside_or_left_behind_is_listed() {
+    fn only_damaged_and_temporary_files_are_listed() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         assert_eq!(leftovers(root), Leftovers::default());

@@ -1,15 +1,15 @@
-//! Whether a file that only grows ends with a whole line, although a foreign reader may empty it at any time.
+//! Checks whether an append-only file ends with a newline. Another program may truncate the file meanwhile.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// How often the end of a file is looked at that is cut meanwhile.
-const LOOKS_MAX: usize = 100;
+/// Attempts to read the last byte of a file that is truncated meanwhile.
+const ATTEMPTS_MAX: usize = 100;
 
-/// Whether `file` is empty or ends with a newline.
+/// Returns whether `file` is empty or ends with a newline.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the file cannot be read.
 pub fn ends_with_newline(file: &File) -> std::io::Result<bool> {
     ends_line(
         || Ok(file.metadata()?.len()),
@@ -21,13 +21,13 @@ pub fn ends_with_newline(file: &File) -> std::io::Result<bool> {
     )
 }
 
-/// Whether what has `length` bytes, of which `byte` reads one, ends with a whole line. A foreign reader may cut it in
-/// between: then it is looked at again.
+/// Implements [`ends_with_newline`] over two functions: `length` returns the size in bytes, and `byte` the byte at an
+/// offset, or `None` past the end. Tries again if the file was truncated between the two calls.
 fn ends_line(
     length: impl Fn() -> std::io::Result<u64>,
     byte: impl Fn(u64) -> std::io::Result<Option<u8>>,
 ) -> std::io::Result<bool> {
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..ATTEMPTS_MAX {
         let Some(last) = length()?.checked_sub(1) else {
             return Ok(true);
         };
@@ -35,7 +35,7 @@ fn ends_line(
             return Ok(byte == b'\n');
         }
     }
-    // An empty line too many is passed over by all readers.
+    // The caller then writes an extra empty line, which all readers skip.
     Ok(false)
 }
 
@@ -50,22 +50,22 @@ mod tests {
     use std::fs::{self, OpenOptions};
 
     #[test]
-    fn an_inbox_that_is_cut_while_its_end_is_read_is_looked_at_again() {
+    fn truncated_inbox_is_checked_again() {
         for (lengths, ends) in [
             (&[0][..], true),
             (&[5, 0], true),
             (&[5, 3], false),
             (&[9, 7, 2], true),
         ] {
-            // All but the last length are of an inbox that was cut before its end was read.
-            let looks = Cell::new(0);
+            // The inbox is truncated after every length but the last, before its last byte is read.
+            let checks = Cell::new(0);
             let length = || {
-                looks.set(looks.get() + 1);
-                Ok(lengths[looks.get() - 1])
+                checks.set(checks.get() + 1);
+                Ok(lengths[checks.get() - 1])
             };
             let byte = |at: u64| {
-                let is_there = looks.get() == lengths.len();
-                Ok(is_there.then_some(if at == 1 { b'\n' } else { b'}' }))
+                let is_last = checks.get() == lengths.len();
+                Ok(is_last.then_some(if at == 1 { b'\n' } else { b'}' }))
             };
             assert_eq!(ends_line(length, byte).unwrap(), ends, "{lengths:?}");
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn sending_beside_a_reader_that_empties_the_inbox_is_never_refused() {
+    fn send_succeeds_while_the_inbox_is_truncated() {
         use crate::domain::ids::LetterId;
         use crate::domain::mail::LetterKind;
         use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,10 @@
-//! Floor 2: the doors to the state files. Nothing else touches them; every change is made under a lock.
+//! Layer 2: the stores that read and write the state files. No other module touches these files, and every change is
+//! made under a lock.
 //!
-//! The formats are those of the reference, so that its programs and crewdeck can share a board. Its programs
-//! take no lock that another process sees: against them, renames keep files whole and every change starts
-//! from a fresh look at the files that it depends on, but of two changes to one task at the same instant the later
-//! one wins. [`Board`] says it in detail.
+//! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
+//! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks
+//! the files that the change depends on. If crewdeck and such a program change one task at the same instant, the later
+//! write wins. See [`Board`] for the guarantees.
 
 pub mod atomic;
 mod board;
@@ -26,7 +27,7 @@ mod root;
 mod roster;
 pub(crate) mod settle;
 mod skills;
-mod taking;
+mod take_task;
 mod transcript;
 pub mod watch;
 pub mod words;
@@ -51,69 +52,67 @@ pub use git::{
 pub use in_use::worked_in;
 pub use journal::{Beginning, Journal, Tail, Tailed};
 pub use leftovers::{Aside, Leftovers, is_used, leftovers, size_below};
-pub use post::{Pending, Post, Recent, Waiting};
+pub use post::{Pending, Post, RecentMessages, Waiting};
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use reader::Reader;
 pub use refs::checked_out;
-pub use requests::{Requests, RequestsReading};
+pub use requests::{Requests, RequestsSnapshot};
 pub use root::{git_dirs, prepare, root_of};
 pub use roster::Roster;
-pub use skills::{Fingerprint, LoadedSkill, Skills};
-pub use taking::take_from;
+pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
+pub use take_task::take_from;
 pub use transcript::{Added, Recalled, Transcript, last_subagent, sessions};
 pub use worktrees::{Debris, Listing, Look, NewWorktree, Seen, Stray, StrayKind, Worktrees};
 
-/// Why a door did not do what was asked.
+/// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A file or folder can not be read or written.
-    // The cause stands in the words, so it is no `source`: it would be told twice.
+    /// A file or folder cannot be read or written.
+    // The message includes the cause. As a `source` the cause would be printed twice.
     #[error("{path}: {}", words::why(why))]
     File {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: std::io::Error,
     },
-    /// The board refuses.
+    /// The task graph rejects the change.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The roster refuses.
+    /// The team rejects the change.
     #[error(transparent)]
     Team(#[from] TeamError),
-    /// The request refuses.
+    /// The request rejects the change.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The worktrees refuse.
+    /// The worktree registry rejects the change.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
-    /// Git could not do it.
+    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There is no such request.
-    #[error("there is no request {0}: it may have been decided and cleaned up")]
+    /// The request does not exist.
+    #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
-    /// The letters of somebody are being taken by another one.
-    #[error(
-        "the messages of {name} are being read by another program{by}: they wait until it has ended"
-    )]
+    /// Another process holds the reader lock of the inbox.
+    #[error("another program{by} is reading the messages of {name}: try again when it has ended")]
     BeingRead {
-        /// Whose letters.
+        /// The owner of the inbox.
         name: Name,
-        /// ` (process 4711)`, or nothing.
+        /// ` (process 4711)`, or empty if the process is unknown.
         by: String,
     },
-    /// A task's file can not be used.
-    #[error("task {0} can not be used: {1}")]
+    /// A task file cannot be used; the text says why.
+    #[error("task {0} cannot be used: {1}")]
     Unreadable(TaskId, String),
-    /// Something is too long to be kept.
+    /// A value is too long or too large to be stored; the text says which.
     #[error("{0}")]
     TooLong(String),
-    /// Anything else of the operating system.
-    // No `source`, as above.
+    /// Any other I/O error.
+    // No `source`, for the reason given above.
     #[error("{}", words::why(.0))]
     Io(std::io::Error),
-    /// Something could not be put into JSON.
+    /// A value could not be serialized to JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
@@ -125,7 +124,7 @@ impl From<std::io::Error> for StoreError {
 }
 
 impl StoreError {
-    /// An error at a path.
+    /// Returns a function that adds `path` to an I/O error.
     pub(crate) fn at(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
         move |why| StoreError::File { path, why }

@@ -1,4 +1,4 @@
-//! Opens state files: plain files only, so that a pipe or a device in the place of one holds nobody up.
+//! Opens state files and accepts only regular files, so that a pipe or a device in their place cannot block.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -7,26 +7,26 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens the file at `path` as `options` say.
+/// Opens the file at `path` with `options`.
 ///
 /// # Errors
-/// Also when it is no plain file. `NotFound` only when nothing is there.
+/// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`.
 pub fn open_as(options: &OpenOptions, path: &Path) -> Result<File> {
     let mut options = options.clone();
-    // Without it, to open a pipe would wait for somebody at its other end. Plain files know no waiting.
+    // Without NONBLOCK, opening a pipe would wait for the other end. It has no effect on regular files.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = match options.custom_flags(flags).open(path) {
         Ok(file) => file,
-        Err(error) => return Err(no_file(path).unwrap_or(error)),
+        Err(error) => return Err(error_for_irregular_file(path).unwrap_or(error)),
     };
-    match strange(&file.metadata()?) {
-        Some(what) => Err(belongs(what)),
+    match irregular_kind(&file.metadata()?) {
+        Some(what) => Err(irregular_file_error(what)),
         None => Ok(file),
     }
 }
 
-/// Opens the file at `path` to be read.
+/// Opens the file at `path` for reading.
 ///
 /// # Errors
 /// As [`open_as`].
@@ -34,48 +34,49 @@ pub fn open(path: &Path) -> Result<File> {
     open_as(OpenOptions::new().read(true), path)
 }
 
-/// The whole file, which must not have more than `most` bytes.
+/// Returns the content of the file, at most `max_bytes` bytes.
 ///
 /// # Errors
-/// As [`open`], and `FileTooLarge`.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+/// As [`open`], and `InvalidData` if the file is larger.
+pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let file = open(path)?;
-    let room = file.metadata().map_or(0, |meta| meta.len()).min(most);
+    let room = file.metadata().map_or(0, |meta| meta.len()).min(max_bytes);
     let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default() + 1);
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        let text = format!("it is larger than {}: move it away", size(most));
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let text = format!("it is larger than {}: move it away", size(max_bytes));
         return Err(Error::new(ErrorKind::InvalidData, text));
     }
     Ok(bytes)
 }
 
-/// The same as text; what is no UTF-8 became `�`.
+/// Returns the content of the file as text. Invalid UTF-8 becomes `�`.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_text(path: &Path, most: u64) -> Result<String> {
-    Ok(String::from_utf8_lossy(&read(path, most)?).into_owned())
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
+    Ok(String::from_utf8_lossy(&read(path, max_bytes)?).into_owned())
 }
 
-/// Whether an error says that what stands there is no plain file, whoever looks at it: it can be set aside like
-/// a damaged one.
-pub fn is_strange(error: &Error) -> bool {
+/// Returns whether the error of [`open`] means that the path is not a regular file. The caller can set it aside like a
+/// damaged file.
+pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }
 
-/// What opening could not say: what stands at `path` is no file.
-fn no_file(path: &Path) -> Option<Error> {
+/// Returns the error for a path that could not be opened because it is not a regular file.
+fn error_for_irregular_file(path: &Path) -> Option<Error> {
     match std::fs::metadata(path) {
-        Ok(meta) => strange(&meta).map(belongs),
+        Ok(meta) => irregular_kind(&meta).map(irregular_file_error),
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            Some(belongs("a circle of symbolic links"))
+            Some(irregular_file_error("a loop of symbolic links"))
         }
         Err(_) => None,
     }
 }
 
-fn strange(meta: &Metadata) -> Option<&'static str> {
+fn irregular_kind(meta: &Metadata) -> Option<&'static str> {
     let kind = meta.file_type();
     if kind.is_file() {
         None
@@ -90,8 +91,8 @@ fn strange(meta: &Metadata) -> Option<&'static str> {
     }
 }
 
-fn belongs(what: &str) -> Error {
-    let text = format!("it is {what}, and a file belongs there: move it away");
+fn irregular_file_error(what: &str) -> Error {
+    let text = format!("it is {what} instead of a file: move it away");
     Error::new(ErrorKind::InvalidFilename, text)
 }
 
@@ -110,13 +111,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_files_are_opened_and_nothing_else_holds_anybody_up() {
+    fn only_regular_files_are_opened() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "text").unwrap();
         symlink("file", at("link")).unwrap();
         fs::create_dir(at("folder")).unwrap();
-        symlink("circle", at("circle")).unwrap();
+        symlink("loop", at("loop")).unwrap();
         symlink("/dev/zero", at("device")).unwrap();
         let made = std::process::Command::new("mkfifo")
             .arg(at("pipe"))
@@ -129,30 +130,30 @@ mod tests {
         let append = OpenOptions::new().create(true).append(true).clone();
         for (name, what) in [
             ("folder", "a folder"),
-            ("circle", "a circle of symbolic links"),
+            ("loop", "a loop of symbolic links"),
             ("device", "a device"),
             ("pipe", "a pipe"),
             ("socket", "a socket"),
         ] {
-            let told = format!("it is {what}, and a file belongs there: move it away");
+            let text = format!("it is {what} instead of a file: move it away");
             for error in [
                 open(&at(name)).unwrap_err(),
                 open_as(&append, &at(name)).unwrap_err(),
             ] {
-                assert_eq!(error.to_string(), told);
-                assert!(is_strange(&error), "{name}");
+                assert_eq!(error.to_string(), text);
+                assert!(is_not_regular_file(&error), "{name}");
             }
         }
         assert_eq!(open(&at("none")).unwrap_err().kind(), ErrorKind::NotFound);
     }
 
     #[test]
-    fn a_file_is_read_up_to_its_bound() {
+    fn read_rejects_a_file_above_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("large");
         File::create(&path).unwrap().set_len(1 << 30).unwrap();
         let error = read(&path, 2 << 20).unwrap_err();
         assert_eq!(error.to_string(), "it is larger than 2 MiB: move it away");
-        assert!(!is_strange(&error));
+        assert!(!is_not_regular_file(&error));
     }
 }

@@ -1,8 +1,8 @@
-//! The Post door: letters in `.team/inbox/NAME.jsonl`, and how far each inbox was acknowledged.
+//! The messages of a team on disk: inboxes in `.team/inbox/NAME.jsonl` and how far each was acknowledged.
 //!
-//! An inbox is only ever appended to, also by writers that take no lock, so it is never cut while somebody
-//! could be writing. How far its owner has read stands beside it in `.NAME.cursor` ([`Cursor`]): a reader that is not
-//! crewdeck may empty it at any time. Who reads on has the turn of the readers ([`Reader`]).
+//! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
+//! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
+//! holder of the reader lock takes messages ([`Reader`]).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::atomic::{self, Lock};
 use super::cursor::Cursor;
-use super::inbox::{self, BYTES_MAX, Lines};
+use super::inbox::{self, BYTES_MAX, ParsedLines};
 use super::line_end::ends_with_newline;
 use super::reader::Reader;
 use super::{StoreError, plain};
@@ -19,94 +19,93 @@ use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
 use crate::domain::stamp::Stamp;
 
-/// Bytes that are read at a time: more than the letters of one reading may take, so that one that is too
-/// long is seen as such.
+/// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
 const READ_MAX: u64 = (BYTES_MAX + 4 * LETTER_MAX) as u64;
-/// Bytes at the end of each inbox that [`Post::recent`] looks at.
+/// Bytes at the end of each inbox that [`Post::recent`] reads.
 const RECENT_MAX: u64 = 256 * 1024;
 
-/// Most bytes of a cursor's file.
+/// Most bytes of a cursor file.
 const CURSOR_MAX: u64 = 4096;
 
-/// The mail of a root. Cheap to clone; holds no state of its own.
+/// The inboxes of a root. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
 pub struct Post {
     pub(super) root: PathBuf,
     dir: PathBuf,
 }
 
-/// Letters that wait, and what to acknowledge when they are safe.
+/// Unread messages and the position to acknowledge once they are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// The letters, oldest first.
+    /// The messages, oldest first.
     pub letters: Vec<Letter>,
-    /// To be given to [`Reader::acknowledge`].
+    /// The argument for [`Reader::acknowledge`].
     pub upto: Cursor,
-    /// Lines that were no letters.
+    /// Number of lines that are not messages.
     pub bad: usize,
-    /// What became of them.
-    pub(super) passed: Passed,
-    /// Whether the inbox is shorter than what was read of it: a foreign reader has cut it.
-    is_cut: bool,
+    /// Whether these lines were set aside.
+    pub(super) bad_lines: BadLines,
+    /// Whether another program has truncated the inbox below the read position.
+    is_truncated: bool,
     inbox: String,
 }
 
-/// What became of the lines that are no letters.
+/// Whether the lines that are not messages were set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passed {
-    /// They lie in `NAME.jsonl.damaged-1` now.
-    Aside,
-    /// They stand where they stood: who only looks changes nothing.
-    Left,
+pub(super) enum BadLines {
+    /// They were copied to `NAME.jsonl.damaged-1`.
+    SetAside,
+    /// They were skipped, because [`Post::look`] changes nothing.
+    Skipped,
 }
 
-/// How much waits in an inbox.
+/// Summary of the unread messages of an inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waiting {
-    /// Whose it is, as the file says.
+    /// The owner, from the file name.
     pub name: Name,
-    /// How many letters were not acknowledged.
+    /// Number of messages that were not acknowledged.
     pub letters: usize,
-    /// When the oldest of them was sent; zero: unknown.
+    /// When the oldest of them was sent; zero if unknown.
     pub oldest: Stamp,
 }
 
-/// A letter, how far it got, and the time by which it stands among others.
-type Dated = (f64, Letter, LetterStep);
+/// Sort time in seconds, message and delivery state.
+type TimedMessage = (f64, Letter, LetterStep);
 
-/// The letters that the screen shows.
+/// The newest messages of all inboxes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recent {
-    /// The newest of all inboxes, oldest first, and whether each was delivered.
+pub struct RecentMessages {
+    /// The messages with their delivery state, oldest first.
     pub letters: Vec<(Letter, LetterStep)>,
-    /// Which inboxes could not be read, a line each.
+    /// Inboxes that could not be read, one line each.
     pub notices: Vec<String>,
 }
 
 impl Pending {
-    /// Whether a [`Reader`] has something to do there: letters to take, lines to set aside, or a cut to be noted before
-    /// the inbox grows beyond what was read of it.
+    /// Returns whether a [`Reader`] is needed: there are messages to take or lines to set aside, or the inbox was
+    /// truncated and the cursor must be reset before the inbox grows past it.
     pub fn is_due(&self) -> bool {
-        !self.letters.is_empty() || self.bad > 0 || self.is_cut
+        !self.letters.is_empty() || self.bad > 0 || self.is_truncated
     }
 
-    /// What the person should know, a line each.
+    /// Returns notices for the user about invalid lines.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
-        match (bad, self.passed) {
+        match (bad, self.bad_lines) {
             (0, _) => Vec::new(),
-            (_, Passed::Aside) => vec![format!(
-                "{bad} damaged line(s) of {inbox} were set aside in {inbox}.damaged-1; all other messages were read"
+            (_, BadLines::SetAside) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were copied to {inbox}.damaged-1; all other messages were read"
             )],
-            (_, Passed::Left) => vec![format!(
-                "{bad} damaged line(s) of {inbox} are passed over; reading the messages sets them aside"
+            (_, BadLines::Skipped) => vec![format!(
+                "{bad} damaged line(s) of {inbox} were skipped; crewdeck mail read sets them aside"
             )],
         }
     }
 }
 
 impl Post {
-    /// The mail below `root`.
+    /// Opens the inboxes below `root`.
     pub fn open(root: &Path) -> Post {
         Post {
             root: root.to_owned(),
@@ -114,15 +113,15 @@ impl Post {
         }
     }
 
-    /// Puts a letter into its recipient's inbox. On disk when this returns.
+    /// Appends a message to the inbox of its recipient and syncs it to disk.
     ///
     /// # Errors
-    /// When it is too long, or the inbox can not be written.
+    /// When the message is longer than [`LETTER_MAX`], the recipient is not a valid name, or the inbox cannot be written.
     pub fn send(&self, letter: &Letter) -> Result<(), StoreError> {
         if letter.content.len() > LETTER_MAX {
             let kib = LETTER_MAX / 1024;
             return Err(StoreError::TooLong(format!(
-                "the message is longer than {kib} KiB: put the text into a file and name it"
+                "the message is longer than {kib} KiB: put the text into a file and send the file's name"
             )));
         }
         let to = Name::party(&letter.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
@@ -140,13 +139,13 @@ impl Post {
         if !ends_with_newline(&file).map_err(at())? {
             line.insert(0, b'\n');
         }
-        // One write: also a writer without lock can not get in between.
+        // A single write, so that a writer without the lock cannot write in between.
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())
     }
 
-    /// The same for a letter about a request: of each kind there is one, so it is not sent where it lies there already,
-    /// from a run that was ended before it could note that.
+    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. The
+    /// earlier one may come from a process that was killed before it could record that it had sent it.
     ///
     /// # Errors
     /// As [`Post::send`].
@@ -167,90 +166,89 @@ impl Post {
         }
     }
 
-    /// The letters of `name` that were not acknowledged yet, for who only looks: nothing is changed, so it may be
-    /// asked as often as one likes. Who takes them has a [`Reader`].
+    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`] to take them.
     ///
     /// # Errors
-    /// When the inbox can not be read.
+    /// When the inbox cannot be read.
     pub fn look(&self, name: &Name) -> Result<Pending, StoreError> {
-        Ok(self.seen(name)?.0)
+        Ok(self.unread(name)?.0)
     }
 
-    /// The right to take letters of `name`. While somebody else has it that is waited for, as long as `within` says.
+    /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
     ///
     /// # Errors
-    /// [`StoreError::BeingRead`] when the other one keeps it, or the files can not be used.
+    /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
     pub fn reader(&self, name: &Name, within: Duration) -> Result<Reader, StoreError> {
-        Reader::of(self, name, within)
+        Reader::acquire(self, name, within)
     }
 
-    /// Whether somebody takes letters of `name` at this moment.
+    /// Returns whether a [`Reader`] of `name` exists now, in any process.
     pub fn is_being_read(&self, name: &Name) -> bool {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// What waits in an inbox, and the lines in between that are no letters.
-    pub(super) fn seen(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
+    /// Returns the unread messages of an inbox and the lines between them that are not messages.
+    pub(super) fn unread(&self, name: &Name) -> Result<(Pending, Vec<String>), StoreError> {
         let known = self.cursor(name)?;
         let (lines, upto) = Self::lines(name, &self.path(name), known)?;
         let pending = Pending {
             upto,
             letters: lines.letters,
             bad: lines.bad.len(),
-            passed: Passed::Left,
-            is_cut: upto.offset < known.offset,
+            bad_lines: BadLines::Skipped,
+            is_truncated: upto.offset < known.offset,
             inbox: format!(".team/inbox/{name}.jsonl"),
         };
         Ok((pending, lines.bad))
     }
 
-    /// Writes down how far `name` has read.
+    /// Saves the read position of `name`.
     pub(super) fn set_cursor(&self, name: &Name, cursor: Cursor) -> Result<(), StoreError> {
         let _lock = self.lock(name)?;
         let path = self.cursor_path(name);
-        if plain::open(&path).is_err_and(|e| plain::is_strange(&e)) {
-            // A folder in its place could not be written over.
+        if plain::open(&path).is_err_and(|e| plain::is_not_regular_file(&e)) {
+            // A folder in its place cannot be replaced by a rename.
             atomic::set_aside(&path)?;
         }
         atomic::write(&path, &serde_json::to_vec(&cursor)?)
     }
 
-    /// How far `name` has read the inbox that is there: one that was cut begins anew.
-    pub(super) fn read_to(&self, name: &Name) -> Result<Cursor, StoreError> {
+    /// Returns the read position of `name`, or the start if the inbox was truncated.
+    pub(super) fn valid_cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let cursor = self.cursor(name)?;
-        let fits = cursor.fits_in(&self.path(name))?;
+        let fits = cursor.matches_file(&self.path(name))?;
         Ok(if fits { cursor } else { Cursor::default() })
     }
 
-    /// The newest letters of all inboxes. One that can not be read is no reason to show none of the others.
+    /// Returns the newest messages of all inboxes, at most `limit`. An unreadable inbox becomes a notice.
     ///
     /// # Errors
-    /// When the folder can not be read.
-    pub fn recent(&self, most: usize) -> Result<Recent, StoreError> {
+    /// When the folder cannot be read.
+    pub fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
         let (mut all, mut notices) = (Vec::new(), Vec::new());
         for name in self.inboxes()? {
             match self.recent_of(&name, &self.path(&name)) {
                 Ok(letters) => all.extend(letters),
                 Err(error) => {
-                    let text = format!("The inbox of {name} can not be read: {error}");
+                    let text = format!("The inbox of {name} cannot be read: {error}");
                     notices.push(text);
                 }
             }
         }
-        all.sort_by(|(a, ..): &Dated, (b, ..)| a.total_cmp(b));
-        let surplus = all.len().saturating_sub(most);
+        all.sort_by(|(a, ..): &TimedMessage, (b, ..)| a.total_cmp(b));
+        let surplus = all.len().saturating_sub(limit);
         let newest = all.into_iter().skip(surplus);
-        Ok(Recent {
+        Ok(RecentMessages {
             letters: newest.map(|(_, letter, step)| (letter, step)).collect(),
             notices,
         })
     }
 
-    /// The letters at the end of an inbox, each with the time by which it stands among those of others.
-    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<Dated>, StoreError> {
+    /// Returns the messages at the end of an inbox with their sort times.
+    fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<TimedMessage>, StoreError> {
         let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
         let size = fs::metadata(path).map_or(0, |m| m.len());
-        let read_to = self.read_to(name)?.offset;
+        let read_to = self.valid_cursor(name)?.offset;
         let mut at = Cursor {
             offset: line_start(path, size.saturating_sub(RECENT_MAX))?,
             mark: None,
@@ -270,17 +268,17 @@ impl Post {
             };
             let letters = lines.letters.into_iter().zip(lines.ends);
             all.extend(letters.map(|(letter, end)| {
-                // Within an inbox letters stand as they came, also where a clock was set back in between.
+                // Keeps the order within an inbox even if a clock was set back in between.
                 latest = latest.max(letter.timestamp.0);
                 (latest, letter, step(end))
             }));
         }
     }
 
-    /// The inboxes in which letters wait, by name. Takes nothing away and sets nothing aside.
+    /// Returns the inboxes with unread messages, sorted by name. Changes nothing.
     ///
     /// # Errors
-    /// When an inbox can not be read.
+    /// When an inbox cannot be read.
     pub fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
         let mut all = Vec::new();
         for name in self.inboxes()? {
@@ -310,7 +308,7 @@ impl Post {
         Ok(all)
     }
 
-    /// Who has an inbox.
+    /// Returns the owners of all inboxes.
     fn inboxes(&self) -> Result<Vec<Name>, StoreError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -324,17 +322,18 @@ impl Post {
             .collect())
     }
 
-    /// The lines of an inbox behind `after`, and where they end. A foreign reader may have cut it: then from the start.
-    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(Lines, Cursor), StoreError> {
+    /// Returns the lines of an inbox after `after` and their end position. Starts at the beginning if the inbox was
+    /// truncated.
+    fn lines(name: &Name, path: &Path, after: Cursor) -> Result<(ParsedLines, Cursor), StoreError> {
         let mut file = match plain::open(path) {
             Ok(file) => file,
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Ok((Lines::default(), Cursor::default()));
+                return Ok((ParsedLines::default(), Cursor::default()));
             }
             Err(e) => return Err(StoreError::at(path)(e)),
         };
         let at = || StoreError::at(path);
-        let fits = after.fits(&mut file).map_err(at())?;
+        let fits = after.matches(&mut file).map_err(at())?;
         let from = if fits { after.offset } else { 0 };
         file.seek(SeekFrom::Start(from)).map_err(at())?;
         let mut bytes = Vec::new();
@@ -342,7 +341,7 @@ impl Post {
         part.read_to_end(&mut bytes).map_err(at())?;
         let mut lines = inbox::parse(&bytes, from, name);
         if lines.used == 0 && bytes.len() as u64 == READ_MAX {
-            // One line without end, longer than any letter: passed over, or it would block all others.
+            // A line longer than any message is skipped, because it would block all others.
             lines.used = bytes.len();
             lines
                 .bad
@@ -352,6 +351,7 @@ impl Post {
         Ok((lines, upto))
     }
 
+    /// Appends invalid lines to `NAME.jsonl.damaged-1`.
     pub(super) fn set_aside(&self, name: &Name, bad: &[String]) -> Result<(), StoreError> {
         let path = self.dir.join(format!("{name}.jsonl.damaged-1"));
         let options = OpenOptions::new().create(true).append(true).clone();
@@ -364,9 +364,9 @@ impl Post {
     pub(super) fn cursor(&self, name: &Name) -> Result<Cursor, StoreError> {
         let path = self.cursor_path(name);
         match plain::read(&path, CURSOR_MAX) {
-            // A cursor that can not be understood is taken for none: letters come again, none is lost.
+            // An invalid cursor counts as none: messages are returned again, and none is lost.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
-            Err(e) if plain::is_strange(&e) || e.kind() == ErrorKind::InvalidData => {
+            Err(e) if plain::is_not_regular_file(&e) || e.kind() == ErrorKind::InvalidData => {
                 Ok(Cursor::default())
             }
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Cursor::default()),
@@ -391,7 +391,7 @@ impl Post {
     }
 }
 
-/// The start of the first whole line at or after `offset`.
+/// Returns the start of the first complete line after `offset`.
 fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
     if offset == 0 {
         return Ok(0);

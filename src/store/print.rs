@@ -1,15 +1,14 @@
-//! The fingerprint of a file: what tells, without reading it, whether it is still the one that was read.
+//! File fingerprints: detect from metadata alone whether a file has changed since it was read.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-/// How old a change must be before its times can be trusted: clocks of file systems tick coarsely, so two
-/// changes within one tick look alike. Two seconds is the coarsest of those in use.
+/// Coarsest timestamp resolution of the file systems in use. Two changes within one tick can have the same timestamps.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Inode, size, and the times of the last change of content and of anything. The last one can not be set
-/// by programs, so a copy with its old time is noticed as well.
+/// Inode, size, `mtime` and `ctime` of a file. Programs cannot set `ctime`, so a copy that keeps its old `mtime` is
+/// detected too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Print {
     inode: u64,
@@ -19,22 +18,23 @@ pub struct Print {
 }
 
 impl Print {
-    /// The fingerprint of a file that is read at `now`; `None` while a further change could look alike.
+    /// Returns the fingerprint of a file that is read at `now`, or `None` if the last change is so recent that a further
+    /// change could leave the same metadata.
     pub fn of(meta: &Metadata, now: SystemTime) -> Option<Print> {
-        let print = Print::raw(meta);
-        let seconds = u64::try_from(print.changed.0).ok()?;
+        let fingerprint = Print::from_metadata(meta);
+        let seconds = u64::try_from(fingerprint.changed.0).ok()?;
         let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        // The part of a second that was cut off makes a change look older than it is.
+        // Dropping the fraction of a second makes a change look up to one second older.
         let age = now.duration_since(changed).ok()?;
-        (age >= TICK + Duration::from_secs(1)).then_some(print)
+        (age >= TICK + Duration::from_secs(1)).then_some(fingerprint)
     }
 
-    /// Whether the file is still the one that was read.
-    pub fn fits(&self, meta: &Metadata) -> bool {
-        *self == Print::raw(meta)
+    /// Returns whether `meta` belongs to the unchanged file.
+    pub fn matches(&self, meta: &Metadata) -> bool {
+        *self == Print::from_metadata(meta)
     }
 
-    fn raw(meta: &Metadata) -> Print {
+    fn from_metadata(meta: &Metadata) -> Print {
         Print {
             inode: meta.ino(),
             size: meta.size(),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fresh_file_has_no_print_yet_and_a_changed_one_another() {
+    fn fresh_file_has_no_fingerprint_and_a_change_alters_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         fs::write(&path, "one").unwrap();
@@ -59,15 +59,15 @@ mod tests {
         let now = SystemTime::now();
         assert_eq!(Print::of(&meta, now), None);
         let later = now + TICK * 2;
-        let print = Print::of(&meta, later).unwrap();
-        assert!(print.fits(&fs::metadata(&path).unwrap()));
-        // Also with the same size and its old time of change.
+        let fingerprint = Print::of(&meta, later).unwrap();
+        assert!(fingerprint.matches(&fs::metadata(&path).unwrap()));
+        // The new file has the same size and the same mtime.
         let modified = meta.modified().unwrap();
         let other = dir.path().join("b");
         fs::write(&other, "two").unwrap();
         let file = fs::File::options().write(true).open(&other).unwrap();
         file.set_modified(modified).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(!print.fits(&fs::metadata(&path).unwrap()));
+        assert!(!fingerprint.matches(&fs::metadata(&path).unwrap()));
     }
 }

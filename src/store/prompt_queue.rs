@@ -1,4 +1,5 @@
-//! The prompts that wait for the lead: on disk from the moment they are accepted until its conversation on disk holds them.
+//! Queue of user prompts for the lead. A prompt is on disk from its acceptance until the lead's conversation on disk
+//! contains it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +11,24 @@ use super::{StoreError, atomic, plain};
 use crate::domain::ids::PromptId;
 use crate::domain::redact::Redactor;
 
-/// Most prompts that wait at once.
+/// Most prompts in the queue.
 pub const PROMPTS_MAX: usize = 64;
 /// Largest file that is read back, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
-/// A prompt of the user that waits for the lead.
+/// A user prompt that waits for the lead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueuedPrompt {
-    /// Its id; the conversation that holds the prompt names it.
+    /// Id by which the conversation refers to the prompt.
     pub id: PromptId,
-    /// The text.
     pub text: String,
 }
 
-/// Where a prompt is.
+/// State of a prompt in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// In a message that may not be on disk yet.
+    /// In a conversation that may not be on disk yet.
     Taken,
 }
 
@@ -44,7 +44,7 @@ pub struct PromptQueue {
 }
 
 impl PromptQueue {
-    /// The queue of `session`, empty in memory. What is written loses the secrets that `redactor` knows.
+    /// Opens the queue of `session`, empty in memory. `redactor` removes secrets from the file.
     pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
         let folder = root.join(".crewdeck").join("sessions").join(session);
         PromptQueue {
@@ -55,8 +55,8 @@ impl PromptQueue {
         }
     }
 
-    /// Reads back what waited when the session ended, without the prompts that the conversation holds already. Returns a
-    /// notice when the file was damaged and set aside.
+    /// Loads the prompts that waited when the session ended, without those that the conversation already contains
+    /// (`held`). Returns a notice if the file was damaged and set aside.
     ///
     /// # Errors
     /// When the file cannot be read or set aside.
@@ -70,7 +70,7 @@ impl PromptQueue {
         let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
             let aside = atomic::set_aside(&self.path)?;
             return Ok(Some(format!(
-                "The messages that waited for the lead could not be read: see {}",
+                "The queued messages for the lead could not be read: see {}",
                 aside.display()
             )));
         };
@@ -79,10 +79,10 @@ impl PromptQueue {
         Ok(None)
     }
 
-    /// Adds a prompt; it is on disk before anybody can take it. It waits in memory also where the disk refuses it.
+    /// Adds a prompt. It is written to disk before it can be taken, and stays in memory even if the write fails.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn push(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
         let _turn = lock(&self.write_turn);
         let mut all = self.snapshot();
@@ -92,7 +92,7 @@ impl PromptQueue {
         written
     }
 
-    /// Takes all prompts that wait, oldest first. They stay on disk until [`PromptQueue::settle`].
+    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::settle`].
     pub fn take(&self) -> Vec<QueuedPrompt> {
         let mut entries = lock(&self.entries);
         let waiting = entries.iter_mut().filter(|(_, s)| *s == Stage::Waiting);
@@ -104,22 +104,22 @@ impl PromptQueue {
             .collect()
     }
 
-    /// Forgets prompts that the conversation on disk holds.
+    /// Removes the prompts that the conversation on disk contains (`held`).
     ///
     /// # Errors
-    /// When the file cannot be written; then the prompts stay in it, and the conversation must go on naming them.
+    /// When the file cannot be written. The prompts then stay in the file, so the conversation must keep their ids.
     pub fn settle(&self, held: &[PromptId]) -> Result<(), StoreError> {
         let _turn = lock(&self.write_turn);
         lock(&self.entries).retain(|(p, _)| !held.contains(&p.id));
         self.write(&self.snapshot())
     }
 
-    /// Whether a prompt waits to be taken.
+    /// Returns whether a prompt waits to be taken.
     pub fn is_waiting(&self) -> bool {
         self.waiting() > 0
     }
 
-    /// How many prompts wait to be taken.
+    /// Returns the number of prompts that wait to be taken.
     pub fn waiting(&self) -> usize {
         let entries = lock(&self.entries);
         entries.iter().filter(|(_, s)| *s == Stage::Waiting).count()
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn killed_session_gives_back_what_the_conversation_lacks() {
+    fn killed_session_keeps_prompts_missing_in_the_conversation() {
         let dir = tempfile::tempdir().unwrap();
         let first = queue(dir.path());
         for id in ["a", "b", "c"] {
             first.push(prompt(id)).unwrap();
         }
-        // Taken and in the conversation, but the queue on disk was not told; then the process was killed.
+        // The process is killed after "a" is in the conversation, but before it is removed from the queue.
         assert_eq!(first.take().len(), 3);
         assert!(!first.is_waiting());
         let again = queue(dir.path());

@@ -1,4 +1,5 @@
-//! Taking letters: one reader of an inbox at a time, and what it took stands in one place only, also where it is killed.
+//! Takes messages from inboxes. An inbox has one reader at a time, and each message is taken once, even if a reader is
+//! killed.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -7,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::Lock;
 use super::cursor::Cursor;
-use super::post::{Passed, Pending, Post};
+use super::post::{BadLines, Pending, Post};
 use super::transcript::{self, Transcript};
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 
-/// Most bytes of a note that are read.
+/// Most bytes of a [`ReaderNote`].
 const NOTE_MAX: u64 = 4096;
 
-/// The right to take letters of one inbox. The kernel takes it back when its holder ends, however it ends; writers
-/// need not wait for it. Who keeps it from [`Reader::pending`] to [`Reader::acknowledge`] gets no letter that another
-/// one gets.
+/// The exclusive right to take messages from one inbox. The kernel releases the lock when the holder ends, even if it is
+/// killed. Writers do not wait for it. Keep the reader from [`Reader::pending`] to [`Reader::acknowledge`], so that no
+/// other reader gets the same messages.
 #[derive(Debug)]
 pub struct Reader {
     post: Post,
@@ -25,28 +26,32 @@ pub struct Reader {
     lock: Lock,
 }
 
-/// What a reader leaves in its lock file, for the next one.
+/// State that a reader stores in its lock file for the next reader.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Note {
-    /// Its process.
+struct ReaderNote {
+    /// Process id of the reader.
     process: u32,
-    /// The log that it is about to write what it took into, below `.transcripts`.
+    /// Name of the log in `.transcripts` to which the reader is about to write the messages.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
-    /// How far it has read then.
+    /// Offset up to which the messages are written to the log.
     #[serde(default)]
     upto: u64,
-    /// What stands before that: [`Cursor::mark`].
+    /// Hash of the bytes before the offset: [`Cursor::mark`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<u64>,
 }
 
 impl Reader {
-    /// As [`Post::reader`].
-    pub(super) fn of(post: &Post, name: &Name, within: Duration) -> Result<Reader, StoreError> {
+    /// Implements [`Post::reader`].
+    pub(super) fn acquire(
+        post: &Post,
+        name: &Name,
+        within: Duration,
+    ) -> Result<Reader, StoreError> {
         let path = post.reader_path(name);
         let Some(lock) = Lock::take_within(&path, within)? else {
-            let process = plain::open(&path).map_or(0, |file| note(&file).process);
+            let process = plain::open(&path).map_or(0, |file| read_note(&file).process);
             let by = match process {
                 0 => String::new(),
                 process => format!(" (process {process})"),
@@ -59,36 +64,37 @@ impl Reader {
             name: name.clone(),
             lock,
         };
-        reader.finish()?;
-        // Where it can not be written, a full disk say, the lock alone keeps others away.
-        let _ = reader.leave(String::new(), &Cursor::default());
+        reader.acknowledge_logged()?;
+        // If the write fails, for example on a full disk, the lock alone excludes other readers.
+        let _ = reader.write_note(String::new(), &Cursor::default());
         Ok(reader)
     }
 
-    /// What a reader before wrote into its log and was killed before it acknowledged it: it is read.
-    fn finish(&self) -> Result<(), StoreError> {
-        let Note {
+    /// Acknowledges messages that a killed reader has written to its log.
+    fn acknowledge_logged(&self) -> Result<(), StoreError> {
+        let ReaderNote {
             log, upto, mark, ..
-        } = note(self.lock.file());
-        let is_read = !log.is_empty() && transcript::heard(&self.post.root, &log) == Some(upto);
+        } = read_note(self.lock.file());
+        let is_read =
+            !log.is_empty() && transcript::logged_offset(&self.post.root, &log) == Some(upto);
         if is_read {
             self.acknowledge(&Cursor { offset: upto, mark })?;
         }
         Ok(())
     }
 
-    /// Says that all up to `cursor` is about to be written into `log`: where this process is killed between that and
-    /// [`Reader::acknowledge`], the next reader looks there, and does not take it again.
+    /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
+    /// [`Reader::acknowledge`], the next reader checks the log and does not take these messages again.
     ///
     /// # Errors
-    /// When it can not be written down.
+    /// When the record cannot be written.
     pub fn announce(&self, log: &Transcript, cursor: &Cursor) -> Result<(), StoreError> {
-        self.leave(log.file_name(), cursor)
+        self.write_note(log.file_name(), cursor)
     }
 
-    /// Not synced: it is for who is killed, and the system keeps it then.
-    fn leave(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
-        let text = serde_json::to_vec(&Note {
+    /// Writes the note for the next reader. It is not synced: it must survive a killed process, not a power failure.
+    fn write_note(&self, log: String, cursor: &Cursor) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(&ReaderNote {
             process: std::process::id(),
             log,
             upto: cursor.offset,
@@ -102,22 +108,22 @@ impl Reader {
         written.map_err(StoreError::at(self.post.reader_path(&self.name)))
     }
 
-    /// The letters that were not acknowledged yet. Takes nothing away; damaged lines are copied aside when they are
-    /// passed over.
+    /// Returns the messages that were not acknowledged yet. Copies damaged lines aside. The messages stay unread until
+    /// [`Reader::acknowledge`].
     ///
     /// # Errors
-    /// When the inbox can not be read.
+    /// When the inbox cannot be read.
     pub fn pending(&self) -> Result<Pending, StoreError> {
         let (post, name) = (&self.post, &self.name);
         let known = post.cursor(name)?;
-        if !known.fits_in(&post.path(name))? {
-            // A foreign reader has cut it.
+        if !known.matches_file(&post.path(name))? {
+            // Another program has truncated the inbox.
             post.set_cursor(name, Cursor::default())?;
         }
-        let (mut pending, bad) = post.seen(name)?;
+        let (mut pending, bad) = post.unread(name)?;
         if !bad.is_empty() {
             post.set_aside(name, &bad)?;
-            pending.passed = Passed::Aside;
+            pending.bad_lines = BadLines::SetAside;
             if pending.letters.is_empty() {
                 self.acknowledge(&pending.upto)?;
             }
@@ -125,21 +131,21 @@ impl Reader {
         Ok(pending)
     }
 
-    /// Remembers that everything up to `cursor` is safe in its reader's conversation. What is remembered already, or
-    /// was said of another inbox than there is now, a longer one or one that was cut since, changes nothing.
+    /// Marks everything up to `cursor` as read, once it is stored in the conversation. Does nothing if it is already
+    /// marked, or if the inbox was truncated since and no longer matches `cursor`.
     ///
     /// # Errors
-    /// When it can not be written down; then the same letters come again.
+    /// When the position cannot be saved. The same messages are then returned again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
         let (post, name) = (&self.post, &self.name);
         let path = post.path(name);
         let known = post.cursor(name)?;
-        // What is not marked can be told only by its number to be of the inbox before.
+        // Without a mark, only the offset can show that the cursor belongs to an earlier inbox.
         let known_to = match cursor.mark {
             None => known.offset,
-            Some(_) => post.read_to(name)?.offset,
+            Some(_) => post.valid_cursor(name)?.offset,
         };
-        if cursor.offset <= known_to || !cursor.fits_in(&path)? {
+        if cursor.offset <= known_to || !cursor.matches_file(&path)? {
             return Ok(());
         }
         let marked = match cursor.mark {
@@ -151,21 +157,21 @@ impl Reader {
             }
         };
         post.set_cursor(name, marked)?;
-        // The next reader need not look through that log. Where it stays, it finds what is known.
-        let _ = self.leave(String::new(), &Cursor::default());
+        // Clears the note, so that the next reader need not search the log. A remaining note does no harm.
+        let _ = self.write_note(String::new(), &Cursor::default());
         Ok(())
     }
 }
 
-/// What the reader before has left; nothing where it can not be understood.
-fn note(mut file: &std::fs::File) -> Note {
+/// Returns the note of the previous reader, or an empty note if it is invalid.
+fn read_note(mut file: &std::fs::File) -> ReaderNote {
     let mut bytes = Vec::new();
     let read = file
         .seek(SeekFrom::Start(0))
         .and_then(|_| file.take(NOTE_MAX).read_to_end(&mut bytes));
     match read {
         Ok(_) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Err(_) => Note::default(),
+        Err(_) => ReaderNote::default(),
     }
 }
 
@@ -179,7 +185,7 @@ mod tests {
     use crate::domain::stamp::Stamp;
     use pretty_assertions::assert_eq;
 
-    const AT_ONCE: Duration = Duration::ZERO;
+    const NO_WAIT: Duration = Duration::ZERO;
 
     fn post_with(letters: &[&str]) -> (tempfile::TempDir, Post, Name) {
         let dir = tempfile::tempdir().unwrap();
@@ -205,42 +211,42 @@ mod tests {
         post.send(&letter).unwrap();
     }
 
-    fn said(pending: &Pending) -> Vec<&str> {
+    fn texts_of(pending: &Pending) -> Vec<&str> {
         pending.letters.iter().map(|l| l.content.as_str()).collect()
     }
 
     #[test]
-    fn while_one_reads_another_is_told_who_it_is_and_gets_nothing() {
+    fn second_reader_gets_the_process_of_the_first() {
         let (_dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         assert!(post.is_being_read(&bob));
-        let error = post.reader(&bob, AT_ONCE).unwrap_err().to_string();
+        let error = post.reader(&bob, NO_WAIT).unwrap_err().to_string();
         let process = std::process::id();
         assert_eq!(
             error,
             format!(
-                "the messages of bob are being read by another program (process {process}): they wait until it has ended"
+                "another program (process {process}) is reading the messages of bob: try again when it has ended"
             )
         );
         let pending = reader.pending().unwrap();
-        assert_eq!(said(&pending), ["one"]);
+        assert_eq!(texts_of(&pending), ["one"]);
         reader.acknowledge(&pending.upto).unwrap();
         drop(reader);
         assert!(!post.is_being_read(&bob));
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
-        // What was said of less does not bring it back.
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
+        // Acknowledging an earlier position changes nothing.
         let (offset, mark) = (1, None);
         reader.acknowledge(&Cursor { offset, mark }).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
     }
 
     #[test]
-    fn what_a_killed_reader_had_in_its_log_is_not_read_again() {
+    fn messages_in_the_log_of_a_killed_reader_are_not_read_again() {
         for is_logged in [false, true] {
             let (dir, post, bob) = post_with(&["one"]);
             let log = Transcript::open(dir.path(), "session", &bob);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.announce(&log, &upto).unwrap();
             if is_logged {
@@ -252,25 +258,25 @@ mod tests {
                 };
                 log.append(&record).unwrap();
             }
-            // Killed here.
+            // The reader is killed here.
             drop(reader);
             send(&post, "two");
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let pending = reader.pending().unwrap();
             let expected: &[&str] = if is_logged { &["two"] } else { &["one", "two"] };
-            assert_eq!(said(&pending), expected);
+            assert_eq!(texts_of(&pending), expected);
         }
     }
 
     #[test]
-    fn what_is_acknowledged_is_looked_up_in_no_log() {
+    fn acknowledge_clears_the_note() {
         let (dir, post, bob) = post_with(&["one"]);
         let log = Transcript::open(dir.path(), "session", &bob);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.announce(&log, &upto).unwrap();
-        let left = || note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
-        let expected = |log: &str, upto: Cursor| Note {
+        let left = || read_note(&std::fs::File::open(post.reader_path(&bob)).unwrap());
+        let expected = |log: &str, upto: Cursor| ReaderNote {
             process: std::process::id(),
             log: log.into(),
             upto: upto.offset,
@@ -282,31 +288,31 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_that_was_cut_and_grew_again_loses_no_letter() {
+    fn inbox_truncated_and_refilled_loses_no_message() {
         let (dir, post, bob) = post_with(&["one", "two", "three"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         assert!(!post.look(&bob).unwrap().is_due());
-        // As the reference's readers do.
+        // Like the readers of learn-claude-code.
         std::fs::write(dir.path().join(".team/inbox/bob.jsonl"), "").unwrap();
-        // Who only looks must see that, although no letter waits.
+        // `look` reports that a reader is needed, although no message waits.
         assert!(post.look(&bob).unwrap().is_due());
-        assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+        assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         assert!(!post.look(&bob).unwrap().is_due());
         for text in ["four", "five", "six", "seven"] {
             send(&post, text);
         }
         let pending = reader.pending().unwrap();
-        assert_eq!(said(&pending), ["four", "five", "six", "seven"]);
+        assert_eq!(texts_of(&pending), ["four", "five", "six", "seven"]);
     }
 
     #[test]
-    fn an_inbox_that_was_cut_and_grew_unseen_loses_no_letter() {
-        // The last ends where the old one had ended, and where it had not.
+    fn inbox_truncated_and_refilled_unnoticed_loses_no_message() {
+        // The new inbox ends at the old offset in the first case and elsewhere in the second.
         for last in ["ten", "ten and more"] {
             let (dir, post, bob) = post_with(&["one", "two", "six"]);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
             let upto = reader.pending().unwrap().upto;
             reader.acknowledge(&upto).unwrap();
             drop(reader);
@@ -318,22 +324,22 @@ mod tests {
             let all = post.recent(9).unwrap().letters;
             assert!(all.iter().all(|(_, step)| *step == LetterStep::Sent));
             assert_eq!(post.waiting().unwrap()[0].letters, 4);
-            assert_eq!(said(&post.look(&bob).unwrap()), new);
-            let reader = post.reader(&bob, AT_ONCE).unwrap();
-            // What the log of its reader says is of the inbox before.
+            assert_eq!(texts_of(&post.look(&bob).unwrap()), new);
+            let reader = post.reader(&bob, NO_WAIT).unwrap();
+            // A position without a mark, from the log, belongs to the old inbox and is ignored.
             let offset = upto.offset;
             reader.acknowledge(&Cursor { offset, mark: None }).unwrap();
             let pending = reader.pending().unwrap();
-            assert_eq!(said(&pending), new);
+            assert_eq!(texts_of(&pending), new);
             reader.acknowledge(&pending.upto).unwrap();
-            assert_eq!(said(&reader.pending().unwrap()), Vec::<&str>::new());
+            assert_eq!(texts_of(&reader.pending().unwrap()), Vec::<&str>::new());
         }
     }
 
     #[test]
-    fn an_inbox_that_is_cut_while_letters_are_taken_loses_none_of_the_new_ones() {
+    fn inbox_truncated_before_acknowledge_loses_no_new_message() {
         let (dir, post, bob) = post_with(&["one"]);
-        let reader = post.reader(&bob, AT_ONCE).unwrap();
+        let reader = post.reader(&bob, NO_WAIT).unwrap();
         let upto = reader.pending().unwrap().upto;
         reader.acknowledge(&upto).unwrap();
         for text in ["two", "three"] {
@@ -345,6 +351,6 @@ mod tests {
             send(&post, text);
         }
         reader.acknowledge(&upto).unwrap();
-        assert_eq!(said(&reader.pending().unwrap()), ["four", "five"]);
+        assert_eq!(texts_of(&reader.pending().unwrap()), ["four", "five"]);
     }
 }

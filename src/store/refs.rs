@@ -1,5 +1,5 @@
-//! Where git keeps the branches of a repository: as files with folders, packed into one file, or as tables; in the
-//! folder that all worktrees share, and what is checked out in the root's own.
+//! Finds where git stores branches: loose ref files, `packed-refs` or reftable in the shared git folder, and `HEAD` in the
+//! git folder of the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,33 +8,34 @@ use super::git::{Git, commit_of};
 use super::{git_dirs, plain};
 use crate::domain::worktree::CheckedOut;
 
-/// Most folders of branches that are looked at; branches in those beyond are seen later.
+/// Most branch folders that are watched. Changes in further folders are found later by polling.
 const FOLDERS_MAX: usize = 256;
-/// Most bytes of git's file that says what is checked out.
+/// Most bytes of `HEAD`.
 const HEAD_MAX: u64 = 16 * 1024;
-/// Folders of branches within folders of branches that are looked into.
+/// Deepest nesting of branch folders that are searched.
 const DEPTH_MAX: usize = 16;
-/// The branches of worktrees: what agents commit there moves nothing that others build on.
+/// Folder of the worktree branches. It is not watched, because commits of agents there do not change the base branch.
 const WORKTREES: &str = "wt";
 
-/// The folders of git in which a change can move a branch that others are merged into.
+/// The git folders of a root.
 #[derive(Debug, Clone)]
 pub(super) struct Refs {
-    /// The root's own git folder.
+    /// The git folder of the root.
     own: PathBuf,
-    /// The one that all worktrees share.
+    /// The git folder that all worktrees share.
     shared: PathBuf,
 }
 
-/// The folders, and whether those are all.
+/// Folders in which a change can move a branch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
-    pub(super) is_whole: bool,
+    /// Whether the list is complete.
+    pub(super) is_complete: bool,
 }
 
 impl Refs {
-    /// Those of `root`; `None`: it is in no repository.
+    /// Returns the git folders of `root`, or `None` outside of a repository.
     pub(super) fn of(root: &Path) -> Option<Refs> {
         let (own, shared) = git_dirs(root)?;
         Some(Refs {
@@ -43,7 +44,7 @@ impl Refs {
         })
     }
 
-    /// The folder that all worktrees share, which may be on another file system than the root.
+    /// Returns the shared git folder. It may be on another file system than the root.
     pub(super) fn shared(&self) -> &Path {
         &self.shared
     }
@@ -52,46 +53,46 @@ impl Refs {
         self.shared.join("refs/heads")
     }
 
-    /// The folders in which a change can move a branch, as they are now.
+    /// Lists the existing folders in which a change can move a branch.
     pub(super) fn folders(&self) -> RefFolders {
         let mut all = vec![self.own.clone(), self.shared.clone()];
         all.extend([&self.own, &self.shared].map(|git| git.join("reftable")));
         all.retain(|folder| folder.is_dir());
         all.sort();
         all.dedup();
-        let (heads, is_whole) = self.head_folders();
+        let (heads, is_complete) = self.head_folders();
         all.extend(heads);
         RefFolders {
             folders: all,
-            is_whole,
+            is_complete,
         }
     }
 
-    /// The folders of branches, and whether those are all.
+    /// Lists the branch folders below `refs/heads`. Returns `false` if some were left out.
     fn head_folders(&self) -> (Vec<PathBuf>, bool) {
-        let (mut all, mut is_whole) = (Vec::new(), true);
+        let (mut all, mut is_complete) = (Vec::new(), true);
         let mut ahead = vec![(self.heads(), 0)];
         while let Some((folder, depth)) = ahead.pop() {
             let Ok(entries) = fs::read_dir(&folder) else {
                 continue;
             };
             if all.len() == FOLDERS_MAX || depth > DEPTH_MAX {
-                is_whole = false;
+                is_complete = false;
                 continue;
             }
             for entry in entries.filter_map(Result::ok) {
-                let is_own = depth == 0 && entry.file_name() == WORKTREES;
-                if !is_own && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                let is_worktrees = depth == 0 && entry.file_name() == WORKTREES;
+                if !is_worktrees && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     ahead.push((entry.path(), depth + 1));
                 }
             }
             all.push(folder);
         }
         all.sort();
-        (all, is_whole)
+        (all, is_complete)
     }
 
-    /// The files and folders that look otherwise when a branch has moved.
+    /// Returns the files and folders whose metadata changes when a branch moves.
     pub(super) fn marks(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
@@ -101,7 +102,7 @@ impl Refs {
         all
     }
 
-    /// Whether a change of `path` can have moved a branch. Locks move nothing, nor does what git notes for itself.
+    /// Returns whether a change of `path` can have moved a branch. Lock files and other internal files of git do not count.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
             return false;
@@ -109,7 +110,7 @@ impl Refs {
         let heads = self.heads();
         if let Ok(below) = path.strip_prefix(&heads) {
             let is_lock = path.extension().is_some_and(|end| end == "lock");
-            // No part of a branch's name begins with a dot.
+            // No component of a branch name begins with a dot.
             let is_hidden = name.as_encoded_bytes().starts_with(b".");
             return !is_lock && !is_hidden && !below.starts_with(WORKTREES);
         }
@@ -122,8 +123,8 @@ impl Refs {
     }
 }
 
-/// What `root` has checked out, as its git folder says; `None`: it is in no repository, or that can not be told. Git is
-/// only asked where it keeps the branches as tables.
+/// Returns what `root` has checked out, or `None` outside of a repository or if it cannot be determined. Reads `HEAD`
+/// directly and runs git only for repositories with reftable.
 pub fn checked_out(root: &Path) -> Option<CheckedOut> {
     let refs = Refs::of(root)?;
     let head = plain::read_text(&refs.own.join("HEAD"), HEAD_MAX).ok()?;
@@ -144,18 +145,18 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn made(root: &Path, folders: &[&str]) {
+    fn create_folders(root: &Path, folders: &[&str]) {
         for folder in folders {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
     }
 
     #[test]
-    fn what_moves_a_branch_is_told_from_what_does_not() {
+    fn only_ref_files_can_move_a_branch() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         assert!(Refs::of(&root).is_none());
-        made(&root, &[".git/objects"]);
+        create_folders(&root, &[".git/objects"]);
         let refs = Refs::of(&root).unwrap();
         for (path, expected) in [
             ("refs/heads/main", true),
@@ -184,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_branches_are_found_and_bounded() {
+    fn branch_folders_are_found_and_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let heads = ".git/refs/heads";
-        made(
+        create_folders(
             &root,
             &[
                 ".git/objects",
@@ -200,13 +201,13 @@ mod tests {
         let expected = [".git", heads, ".git/refs/heads/a", ".git/refs/heads/a/b"];
         let found = refs.folders();
         assert_eq!(found.folders, expected.map(|f| root.join(f)));
-        assert!(found.is_whole);
+        assert!(found.is_complete);
         for number in 0..FOLDERS_MAX {
-            made(&root, &[&format!("{heads}/c/{number}")]);
+            create_folders(&root, &[&format!("{heads}/c/{number}")]);
         }
         let found = refs.folders();
         assert_eq!(
-            (found.folders.len(), found.is_whole),
+            (found.folders.len(), found.is_complete),
             (FOLDERS_MAX + 1, false)
         );
     }

@@ -1,4 +1,4 @@
-//! Requests in `.team/requests/ID.json`: filed once, decided once.
+//! Approval requests on disk: `.team/requests/ID.json`. Each request is decided once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,42 +10,42 @@ use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Followed, Request};
 use crate::domain::stamp::Stamp;
 
-/// The requests of a root. Cheap to clone; holds no state of its own.
+/// The requests of a root. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
 pub struct Requests {
     dir: PathBuf,
 }
 
-/// All requests as they were read.
+/// All requests and the problems found while reading them.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RequestsReading {
+pub struct RequestsSnapshot {
     /// The requests, oldest first.
     pub requests: Vec<Request>,
-    /// What could not be read or was set aside, a line each.
+    /// Files that could not be read or were set aside, one line each.
     pub notices: Vec<String>,
 }
 
 impl Requests {
-    /// The requests below `root`.
+    /// Opens the requests below `root`.
     pub fn open(root: &Path) -> Requests {
         Requests {
             dir: root.join(".team").join("requests"),
         }
     }
 
-    /// Writes a new request down.
+    /// Saves a new request.
     ///
     /// # Errors
-    /// When it can not be written.
+    /// When the request cannot be written.
     pub fn file(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.save(request)
     }
 
-    /// The request of that id. `None`: there is none, or the id is not one.
+    /// Returns the request with the id, or `None` if it does not exist, is damaged, or the id is invalid.
     ///
     /// # Errors
-    /// When it can not be read.
+    /// When the request cannot be read.
     pub fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         if !id.is_safe() {
             return Ok(None);
@@ -56,12 +56,12 @@ impl Requests {
         })
     }
 
-    /// All requests; none where the folder is gone.
+    /// Returns all requests and sets damaged files aside. A missing folder counts as empty.
     ///
     /// # Errors
-    /// When the folder can not be read.
-    pub fn read_all(&self) -> Result<RequestsReading, StoreError> {
-        let mut out = RequestsReading::default();
+    /// When the folder cannot be read.
+    pub fn read_all(&self) -> Result<RequestsSnapshot, StoreError> {
+        let mut out = RequestsSnapshot::default();
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(out),
@@ -75,7 +75,7 @@ impl Requests {
             if !id.is_safe() {
                 continue;
             }
-            // One file that can not be read is no reason to know nothing of the others.
+            // An unreadable file must not hide the others.
             let found = settle::read::<Request>(&entry.path())
                 .unwrap_or_else(|e| Found::Foreign(e.to_string()));
             match found {
@@ -92,7 +92,7 @@ impl Requests {
                     out.notices.push(match self.set_aside(&entry.path()) {
                         Ok(()) => format!(".team/requests/{name} was damaged ({why}) and set aside"),
                         Err(error) => format!(
-                            ".team/requests/{name} is damaged ({why}) and can not be set aside: {error}"
+                            ".team/requests/{name} is damaged ({why}) and cannot be set aside: {error}"
                         ),
                     });
                 }
@@ -103,37 +103,38 @@ impl Requests {
         Ok(out)
     }
 
-    /// Decides a request, once.
+    /// Applies a decision to a request and returns the decided request.
     ///
     /// # Errors
-    /// When there is no such request, or it refuses the decision; nothing changed then.
+    /// When the request does not exist or rejects the decision, for example because it is decided already. Nothing is
+    /// changed then.
     pub fn decide(&self, decision: &Decision, now: Stamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(&decision.id)?;
+        let mut request = self.require(&decision.id)?;
         request.decide(decision, now)?;
         self.save(&request)?;
         Ok(request)
     }
 
-    /// Takes a request back.
+    /// Withdraws a request.
     ///
     /// # Errors
-    /// When there is no such request, or it was decided already.
+    /// When the request does not exist or is decided already.
     pub fn withdraw(&self, id: &RequestId, why: &str, now: Stamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(id)?;
+        let mut request = self.require(id)?;
         request.withdraw(why, now)?;
         self.save(&request)?;
         Ok(request)
     }
 
-    /// Notes that all that follows from a decision was done.
+    /// Marks a decided request as finished: all consequences of the decision are carried out.
     ///
     /// # Errors
-    /// When there is no such request, or it can not be written.
+    /// When the request does not exist or cannot be written.
     pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        let mut request = self.known(id)?;
+        let mut request = self.require(id)?;
         if request.is_unfinished() {
             request.followed = Followed::Done;
             self.save(&request)?;
@@ -146,7 +147,7 @@ impl Requests {
         atomic::set_aside(path).map(drop)
     }
 
-    fn known(&self, id: &RequestId) -> Result<Request, StoreError> {
+    fn require(&self, id: &RequestId) -> Result<Request, StoreError> {
         self.get(id)?
             .ok_or_else(|| StoreError::NoRequest(id.clone()))
     }

@@ -1,4 +1,4 @@
-//! The root: where it is, its state folders, and keeping them out of `git status`.
+//! Finds the project root, creates its state folders and excludes them from `git status`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use super::{StoreError, atomic, plain};
 use crate::domain::folders::STATE;
 
-/// The folders in the state folders.
-const WITHIN: [&str; 4] = [
+/// Subfolders of the state folders.
+const SUBFOLDERS: [&str; 4] = [
     ".team/inbox",
     ".team/requests",
     ".crewdeck/sessions",
     ".crewdeck/logs",
 ];
 
-/// What a file tool that was killed has left beside the file that it wrote is kept out of `git status` as well.
+/// Exclude pattern for temporary files that a killed file tool leaves in the project.
 const TEMPORARY: &str = ".crewdeck-*.tmp";
 
-/// Most bytes of a file of git that names a folder.
+/// Most bytes of a git file that names a folder (`.git` in a worktree, `commondir`).
 const LINK_MAX: u64 = 16 * 1024;
-/// Most bytes of the file that keeps things out of `git status`.
+/// Most bytes of `info/exclude`.
 const EXCLUDE_MAX: u64 = 1024 * 1024;
 
-/// The root for work in `dir`: the git top level at or above it, else `dir` itself. A task's worktree
-/// (`ROOT/.worktrees/NAME`) belongs to the root above it: there is one board for all of them.
+/// Returns the root for work in `dir`: the git top level at or above it, otherwise `dir` itself. The worktree of a task
+/// (`ROOT/.worktrees/NAME`) belongs to `ROOT`, so all worktrees share one board.
 pub fn root_of(dir: &Path) -> PathBuf {
     let top = dir
         .ancestors()
@@ -37,13 +37,13 @@ pub fn root_of(dir: &Path) -> PathBuf {
     above.unwrap_or(top).to_path_buf()
 }
 
-/// Makes the state folders (before anything watches them: a folder made later loses its first event) and
-/// excludes them in git. Does nothing where all is there. What stands in nobody's way comes back, a line each.
+/// Creates the state folders and excludes them in git; returns warnings, one line each. Must run before a watch starts,
+/// because the first event in a new folder would be lost. Existing folders and exclude lines are kept.
 ///
 /// # Errors
-/// When a folder can not be made.
+/// When a folder cannot be created.
 pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
-    for folder in STATE.into_iter().chain(WITHIN) {
+    for folder in STATE.into_iter().chain(SUBFOLDERS) {
         let path = root.join(folder);
         fs::create_dir_all(&path).map_err(StoreError::at(path))?;
     }
@@ -54,15 +54,14 @@ pub fn prepare(root: &Path) -> Result<Vec<String>, StoreError> {
     Ok(match excluded {
         Ok(()) => Vec::new(),
         Err(error) => vec![format!(
-            "git status will show the folders of crewdeck, because they can not be excluded: {error}"
+            "git status will show the folders of crewdeck, because they cannot be excluded: {error}"
         )],
     })
 }
 
-/// The git folder of `root` itself, and the one that all worktrees share. In a worktree `.git` is a file that names
-/// its own folder, and `commondir` in there names the shared one. `None` where it is in no repository, or what is
-/// named is no git folder: nothing is written into a place that a file in the project points to and that git itself
-/// has not made.
+/// Returns the git folder of `root` and the git folder that all worktrees share. In a worktree, `.git` is a file that
+/// names its own git folder, and the file `commondir` in that folder names the shared one. Returns `None` outside of a
+/// repository, or if the named folder is not a git folder: crewdeck must not write where a file of the project points.
 pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
     let dot = root.join(".git");
     let (own, shared) = if dot.is_dir() {
@@ -79,7 +78,7 @@ pub fn git_dirs(root: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 fn exclude(path: &Path) -> Result<(), StoreError> {
-    // As bytes: what somebody wrote there in another encoding stays as it is.
+    // As bytes, so that existing lines in another encoding stay unchanged.
     let mut text = match plain::read(path, EXCLUDE_MAX) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_is_the_git_top_level_or_the_directory() {
+    fn root_is_the_git_top_level_or_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folders_are_excluded_once_and_other_lines_stay() {
+    fn folders_are_excluded_once_and_other_lines_stay() {
         let dir = tempfile::tempdir().unwrap();
         let info = dir.path().join(".git/info");
         fs::create_dir_all(&info).unwrap();
@@ -143,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_to_where_no_git_folder_is() {
+    fn prepare_writes_nothing_outside_a_git_folder() {
         let dir = tempfile::tempdir().unwrap();
         let (root, elsewhere) = (dir.path().join("r"), dir.path().join("elsewhere"));
         for folder in [&root, &elsewhere] {
             fs::create_dir(folder).unwrap();
         }
-        for place in [&elsewhere, &dir.path().join("nowhere")] {
-            fs::write(root.join(".git"), format!("gitdir: {}\n", place.display())).unwrap();
+        for target in [&elsewhere, &dir.path().join("nowhere")] {
+            fs::write(root.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
             assert_eq!(prepare(&root).unwrap(), Vec::<String>::new());
         }
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_excludes_in_the_shared_folder() {
+    fn worktree_excludes_in_the_shared_git_folder() {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("main/.git/worktrees/w");
         fs::create_dir_all(&own).unwrap();

@@ -1,4 +1,4 @@
-//! The Roster door: `.team/config.json`.
+//! The team roster on disk: `.team/config.json`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{Member, MemberStatus, Team};
 
-/// The roster of a root. Clones share what there is to tell.
+/// The roster of a root. Clones share the pending notices.
 #[derive(Debug, Clone)]
 pub struct Roster {
     dir: PathBuf,
@@ -18,7 +18,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// The roster below `root`.
+    /// Opens the roster below `root`.
     pub fn open(root: &Path) -> Roster {
         Roster {
             dir: root.join(".team"),
@@ -26,15 +26,15 @@ impl Roster {
         }
     }
 
-    /// What was set aside and not told yet, a line each.
+    /// Returns and clears the pending notices about damaged files, one line each.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The team as it stands. A damaged roster is set aside, and the team is empty then.
+    /// Returns the team. A damaged roster is set aside and replaced by an empty team.
     ///
     /// # Errors
-    /// When it can not be read, or is of another make and so must not be written over.
+    /// When the file cannot be read, or was written by another version and must not be overwritten.
     pub fn read(&self) -> Result<Team, StoreError> {
         let path = self.path();
         match settle::read::<Team>(&path)? {
@@ -46,7 +46,7 @@ impl Roster {
                     let aside = atomic::set_aside(&path)?;
                     let aside = aside.file_name().unwrap_or_default().to_string_lossy();
                     let text = format!(
-                        ".team/config.json was damaged ({why}) and is now .team/{aside}: the team begins anew"
+                        ".team/config.json was damaged ({why}) and is now .team/{aside}: the team is empty now"
                     );
                     let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
                     notices.push(text);
@@ -55,23 +55,23 @@ impl Roster {
             }
             Found::Foreign(why) => Err(StoreError::File {
                 path,
-                why: std::io::Error::other(format!("{why}: mend it or move it away")),
+                why: std::io::Error::other(format!("{why}: fix it or move it away")),
             }),
         }
     }
 
-    /// Adds a member where fewer than `most` are present. The team with it comes back.
+    /// Adds a member if fewer than `max_present` are present, and returns the new team.
     ///
     /// # Errors
-    /// The team's refusal, or why the file can not be written.
-    pub fn enter(&self, member: Member, most: usize) -> Result<Team, StoreError> {
-        self.change(|team| Ok(team.enter(member, most)?))
+    /// When the team rejects the member, or the file cannot be written.
+    pub fn enter(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
+        self.change(|team| Ok(team.enter(member, max_present)?))
     }
 
-    /// Notes where a member stands and that it was alive just now. A name that is not there changes nothing.
+    /// Sets the status of a member and the time when it was last alive. An unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file can not be written.
+    /// When the file cannot be written.
     pub fn set_status(
         &self,
         name: &Name,
@@ -87,10 +87,10 @@ impl Roster {
         })
     }
 
-    /// Notes that a member has heard its first instructions.
+    /// Clears the first instructions of a member, because it has received them.
     ///
     /// # Errors
-    /// When the file can not be written.
+    /// When the file cannot be written.
     pub fn has_begun(&self, name: &Name) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
@@ -100,10 +100,10 @@ impl Roster {
         })
     }
 
-    /// Notes that a member has left for good: its session does not bring it back.
+    /// Marks a member as shut down. Resuming its session does not restart it.
     ///
     /// # Errors
-    /// When the file can not be written.
+    /// When the file cannot be written.
     pub fn leave(&self, name: &Name, now: Stamp) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
@@ -116,10 +116,10 @@ impl Roster {
         })
     }
 
-    /// Notes that these members are alive.
+    /// Updates the time when these members were last alive.
     ///
     /// # Errors
-    /// When the file can not be written.
+    /// When the file cannot be written.
     pub fn seen(&self, names: &[Name], now: Stamp) -> Result<Team, StoreError> {
         self.change(|team| {
             let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));
@@ -134,7 +134,7 @@ impl Roster {
         &self,
         rule: impl FnOnce(&mut Team) -> Result<(), StoreError>,
     ) -> Result<Team, StoreError> {
-        // Sets a damaged file aside before the lock is taken.
+        // `read` sets a damaged file aside. It takes the lock itself, so it must run before the lock below.
         self.read()?;
         let _lock = self.lock()?;
         let mut team = match settle::read::<Team>(&self.path())? {

@@ -1,7 +1,7 @@
-//! Reads a JSON file that other programs may be writing at this very moment.
+//! Reads JSON files that other programs may be writing at the same time.
 //!
-//! The reference truncates a file and writes it again, so a reader can see it empty or half. Such a file is
-//! whole again within a moment: it is read anew until it is, or until it has been left alone for a while.
+//! learn-claude-code truncates a file and then writes it, so a reader can see an empty or incomplete file for a moment.
+//! Such a file is read again until it is complete, or until it has not changed for 300 ms.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -14,59 +14,61 @@ use super::StoreError;
 use super::plain;
 use super::print::Print;
 
-/// How long a file must have been left alone to count as damaged.
-const SETTLED: Duration = Duration::from_millis(300);
-/// How often it is looked at meanwhile.
-const AGAIN: Duration = Duration::from_millis(10);
+/// How long an incomplete file must be unchanged to count as damaged.
+const STABLE_AGE: Duration = Duration::from_millis(300);
+/// Pause between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// Largest file that is read, in bytes.
 pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 
-/// What was found at a path.
+/// Result of reading a state file.
 #[derive(Debug, PartialEq)]
 pub enum Found<T> {
-    /// A whole file that fits.
+    /// A valid file.
     Whole(T),
-    /// Nothing.
+    /// The file does not exist.
     Gone,
-    /// No plain file, or not JSON and left alone for a while: to be set aside.
+    /// Not a regular file, or not valid JSON and unchanged for a while. The text says why. The caller sets it aside.
     Damaged(String),
-    /// Whole, but of another make: too large, or with values that this program does not know. To be left
-    /// where it is.
+    /// Complete, but too large or with values that this version does not know. The text says why. The caller leaves it
+    /// in place.
     Foreign(String),
 }
 
 /// Reads the file at `path` as a `T`.
 ///
 /// # Errors
-/// When it can not be read at all, for lack of permission or a broken disk.
+/// When the file cannot be read, for example without permission.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Found<T>, StoreError> {
-    Ok(read_with_print(path)?.0)
+    Ok(read_with_fingerprint(path)?.0)
 }
 
-/// The same, and the fingerprint of what was read: while it fits, reading again would find the same.
+/// Reads the file and returns its fingerprint too. While the fingerprint matches, the content is unchanged.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_with_print<T: DeserializeOwned>(
+pub fn read_with_fingerprint<T: DeserializeOwned>(
     path: &Path,
 ) -> Result<(Found<T>, Option<Print>), StoreError> {
     let began = Instant::now();
     loop {
         let mut file = match plain::open(path) {
             Ok(file) => file,
-            Err(e) if plain::is_strange(&e) => return Ok((Found::Damaged(e.to_string()), None)),
+            Err(e) if plain::is_not_regular_file(&e) => {
+                return Ok((Found::Damaged(e.to_string()), None));
+            }
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok((Found::Gone, None)),
             Err(e) => return Err(StoreError::at(path)(e)),
         };
-        // Before the content: a change in between shows as another fingerprint at the next look.
+        // Metadata is read before the content: a change in between then alters the fingerprint at the next check.
         let meta = file.metadata().map_err(StoreError::at(path))?;
-        let print = Print::of(&meta, SystemTime::now());
+        let fingerprint = Print::of(&meta, SystemTime::now());
         if meta.len() > FILE_MAX {
             let mib = FILE_MAX / 1024 / 1024;
             let why = format!("it is larger than {mib} MiB");
-            return Ok((Found::Foreign(why), print));
+            return Ok((Found::Foreign(why), fingerprint));
         }
-        // Room for all of it and the end: two reads, where a vector that grows takes many.
+        // Capacity for the whole file plus one byte: two reads are enough, where a growing vector needs many.
         let room = usize::try_from(meta.len()).unwrap_or_default() + 1;
         let mut bytes = Vec::with_capacity(room);
         (&mut file)
@@ -74,32 +76,32 @@ pub fn read_with_print<T: DeserializeOwned>(
             .read_to_end(&mut bytes)
             .map_err(StoreError::at(path))?;
         let why = match parsed(&bytes) {
-            Ok(found) => return Ok((found, print)),
+            Ok(found) => return Ok((found, fingerprint)),
             Err(why) => why,
         };
         let age = meta
             .modified()
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
-        // Where its time lies ahead (a clock was set back), it is watched for as long.
-        if age.unwrap_or_else(|| began.elapsed()) >= SETTLED {
-            return Ok((Found::Damaged(why), print));
+        // If the mtime is in the future (the clock was set back), the wait is measured from the first attempt.
+        if age.unwrap_or_else(|| began.elapsed()) >= STABLE_AGE {
+            return Ok((Found::Damaged(why), fingerprint));
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
-/// What the bytes say; the error is why they are damaged.
+/// Parses the content of a state file. The error says why it is damaged.
 pub(crate) fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<Found<T>, String> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice::<Value>(text) {
         Ok(value) if value.is_object() => Ok(match serde_json::from_value(value) {
-            Ok(fits) => Found::Whole(fits),
+            Ok(value) => Found::Whole(value),
             Err(e) => Found::Foreign(e.to_string()),
         }),
         Ok(_) => Err("it is not a JSON object".into()),
         Err(_) if text.is_empty() => Err("it is empty".into()),
-        Err(e) => Err(format!("it is not whole JSON ({e})")),
+        Err(e) => Err(format!("it is not complete JSON ({e})")),
     }
 }
 
@@ -118,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_whole_what_is_damaged_and_what_is_of_another_make() {
+    fn files_are_whole_damaged_or_foreign() {
         for whole in [
             &b"{\"id\":1,\"subject\":\"s\"}"[..],
             b"\xef\xbb\xbf{\"id\":1,\r\n\"subject\":\"s\"}\r\n",
         ] {
             assert!(matches!(found(whole), Found::Whole(_)), "{whole:?}");
         }
-        // Each is waited for, in case somebody still writes it.
+        // In parallel, because each read waits for a possible writer.
         std::thread::scope(|scope| {
             for damaged in [&b""[..], b"{\"id\":1,\"subj", b"[1]", b"\xff\xfe"] {
                 scope.spawn(move || {
@@ -146,17 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_from_the_future_is_waited_for_as_long_and_no_longer() {
+    fn incomplete_file_with_future_mtime_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("task_1.json");
         fs::write(&path, b"{").unwrap();
         let ahead = SystemTime::now() + Duration::from_secs(3600);
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(ahead).unwrap();
-        let late = path.clone();
+        let writer_path = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(AGAIN * 3);
-            fs::write(&late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+            std::thread::sleep(RETRY_INTERVAL * 3);
+            fs::write(&writer_path, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
         });
         assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
         writer.join().unwrap();
@@ -166,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_just_being_written_is_waited_for() {
+    fn file_that_is_being_written_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("task_1.json");
         fs::write(&path, b"").unwrap();
-        let late = path.clone();
+        let writer_path = path.clone();
         let writer = std::thread::spawn(move || {
-            std::thread::sleep(AGAIN * 3);
-            fs::write(late, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
+            std::thread::sleep(RETRY_INTERVAL * 3);
+            fs::write(writer_path, b"{\"id\":1,\"subject\":\"s\"}").unwrap();
         });
         assert!(matches!(read::<Task>(&path).unwrap(), Found::Whole(_)));
         writer.join().unwrap();

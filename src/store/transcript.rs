@@ -1,5 +1,5 @@
-//! An agent's log on disk: it grows line by line, is read back after a crash, and is put aside whole before
-//! its conversation is shortened.
+//! The conversation log of an agent on disk. It grows line by line, is loaded after a restart, and is archived before the
+//! conversation is compacted.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -10,42 +10,41 @@ use crate::domain::conversation::{Conversation, JobState, PlanState, Record, Tur
 use crate::domain::ids::{JobId, Name};
 use crate::domain::redact::Redactor;
 
-/// The folder, below the root.
+/// Folder of the logs, relative to the root.
 const FOLDER: &str = ".transcripts";
-/// Most logs of one agent that are put aside; the next one takes the place of the last.
-const ASIDE_MAX: u32 = 10_000;
+/// Most archived logs of one agent. A further one replaces the last.
+const ARCHIVES_MAX: u32 = 10_000;
 
-/// Largest log that is read back, in bytes: many times what any model can hold.
+/// Largest log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
-/// Where an agent's conversation is written: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] a line.
+/// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`Record`] per line.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     path: PathBuf,
-    /// Takes secrets out of what is written.
+    /// Removes secrets from the written lines.
     redactor: Redactor,
 }
 
-/// What a line was added to.
+/// Whether an append created the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// The log that was there.
+    /// The log existed.
     Behind,
-    /// A new one: there was none, or somebody took it away.
+    /// The log is new: it did not exist, or another program has deleted it.
     First,
 }
 
-/// A log that was read back.
+/// A loaded log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recalled {
-    /// What it adds up to.
     pub conversation: Conversation,
-    /// What was set aside, a line each.
+    /// Notices about lines that were set aside.
     pub notices: Vec<String>,
 }
 
 impl Transcript {
-    /// The log of `name` in `session`.
+    /// Opens the log of `name` in `session`. Creates no file yet.
     pub fn open(root: &Path, session: &str, name: &Name) -> Transcript {
         Transcript {
             path: root.join(FOLDER).join(format!("{session}-{name}.jsonl")),
@@ -53,8 +52,8 @@ impl Transcript {
         }
     }
 
-    /// The same, without these secrets in what is written. What the model and the person wrote stands there with marks
-    /// in their place, and so it comes back when the log is read.
+    /// Returns a log that writes placeholders instead of the secrets that `redactor` knows. A loaded conversation contains
+    /// the placeholders.
     #[must_use]
     pub fn redacting(self, redactor: &Redactor) -> Transcript {
         Transcript {
@@ -63,32 +62,32 @@ impl Transcript {
         }
     }
 
-    /// Its name in its folder.
+    /// Returns the file name of the log.
     pub(super) fn file_name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// A record as a line of the log, without its end.
+    /// Returns a record as a line without its newline.
     fn line(&self, record: &Record) -> Result<Vec<u8>, StoreError> {
         let mut value = serde_json::to_value(record)?;
         self.redactor.json(&mut value);
         Ok(serde_json::to_vec(&value)?)
     }
 
-    /// Adds a line; on disk when this returns. A log that is not there is begun, with its folder.
+    /// Appends a record and syncs it to disk. Creates the log and its folder if needed.
     ///
     /// # Errors
-    /// When it can not be written; a part of the line may stand there then.
+    /// When the line cannot be written. A part of it may be in the file then.
     pub fn append(&self, record: &Record) -> Result<Added, StoreError> {
         self.make_folder()?;
         self.add(record, OpenOptions::new().create(true))
     }
 
-    /// Adds a line to a log that is there; on disk when this returns.
+    /// Appends a record to an existing log and syncs it to disk.
     ///
     /// # Errors
-    /// When there is none, or it can not be written.
+    /// When the log does not exist or cannot be written.
     pub fn append_beside(&self, record: &Record) -> Result<(), StoreError> {
         self.add(record, &mut OpenOptions::new()).map(drop)
     }
@@ -115,7 +114,7 @@ impl Transcript {
             }
         };
         if last != [b'\n'] {
-            // A line that was cut off by a full disk ends here, so that this one is whole.
+            // Ends a line that a full disk has cut off, so that this line is complete.
             line.push(b'\n');
         }
         line.append(&mut self.line(record)?);
@@ -125,11 +124,11 @@ impl Transcript {
         Ok(added)
     }
 
-    /// Reads the log back; one that was never written is empty. Lines that can not be read are set aside
-    /// (a crash leaves at most the last one torn), and what was mended is written down.
+    /// Loads the log; a missing log is empty. Invalid lines are copied to a separate file (a crash leaves at most one, the
+    /// last), and the repaired conversation replaces the log.
     ///
     /// # Errors
-    /// When it can not be read, or what was mended can not be written.
+    /// When the log cannot be read, or the repaired log cannot be written.
     pub fn recall(&self) -> Result<Recalled, StoreError> {
         let bytes = match plain::read(&self.path, READ_MAX) {
             Ok(bytes) => bytes,
@@ -148,17 +147,17 @@ impl Transcript {
         }
         let mut notices = Vec::new();
         if !bad.is_empty() {
-            let aside = self.free("damaged");
+            let aside = self.unused_path("damaged");
             atomic::write(&aside, &bad.join(&b'\n'))?;
             notices.push(format!(
                 "{} of the conversation could not be read: see {}",
-                lines(bad.len()),
-                shown(&aside)
+                count_lines(bad.len()),
+                display_path(&aside)
             ));
         }
-        let spoken: Vec<_> = records.iter().filter_map(message).cloned().collect();
+        let messages: Vec<_> = records.iter().filter_map(message).cloned().collect();
         let conversation = Conversation::of(records.iter().cloned());
-        if !bad.is_empty() || spoken != conversation.messages {
+        if !bad.is_empty() || messages != conversation.messages {
             self.replace(&Self::records(&conversation))?;
         }
         Ok(Recalled {
@@ -167,24 +166,24 @@ impl Transcript {
         })
     }
 
-    /// Puts the log aside as it stands; it goes on growing until [`Transcript::replace`]. Where it lies now,
-    /// below the root, comes back.
+    /// Archives the log under a second name and returns that path, relative to the root. The log itself stays in use until
+    /// [`Transcript::replace`].
     ///
     /// # Errors
-    /// When it can not be written.
+    /// When the archive cannot be written.
     pub fn archive(&self) -> Result<String, StoreError> {
-        let aside = self.free("whole");
-        // A second name for the same file costs nothing; where the file system has no such thing, a copy.
+        let aside = self.unused_path("whole");
+        // A hard link is cheap. File systems without hard links get a copy.
         if fs::hard_link(&self.path, &aside).is_err() {
             fs::copy(&self.path, &aside).map_err(StoreError::at(&aside))?;
         }
-        Ok(shown(&aside))
+        Ok(display_path(&aside))
     }
 
-    /// Writes the whole log anew: it is the old one or the new one at every moment.
+    /// Replaces the whole log atomically.
     ///
     /// # Errors
-    /// When it can not be written; then the old one stands.
+    /// When the log cannot be written. The old log is then unchanged.
     pub fn replace(&self, records: &[Record]) -> Result<(), StoreError> {
         let mut bytes = Vec::new();
         for record in records {
@@ -195,7 +194,7 @@ impl Transcript {
         atomic::write(&self.path, &bytes)
     }
 
-    /// The lines that a conversation is made of.
+    /// Returns the records that reproduce a conversation.
     pub fn records(conversation: &Conversation) -> Vec<Record> {
         let messages = conversation.messages.iter().cloned().map(Record::Message);
         let mut records: Vec<Record> = messages.collect();
@@ -231,17 +230,18 @@ impl Transcript {
         records
     }
 
-    fn free(&self, what: &str) -> PathBuf {
+    /// Returns the first unused path with the suffix `what` and a number.
+    fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
-        (1..ASIDE_MAX)
+        (1..ARCHIVES_MAX)
             .map(name)
             .find(|path| !path.exists())
-            .unwrap_or_else(|| name(ASIDE_MAX))
+            .unwrap_or_else(|| name(ARCHIVES_MAX))
     }
 }
 
-/// How far the inbox was read into a log below `root`, in bytes, by what its last lines say. Changes nothing.
-pub(super) fn heard(root: &Path, log: &str) -> Option<u64> {
+/// Returns the inbox offset, in bytes, up to which messages are in a log below `root`. Reads the log from the end.
+pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
     }
@@ -260,10 +260,10 @@ pub(super) fn heard(root: &Path, log: &str) -> Option<u64> {
     })
 }
 
-/// The sessions below `root` whose lead has a log, the newest last.
+/// Returns the sessions below `root` whose lead has a log, newest last.
 ///
 /// # Errors
-/// When the folder can not be read.
+/// When the folder cannot be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
     let dir = root.join(FOLDER);
     let end = format!("-{}.jsonl", Name::lead());
@@ -273,28 +273,28 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
         .filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()))
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
-        // An id has no dash: what has one is a teammate whose name ends like the lead's.
+        // A session id has no dash. A name with a dash is the log of a teammate whose name ends with the lead's name.
         .filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
         .collect();
-    // Ids begin with the time at which they were made.
+    // Session ids begin with their creation time.
     all.sort();
     Ok(all)
 }
 
-/// The highest number of a subagent that has a log in `session`; 0 when none has.
+/// Returns the highest number of a subagent with a log in `session`, or 0 if there is none.
 ///
 /// # Errors
-/// When the folder can not be read.
+/// When the folder cannot be read.
 pub fn last_subagent(root: &Path, session: &str) -> Result<u64, StoreError> {
     let start = format!("{session}-");
-    let numbers = names(root)?.into_iter().filter_map(|name| {
+    let numbers = file_names(root)?.into_iter().filter_map(|name| {
         let name = name.strip_prefix(&start)?.strip_suffix(".jsonl")?;
         name.rsplit_once('.')?.1.parse::<u64>().ok()
     });
     Ok(numbers.max().unwrap_or(0))
 }
 
-fn names(root: &Path) -> Result<Vec<String>, StoreError> {
+fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
     let dir = root.join(FOLDER);
     let entries = fs::read_dir(&dir).map_err(StoreError::at(&dir))?;
     Ok(entries
@@ -315,14 +315,14 @@ fn message(record: &Record) -> Option<&crate::domain::chat::Message> {
     }
 }
 
-fn lines(count: usize) -> String {
+fn count_lines(count: usize) -> String {
     match count {
         1 => "One line".into(),
         n => format!("{n} lines"),
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!("{FOLDER}/{name}")
 }
@@ -333,22 +333,22 @@ mod tests {
     use crate::domain::chat::{Block, Message};
     use pretty_assertions::assert_eq;
 
-    fn place() -> (tempfile::TempDir, Transcript) {
+    fn fixture() -> (tempfile::TempDir, Transcript) {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(FOLDER)).unwrap();
         let transcript = Transcript::open(dir.path(), "s1", &Name::lead());
         (dir, transcript)
     }
 
-    fn said(text: &str) -> Record {
+    fn user(text: &str) -> Record {
         Record::Message(Message::user(vec![Block::text(text)]))
     }
 
     #[test]
-    fn what_was_written_is_recalled() {
-        let (dir, transcript) = place();
+    fn written_records_are_loaded() {
+        let (dir, transcript) = fixture();
         assert_eq!(transcript.recall().unwrap(), Recalled::default());
-        transcript.append(&said("hello")).unwrap();
+        transcript.append(&user("hello")).unwrap();
         let recalled = transcript.recall().unwrap();
         assert_eq!(
             recalled.conversation.messages,
@@ -359,11 +359,11 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_set_aside_at_every_length() {
-        let line = serde_json::to_vec(&said("second")).unwrap();
+    fn torn_last_line_is_set_aside_at_every_length() {
+        let line = serde_json::to_vec(&user("second")).unwrap();
         for cut in 1..line.len() {
-            let (dir, transcript) = place();
-            transcript.append(&said("first")).unwrap();
+            let (dir, transcript) = fixture();
+            transcript.append(&user("first")).unwrap();
             let mut file = OpenOptions::new()
                 .append(true)
                 .open(&transcript.path)
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(recalled.notices.len(), 1, "cut at {cut}");
             let aside = dir.path().join(".transcripts/s1-lead.damaged-1.jsonl");
             assert_eq!(fs::read(aside).unwrap(), &line[..cut]);
-            transcript.append(&said("third")).unwrap();
+            transcript.append(&user("third")).unwrap();
             let again = transcript.recall().unwrap();
             assert_eq!(again.notices, Vec::<String>::new());
             let words = again.conversation.messages[0].words();
@@ -384,9 +384,9 @@ mod tests {
 
     #[test]
     fn subagents_are_counted_by_their_logs() {
-        let (dir, transcript) = place();
+        let (dir, transcript) = fixture();
         assert_eq!(last_subagent(dir.path(), "s1").unwrap(), 0);
-        transcript.append(&said("x")).unwrap();
+        transcript.append(&user("x")).unwrap();
         transcript.archive().unwrap();
         for name in ["s1-lead.2", "s1-bob.10", "s1-lead.2.whole-30", "s2-lead.40"] {
             fs::write(dir.path().join(FOLDER).join(format!("{name}.jsonl")), "").unwrap();
@@ -395,32 +395,32 @@ mod tests {
     }
 
     #[test]
-    fn a_line_after_one_that_was_cut_off_is_whole() {
-        let (_dir, transcript) = place();
-        assert_eq!(transcript.append(&said("first")).unwrap(), Added::First);
+    fn append_after_a_torn_line_starts_a_new_line() {
+        let (_dir, transcript) = fixture();
+        assert_eq!(transcript.append(&user("first")).unwrap(), Added::First);
         let mut file = OpenOptions::new()
             .append(true)
             .open(&transcript.path)
             .unwrap();
         file.write_all(b"{\"role\":\"us").unwrap();
-        assert_eq!(transcript.append(&said("second")).unwrap(), Added::Behind);
+        assert_eq!(transcript.append(&user("second")).unwrap(), Added::Behind);
         let words = transcript.recall().unwrap().conversation.messages[0].words();
         assert_eq!(words, "first\nsecond");
     }
 
     #[test]
-    fn a_log_that_was_taken_away_begins_anew_but_not_with_a_line_beside_it() {
-        let (dir, transcript) = place();
-        transcript.append(&said("first")).unwrap();
+    fn append_recreates_a_deleted_log_but_append_beside_fails() {
+        let (dir, transcript) = fixture();
+        transcript.append(&user("first")).unwrap();
         fs::remove_dir_all(dir.path().join(FOLDER)).unwrap();
-        assert!(transcript.append_beside(&said("beside")).is_err());
-        assert_eq!(transcript.append(&said("second")).unwrap(), Added::First);
+        assert!(transcript.append_beside(&user("beside")).is_err());
+        assert_eq!(transcript.append(&user("second")).unwrap(), Added::First);
     }
 
     #[test]
     fn only_logs_are_sessions() {
-        let (dir, transcript) = place();
-        transcript.append(&said("first")).unwrap();
+        let (dir, transcript) = fixture();
+        transcript.append(&user("first")).unwrap();
         let folder = dir.path().join(FOLDER);
         fs::write(folder.join("-lead.jsonl"), "").unwrap();
         fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
@@ -428,14 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_aside_stays_as_it_was() {
-        let (dir, transcript) = place();
-        transcript.append(&said("long")).unwrap();
+    fn archived_log_stays_unchanged() {
+        let (dir, transcript) = fixture();
+        transcript.append(&user("long")).unwrap();
         let before = fs::read(&transcript.path).unwrap();
         for n in 1..=2 {
             let aside = transcript.archive().unwrap();
             assert_eq!(aside, format!(".transcripts/s1-lead.whole-{n}.jsonl"));
-            transcript.replace(&[said("short")]).unwrap();
+            transcript.replace(&[user("short")]).unwrap();
         }
         let first = dir.path().join(".transcripts/s1-lead.whole-1.jsonl");
         assert_eq!(fs::read(first).unwrap(), before);

@@ -1,31 +1,31 @@
-//! Errors of the operating system in words that say what to do.
+//! Explains operating system errors with a remedy.
 
 use std::io::{Error, ErrorKind};
 
 use rustix::io::Errno;
 
-/// Whether this process may open no more files.
+/// Returns whether this process has reached its limit of open files.
 pub fn is_too_many(error: &Error) -> bool {
     error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
 }
 
-/// What happened and what to do about it, without a full stop; the system's own words where nothing better is known.
+/// Returns the cause and the remedy, without a full stop. Unknown errors keep the text of the operating system.
 pub fn why(error: &Error) -> String {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
-    // Also where a program reports what the system said without its number.
+    // By kind as well: some errors carry the kind without the OS error number.
     let text = match error.kind() {
         _ if is_too_many(error) => {
             "too many files are open: raise the limit (ulimit -n 1024) and start crewdeck again"
         }
         _ if is(Errno::NFILE) => "too many files are open on this machine: close some programs",
-        ErrorKind::StorageFull => "the disk is full: make room there",
-        ErrorKind::QuotaExceeded => "your disk quota is used up: make room there",
-        ErrorKind::FileTooLarge => "the file can not grow (limit: ulimit -f): raise the limit",
+        ErrorKind::StorageFull => "the disk is full: free some space",
+        ErrorKind::QuotaExceeded => "your disk quota is used up: free some space",
+        ErrorKind::FileTooLarge => "the file size limit is reached: raise it (ulimit -f)",
         ErrorKind::ReadOnlyFilesystem => "the file system is read-only: make it writable",
-        ErrorKind::PermissionDenied => "no permission for that: ls -l shows whose it is",
-        ErrorKind::NotFound => "there is no such file or folder",
+        ErrorKind::PermissionDenied => "permission denied: check the owner with ls -l",
+        ErrorKind::NotFound => "no such file or folder",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
-            "something else stands where a folder belongs: move it away"
+            "something else is in the place of a folder: move it away"
         }
         _ => return error.to_string(),
     };
@@ -38,23 +38,23 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_a_person_can_mend_is_said_with_the_remedy() {
-        let said = |errno: Errno| why(&Error::from_raw_os_error(errno.raw_os_error()));
+    fn fixable_errors_name_the_remedy() {
+        let text_of = |errno: Errno| why(&Error::from_raw_os_error(errno.raw_os_error()));
         for (errno, words) in [
             (Errno::NOSPC, "the disk is full"),
             (Errno::DQUOT, "quota is used up"),
             (Errno::FBIG, "ulimit -f"),
             (Errno::ROFS, "read-only"),
-            (Errno::ACCESS, "no permission"),
-            (Errno::PERM, "no permission"),
+            (Errno::ACCESS, "permission denied"),
+            (Errno::PERM, "permission denied"),
             (Errno::MFILE, "ulimit -n"),
             (Errno::NFILE, "on this machine"),
-            (Errno::NOTDIR, "where a folder belongs"),
+            (Errno::NOTDIR, "in the place of a folder"),
         ] {
-            let text = said(errno);
+            let text = text_of(errno);
             assert!(text.contains(words) && !text.contains("os error"), "{text}");
         }
-        assert_eq!(said(Errno::IO), "Input/output error (os error 5)");
+        assert_eq!(text_of(Errno::IO), "Input/output error (os error 5)");
         assert_eq!(why(&Error::other("as it is")), "as it is");
     }
 }

@@ -1,4 +1,4 @@
-//! `ask_user`: a question to the person, with choices or without; the answer is the result.
+//! `ask_user`: asks the user a question, with or without choices; the answer is the result.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,9 +10,9 @@ use crate::domain::text::{head_and_tail, one_line};
 
 /// Most bytes of a question.
 const QUESTION_MAX: usize = 8 * 1024;
-/// Fewest and most choices: as many as there are keys for them.
+/// Number of choices: at most as many as there are keys for them.
 const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
-/// Most characters of a choice: it stands on a card.
+/// Most characters of a choice, so that it fits the dialog.
 const CHOICE_MAX: usize = 200;
 
 /// The tool.
@@ -29,9 +29,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What you want to know, with what the person needs to decide it.
+    /// The question, with everything the user needs to decide it.
     question: String,
-    /// 2 to 6 short answers to choose from; the person may still answer in other words.
+    /// 2 to 6 short answers to choose from; the user can still answer freely.
     #[schemars(length(min = 2, max = 6))]
     #[serde(default)]
     choices: Option<Vec<String>>,
@@ -62,12 +62,12 @@ fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
     let wrong = if choices.is_empty() {
         None
     } else if !CHOICES.contains(&choices.len()) {
-        Some(format!("give 2 to 6 choices, not {}", choices.len()))
+        Some(format!("pass 2 to 6 choices, not {}", choices.len()))
     } else if choices.iter().any(String::is_empty) {
         Some("a choice is empty".into())
     } else if choices.iter().any(|c| c.chars().count() > CHOICE_MAX) {
         Some(format!(
-            "a choice has at most {CHOICE_MAX} characters: say the rest in the question"
+            "a choice has more than {CHOICE_MAX} characters: move details into the question"
         ))
     } else {
         None
@@ -78,25 +78,27 @@ fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
     let body = head_and_tail(input.question.trim(), QUESTION_MAX);
     Ok(Asking {
         choices,
-        workdir: context.place(),
+        workdir: context.relative_workdir(),
         ..Asking::new(RequestKind::Question, &context.agent, body)
     })
 }
 
-/// What the asker is told.
+/// Returns the result for the agent that asked.
 fn answer(request: &Request) -> ToolOutput {
-    let said = request.comment.trim();
-    match (request.status, said) {
+    let comment = request.comment.trim();
+    match (request.status, comment) {
         (RequestStatus::Approved, "") => ToolOutput::ok("The user says yes."),
-        (RequestStatus::Approved, said) => ToolOutput::ok(format!("The user answers: {said}")),
+        (RequestStatus::Approved, comment) => {
+            ToolOutput::ok(format!("The user answers: {comment}"))
+        }
         (RequestStatus::Rejected, "") => {
             ToolOutput::ok("The user does not answer; decide yourself.")
         }
-        (RequestStatus::Rejected, said) => ToolOutput::ok(format!(
-            "The user does not answer ({said}); decide yourself."
+        (RequestStatus::Rejected, comment) => ToolOutput::ok(format!(
+            "The user does not answer ({comment}); decide yourself."
         )),
         (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
-            ToolOutput::error("Error: the question was taken back before anybody answered")
+            ToolOutput::error("Error: the question was withdrawn before the user answered")
         }
     }
 }
@@ -110,7 +112,7 @@ mod tests {
     use crate::domain::stamp::Stamp;
     use pretty_assertions::assert_eq;
 
-    fn told(verdict: Verdict, by: Name, comment: &str) -> (Outcome, String) {
+    fn decide_and_answer(verdict: Verdict, by: Name, comment: &str) -> (Outcome, String) {
         let asking = Asking::new(RequestKind::Question, &Name::lead(), "Which?".into());
         let id = RequestId("q1".into());
         let mut request = Request::new(
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_answer_reaches_the_asker_in_words() {
+    fn every_answer_becomes_result_text() {
         let cases = [
             (Verdict::Approve, "blue", "The user answers: blue"),
             (Verdict::Approve, "", "The user says yes."),
@@ -152,7 +154,7 @@ mod tests {
         ];
         for (verdict, comment, expected) in cases {
             let expected = (Outcome::Ok, expected.to_string());
-            assert_eq!(told(verdict, Name::user(), comment), expected);
+            assert_eq!(decide_and_answer(verdict, Name::user(), comment), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `background_run`: starts a command beside the agent.
+//! `background_run`: starts a command in the background.
 
 use std::time::Duration;
 
@@ -9,10 +9,9 @@ use serde_json::Value;
 use super::host::JobOrder;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema_of};
 
-/// How long a background command may run where nothing is said: the reference's 300 seconds end too many
-/// builds.
+/// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// The longest time that may be asked for.
+/// Longest time limit that a call may set.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The tool.
@@ -29,9 +28,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The command, for the shell that bash uses.
+    /// The shell command.
     command: String,
-    /// Seconds that it may run; null for 1800.
+    /// Seconds after which the command is stopped; null for 1800, at most 86400.
     timeout_s: Option<u64>,
 }
 

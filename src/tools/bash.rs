@@ -12,10 +12,10 @@ use crate::domain::chat::Outcome;
 use crate::process::{self, Ended, Job, Keep, Leftovers};
 use crate::store::words;
 
-/// Most bytes of output: the reference's number.
+/// Most bytes of output, as in learn-claude-code.
 const OUTPUT_MAX: usize = 50_000;
 
-/// What is added where a command did nothing but change the directory.
+/// Added to the result of a command that only changed the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 
@@ -33,18 +33,18 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The command.
+    /// The shell command.
     command: String,
-    /// Seconds after which it is ended.
+    /// Seconds after which the command is stopped; null for the maximum.
     timeout_s: Option<u64>,
 }
 
-/// The sentence about [`background_run`](super::background_run), which not every agent is given.
-const BACKGROUND: &str = " For what takes longer, and for servers, use background_run.";
-/// The time that the description names.
+/// The sentence about [`background_run`](super::background_run); removed for agents without that tool.
+const BACKGROUND: &str = " For longer commands and servers, use background_run.";
+/// The time limit in the description file; replaced by the configured one.
 const NAMED: &str = "120 seconds";
 
-/// The description for an agent whose commands may run for `timeout`.
+/// Returns the description for an agent whose commands may run for `timeout`.
 pub fn text(timeout: Duration, has_background: bool) -> String {
     let text = TOOL.text.trim();
     let text = text.replace(NAMED, &format!("{} seconds", timeout.as_secs()));
@@ -77,7 +77,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         keep: OUTPUT_MAX,
         guard: context.guard.clone(),
     };
-    // Kept here and not by the process: a cut that goes through a secret would leave half of it.
+    // Buffered here and not by the process: secrets must be redacted before output is cut.
     let mut clean = context.redactor.stream();
     let mut keep = Keep::new(OUTPUT_MAX);
     let live = |bytes: &[u8]| {
@@ -92,20 +92,20 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             keep.push(&rest);
             let chunk = String::from_utf8_lossy(&rest).into_owned();
             context.host.output(&context.agent, &context.call, chunk);
-            let mut output = told(&report, &keep.text(), job.timeout);
+            let mut output = to_output(&report, &keep.text(), job.timeout);
             if only_cd && output.outcome == Outcome::Ok {
                 output.text.push_str(CD_ENDS);
             }
             output
         }
         Err(error) => ToolOutput::error(format!(
-            "Error: the shell could not be started: {}",
+            "Error: cannot start the shell: {}",
             words::why(&error)
         )),
     }
 }
 
-fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput {
+fn to_output(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput {
     let mut text = output.trim_end().to_string();
     if text.is_empty() {
         text.push_str("(no output)");
@@ -123,7 +123,7 @@ fn told(report: &process::Report, output: &str, timeout: Duration) -> ToolOutput
         Ended::Code(code) => ToolOutput::error(format!("{text}\n[exit code {code}]")),
         Ended::Signal(signal) => ToolOutput::error(format!("{text}\n[ended by signal {signal}]")),
         Ended::TimedOut => ToolOutput::error(format!(
-            "{text}\n[Error: Timeout ({}s): the command and all that it had started were ended]",
+            "{text}\n[Error: Timeout ({}s): the command and every process it started were stopped]",
             timeout.as_secs()
         )),
         Ended::Cancelled => ToolOutput::error(format!("{text}\n[interrupted]")),
@@ -135,20 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_description_names_shell_time_bounds_and_what_runs_longer() {
+    fn description_names_shell_limits_and_background_tool() {
         let two_minutes = text(Duration::from_secs(120), true);
         assert_eq!(two_minutes, TOOL.text.trim());
         for part in [
-            "bash, else sh",
+            "bash, or sh",
             "120 seconds",
-            "less, not more",
+            "shorten this, not extend it",
             "background_run",
-            "cd and variables do not reach the next call",
+            "variables do not carry over to the next call",
         ] {
             assert!(two_minutes.contains(part), "{part}");
         }
         assert!(two_minutes.contains(&OUTPUT_MAX.to_string()));
-        // A subagent is given no background jobs, and the settings may give more time.
+        // A subagent has no background tools, and the settings may allow more time.
         let ten = text(Duration::from_secs(600), false);
         assert!(
             ten.contains("600 seconds") && !ten.contains("background"),

@@ -1,11 +1,11 @@
-//! `broadcast`: a letter to everybody else in the team.
+//! `broadcast`: sends a message to the lead and all other teammates.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of, shown,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of, shown,
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::LetterKind;
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// The text.
+    /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
 }
@@ -38,7 +38,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));
     for name in &to {
-        letters::send(context, name, LetterKind::Broadcast, &input.content)?;
+        messages::send(context, name, LetterKind::Broadcast, &input.content)?;
     }
     Ok(ToolOutput::ok(format!(
         "Broadcast to {} teammates",

@@ -1,4 +1,4 @@
-//! `check_background`: what a background command has come to, or a list of all.
+//! `check_background`: shows one background command, or lists all of the caller's.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,11 +22,11 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The id that background_run gave; null for all of yours.
+    /// The id that background_run returned; null lists all of yours.
     task_id: Option<String>,
 }
 
-/// The id in an input, for rows and cards.
+/// Returns the id in an input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
     let id = input.get("task_id").and_then(Value::as_str);
     crate::domain::text::one_line(id.unwrap_or_default())
@@ -47,11 +47,11 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
                 .collect();
             ToolOutput::ok(lines.join("\n"))
         }
-        Some(wanted) => match known(&jobs, &wanted) {
+        Some(wanted) => match find_job(&jobs, &wanted) {
             Ok(job) => {
                 let output = context.host.job_output(&job.id);
                 let output = match (output.trim_end(), job.is_running()) {
-                    ("", true) => "(running, nothing written yet)",
+                    ("", true) => "(running, no output yet)",
                     ("", false) => "(no output)",
                     (text, _) => text,
                 };
@@ -62,15 +62,18 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     }
 }
 
-/// The job of that id, or what there is instead.
-pub fn known<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
+/// Returns the job with that id.
+///
+/// # Errors
+/// Text for the model that lists the known ids.
+pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, String> {
     let wanted = JobId(wanted.trim().trim_start_matches("bg:").to_string());
     jobs.iter().find(|j| j.id == wanted).ok_or_else(|| {
         let ids: Vec<&str> = jobs.iter().map(|j| j.id.0.as_str()).collect();
         let there = if ids.is_empty() {
             "you have no background tasks".to_string()
         } else {
-            format!("yours are {}", ids.join(", "))
+            format!("your background tasks are {}", ids.join(", "))
         };
         format!(
             "Error: Unknown task {}: {there}",

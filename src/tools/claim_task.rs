@@ -1,10 +1,10 @@
-//! `claim_task`: takes a ready task.
+//! `claim_task`: claims a ready task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_get, task_ref,
 };
@@ -26,9 +26,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number; null for the first ready one.
+    /// Number of the task; null for the first ready task that fits you.
     #[schemars(with = "Option<u64>")]
-    task_id: Option<LooseRef>,
+    task_id: Option<LenientRef>,
 }
 
 async fn run(context: ToolContext, input: Value) -> ToolOutput {
@@ -61,7 +61,7 @@ fn claim(context: &ToolContext, input: Value) -> Result<Option<Task>, ToolOutput
     claimed.map_err(|e| task_ref::refused(&e))
 }
 
-/// How the answer to a claim begins.
+/// Returns the first line of the result of a claim.
 pub fn mark(id: TaskId, claimer: &Name) -> String {
     format!("Claimed task #{} for {claimer}", id.0)
 }

@@ -1,4 +1,4 @@
-//! `compact`: has the conversation summarised before the next call.
+//! `compact`: requests a summary of the conversation before the next model call.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What the summary should give most room to.
+    /// What the summary should cover in most detail.
     focus: Option<String>,
 }
 
@@ -35,7 +35,5 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     };
     let focus = input.focus.unwrap_or_default();
     context.host.compact(&context.agent, focus);
-    ToolOutput::ok(
-        "Compressing... The summary takes the place of the conversation before your next step.",
-    )
+    ToolOutput::ok("Compressing... A summary replaces the conversation before your next step.")
 }

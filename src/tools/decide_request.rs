@@ -1,4 +1,5 @@
-//! `decide_request`: the lead decides what is left to it (`--plan lead`, `--shutdown lead`, `--tool lead`).
+//! `decide_request`: the lead decides requests for which it is the approver (`--plan lead`, `--shutdown lead`,
+//! `--tool lead`).
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,11 +40,11 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request's id, as the letter says it.
+    /// The request_id of the message.
     request_id: String,
-    /// Yes or no.
+    /// true: approve; false: reject.
     approve: bool,
-    /// What the asker should know.
+    /// Reason or advice, which the requester reads.
     #[serde(alias = "feedback")]
     comment: Option<String>,
 }
@@ -57,7 +58,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let (requests, wanted) = (Requests::open(&context.root), id.clone());
     let found = tokio::task::spawn_blocking(move || requests.get(&wanted)).await;
     let Ok(Ok(Some(request))) = found else {
-        return ToolOutput::error(format!("Error: there is no request {id}"));
+        return ToolOutput::error(format!(
+            "Error: there is no request {id}: use the request_id of the message"
+        ));
     };
     let verdict = if input.approve {
         Verdict::Approve

@@ -1,4 +1,4 @@
-//! The unified diff of a changed file, bounded, for the screen and for results.
+//! Unified diffs of changed files, bounded in size, for the screen and for tool results.
 
 use similar::TextDiff;
 
@@ -6,24 +6,24 @@ use crate::domain::text::head_and_tail;
 
 /// Most bytes of a diff.
 const DIFF_MAX: usize = 32 * 1024;
-/// Larger files are not compared: it would take longer than writing them.
+/// Most bytes of both texts together that are compared; comparing more takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
 
-/// Whether a diff shows all that changed.
+/// Whether a diff shows every change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// It does.
+    /// It shows every change.
     Whole,
     /// It is cut.
     Cut,
 }
 
-/// What changed in `path`.
+/// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
 pub fn unified(path: &str, before: &str, after: &str) -> String {
     bounded(path, before, after, DIFF_MAX).0
 }
 
-/// What changed in `path`, in about `most` bytes.
+/// Returns the unified diff of `path`, cut to about `most` bytes; for large files only their sizes.
 pub fn bounded(path: &str, before: &str, after: &str, most: usize) -> (String, Extent) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());

@@ -1,4 +1,4 @@
-//! `edit_file`: replaces pieces of text in a file.
+//! `edit_file`: replaces text in a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::replace::{self, Edit, Places, Refusal};
 use super::workspace::Workspace;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, loose, marks, parse,
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, diff, lenient, marks, parse,
     schema_of, shown,
 };
 
@@ -30,16 +30,16 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The file, relative to the work directory.
+    /// Path of the file, relative to the work directory.
     path: String,
-    /// The text to replace, exactly as it stands in the file.
+    /// The text to replace, copied exactly from the file.
     old_text: Option<String>,
-    /// The text to put in its place.
+    /// The replacement; empty deletes old_text.
     new_text: Option<String>,
-    /// Replace every place where it stands.
+    /// Replace every occurrence.
     replace_all: Option<bool>,
-    /// Instead of the three above.
-    #[serde(default, deserialize_with = "loose::list")]
+    /// Several replacements in order, instead of the three fields above; at most 100.
+    #[serde(default, deserialize_with = "lenient::list")]
     #[schemars(with = "Option<Vec<One>>")]
     edits: Vec<One>,
 }
@@ -53,7 +53,8 @@ struct One {
 }
 
 impl Input {
-    /// The path, and all replacements in order. What was sent beside a list comes first; some models send it empty.
+    /// Returns the path and all replacements in order. Some models send a single replacement, often empty, beside a
+    /// list: it comes first.
     fn edits(self) -> Result<(String, Vec<One>), String> {
         let mut edits = self.edits;
         let single = match (self.old_text, self.new_text) {
@@ -75,10 +76,10 @@ impl Input {
             edits.insert(0, single);
         }
         match edits.len() {
-            0 => Err("give old_text and new_text, or edits".into()),
+            0 => Err("pass old_text and new_text, or edits".into()),
             1..=EDITS_MAX => Ok((self.path, edits)),
             n => Err(format!(
-                "{n} edits in one call, at most {EDITS_MAX} are allowed"
+                "{n} edits in one call, but at most {EDITS_MAX} are allowed"
             )),
         }
     }
@@ -92,7 +93,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let before = space
         .text(&path)
         .map_err(ToolOutput::error)?
-        .ok_or_else(|| error(format!("{path} does not exist: write_file makes it")))?;
+        .ok_or_else(|| error(format!("{path} does not exist: create it with write_file")))?;
     let key = space.key(&path).map_err(ToolOutput::error)?;
     context
         .snapshots
@@ -128,7 +129,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     })
 }
 
-/// Why nothing was changed.
+/// Returns the error text of an edit that was refused; the file is unchanged.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),
@@ -139,7 +140,7 @@ fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) ->
         .to_string()
 }
 
-/// What the model is told. An exact match needs no words; of another one it sees what was replaced.
+/// Returns the result text. After an inexact match it includes the diff.
 fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -> String {
     if ignored.is_empty() {
         return format!("Edited {path}");
@@ -148,7 +149,7 @@ fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -
     ignored.dedup();
     let (diff, _) = diff::bounded(path, before, after, SHOWN_MAX);
     format!(
-        "Edited {path}. The match was not exact, what differed: {}. Check what was replaced:\n{diff}",
+        "Edited {path}. The match was not exact; it ignored: {}. Check what was replaced:\n{diff}",
         ignored.join("; ")
     )
 }

@@ -1,4 +1,4 @@
-//! What an agent last saw of each file, so that it does not change what somebody else changed since.
+//! The files as an agent last saw them, so that it cannot overwrite changes made by others since.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::diff::{self, Extent};
 
-/// Most files that are remembered; of more the oldest are forgotten, and so not checked.
+/// Most files that are remembered. The oldest are forgotten first and then no longer checked.
 const FILES_MAX: usize = 500;
-/// Longest text that is kept to show what changed, in bytes.
+/// Most bytes of a text that is kept to show what changed.
 const TEXT_MAX: usize = 128 * 1024;
-/// Most bytes of all texts that are kept; of more the oldest are dropped, and their changes only noticed.
+/// Most bytes of all kept texts. The oldest are dropped first; changes to those files are detected but not shown.
 const TEXTS_MAX: usize = 1024 * 1024;
-/// Most bytes of the diff in a refusal.
+/// Most bytes of the diff in an error.
 const SHOWN_MAX: usize = 4 * 1024;
 
 /// The files that one agent has read or written, as it last saw them.
@@ -30,7 +30,7 @@ struct Snapshot {
 }
 
 impl FileSnapshots {
-    /// The agent has seen `content` in the file `path`.
+    /// Records that the agent has seen `content` in the file `path`.
     pub fn record(&self, path: PathBuf, content: &[u8]) {
         let text = (content.len() <= TEXT_MAX)
             .then(|| std::str::from_utf8(content).ok().map(str::to_string))
@@ -54,8 +54,8 @@ impl FileSnapshots {
         }
     }
 
-    /// Whether the file still holds what the agent saw last; one that it never saw is not refused. `name` is the path as the
-    /// agent wrote it. What a refusal shows whole counts as seen.
+    /// Checks that the file still has the content that the agent last saw. A file that it never saw passes. `name` is
+    /// the path as the agent wrote it. If the error shows the whole change, the new content counts as seen.
     ///
     /// # Errors
     /// Text for the model: what changed, or that the file must be read again.
@@ -76,7 +76,7 @@ impl FileSnapshots {
             Extent::Whole => {
                 self.record(path.to_path_buf(), now.as_bytes());
                 Err(format!(
-                    "{why} This changed:\n{shown}If your change still fits, make it again."
+                    "{why} What changed:\n{shown}If your change still applies, repeat it."
                 ))
             }
             Extent::Cut => Err(format!(
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn remembered_files_and_texts_are_bounded() {
         let snapshots = FileSnapshots::default();
         let text = "x".repeat(TEXT_MAX);
         for n in 0..FILES_MAX + 10 {
@@ -121,7 +121,7 @@ mod tests {
             .sum();
         assert!(kept <= TEXTS_MAX, "{kept}");
         drop(files);
-        // A text that was dropped is not shown, but the change is noticed.
+        // The text was dropped, so the change is detected but not shown.
         let why = snapshots.check(Path::new("10"), "10", "y").unwrap_err();
         assert!(why.contains("Read it again"), "{why}");
         assert_eq!(snapshots.check(Path::new("0"), "0", "y"), Ok(()));

@@ -1,11 +1,11 @@
-//! `glob`: finds files by a pattern.
+//! `glob`: finds files by name.
 
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::{self, Walked};
+use super::walk::{self, FileList};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 use crate::domain::text::clip;
 
@@ -13,7 +13,7 @@ use crate::domain::text::clip;
 const PATHS_MAX: usize = 500;
 /// Longest pattern, in bytes.
 pub const PATTERN_MAX: usize = 4000;
-/// Most braces within braces: the matcher is built level by level on the stack.
+/// Deepest nesting of braces: the matcher is built recursively.
 const BRACES_MAX: usize = 16;
 
 /// The tool.
@@ -30,23 +30,25 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// A pattern such as **/*.rs or src/*.py.
+    /// The glob pattern, such as **/*.rs or src/*.py, relative to path.
     pattern: String,
-    /// Look only below this folder.
+    /// Directory to search in; null for the work directory.
     path: Option<String>,
 }
 
-/// A pattern on paths below a folder; one without a slash fits names at any depth.
+/// Compiles a pattern for paths below a directory; a pattern without a slash matches names at any depth.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(pattern, 80);
-        ToolOutput::error(format!("Error: '{shown}' is not a pattern: {why}"))
+        ToolOutput::error(format!(
+            "Error: '{shown}' is not a valid glob pattern: {why}"
+        ))
     };
     if pattern.len() > PATTERN_MAX {
         return Err(refused("it is longer than 4000 bytes"));
     }
     if braces(pattern) > BRACES_MAX {
-        return Err(refused("it has more than 16 braces within braces"));
+        return Err(refused("braces are nested more than 16 levels deep"));
     }
     let deep = if pattern.contains('/') {
         pattern.to_string()
@@ -60,7 +62,7 @@ pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
         .map_err(|e| refused(&e.kind().to_string()))
 }
 
-/// How deep braces stand within braces.
+/// Returns the deepest nesting of braces.
 fn braces(pattern: &str) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for c in pattern.chars() {
@@ -77,14 +79,17 @@ fn braces(pattern: &str) -> usize {
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input.pattern)?;
-    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
     let found: Vec<String> = files
         .iter()
         .filter(|f| matcher.is_match(&f.below))
         .map(|f| f.shown.display().to_string())
         .collect();
     if found.is_empty() {
-        return Ok(ToolOutput::ok(format!("No files fit '{}'.", input.pattern)));
+        return Ok(ToolOutput::ok(format!(
+            "No files match '{}'.",
+            input.pattern
+        )));
     }
     let mut text = found
         .iter()
@@ -93,7 +98,10 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         .collect::<Vec<_>>()
         .join("\n");
     if found.len() > PATHS_MAX {
-        text.push_str(&format!("\n... ({} more files)", found.len() - PATHS_MAX));
+        text.push_str(&format!(
+            "\n... ({} more files: narrow the pattern or set path)",
+            found.len() - PATHS_MAX
+        ));
     }
     text.push_str(cut.mark());
     Ok(ToolOutput::ok(text))

@@ -1,4 +1,4 @@
-//! `grep`: finds lines by a regular expression, with ripgrep's own searcher.
+//! `grep`: searches files for a regular expression, with ripgrep's searcher.
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Lossy;
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::walk::{self, Walked};
+use super::walk::{self, FileList};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, glob, parse, schema_of, shown,
 };
@@ -15,7 +15,7 @@ use crate::domain::text::clip;
 
 /// Most lines of one result.
 const LINES_MAX: usize = 300;
-/// Longest line that is shown, in characters.
+/// Most characters shown of a line.
 const LINE_MAX: usize = 300;
 
 /// The tool.
@@ -32,13 +32,13 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// A regular expression.
+    /// The regular expression.
     pattern: String,
-    /// Look only in this file or folder.
+    /// File or directory to search in; null for the work directory.
     path: Option<String>,
-    /// Look only in files that fit this pattern, such as *.rs.
+    /// Search only files that match this glob pattern, such as *.rs.
     glob: Option<String>,
-    /// Upper and lower case are the same.
+    /// Ignore upper and lower case.
     ignore_case: Option<bool>,
 }
 
@@ -46,7 +46,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
     let matcher = matcher(&input)?;
     let only = input.glob.as_deref().map(glob::matcher).transpose()?;
-    let Walked { files, cut } = walk::files(context, input.path.as_deref())?;
+    let FileList { files, cut } = walk::files(context, input.path.as_deref())?;
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
@@ -71,16 +71,19 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
             }
             Ok(true)
         });
-        // A file that can not be read (gone meanwhile, no permission) does not hide the others.
+        // A file that cannot be read (deleted meanwhile, no permission) must not hide the others.
         let _ = searcher.search_path(&matcher, &file.path, sink);
     }
     if lines.is_empty() {
-        return Ok(ToolOutput::ok(format!("No line fits '{}'.", input.pattern)));
+        return Ok(ToolOutput::ok(format!(
+            "No lines match '{}'.",
+            input.pattern
+        )));
     }
     let mut text = lines.join("\n");
     if more > 0 {
         text.push_str(&format!(
-            "\n... ({more} more lines: narrow it with path or glob)"
+            "\n... ({more} more lines: narrow the search with path or glob)"
         ));
     }
     text.push_str(cut.mark());
@@ -91,7 +94,7 @@ fn matcher(input: &Input) -> Result<RegexMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(&input.pattern, 80);
         ToolOutput::error(format!(
-            "Error: '{shown}' is not a regular expression: {why}"
+            "Error: '{shown}' is not a valid regular expression: {why}"
         ))
     };
     if input.pattern.len() > glob::PATTERN_MAX {

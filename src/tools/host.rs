@@ -1,4 +1,4 @@
-//! What tools ask of the floors above. Declared here, implemented by the crew: no circle of imports.
+//! The interface from tools to the crew. Declared here and implemented by the crew, to avoid an import cycle.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 
-/// The crew, as a tool sees it.
+/// The crew's services for tools. Every `String` error is text for the model.
 pub trait Host: Send + Sync {
-    /// Starts a teammate with its first prompt. The error is text for the model.
+    /// Starts a teammate with its first prompt.
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Puts a request before whoever decides its kind, and waits until it is decided or withdrawn.
+    /// Files a request with its approver and waits until it is decided or withdrawn.
     fn ask<'a>(&'a self, from: &'a Name, asking: Asking) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Puts a request before whoever decides its kind, and goes on. The request as it stands comes back.
+    /// Files a request with its approver and returns it without waiting.
     fn file<'a>(
         &'a self,
         from: &'a Name,
@@ -33,13 +33,13 @@ pub trait Host: Send + Sync {
     /// Decides a request in the name of `decision.by`. The error says why nothing changed.
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
-    /// Output of a running call, for the screen.
+    /// Publishes output of a running call to the screen.
     fn output(&self, agent: &Name, call: &CallId, chunk: String);
 
-    /// An agent's new todo list.
+    /// Sets an agent's todo list.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
-    /// An agent's answer to a shutdown request that was approved. The error says why it does not count.
+    /// Records an agent's answer to an approved shutdown request. The error says why the answer is not accepted.
     fn part<'a>(
         &'a self,
         agent: &'a Name,
@@ -48,64 +48,63 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Finds the place where a task is worked on that the agent has taken just now: the calls after this one are
-    /// carried out there. What the agent should know of it comes back, or why there is none: then the task is
-    /// back on the board.
+    /// Moves the agent into the worktree of a task that it just claimed: later calls run there. Returns what the agent
+    /// should know about the worktree. On an error the task is released.
     fn go_to_place<'a>(
         &'a self,
         agent: &'a Name,
         task: &'a Task,
     ) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Commits what the agent has left uncommitted for its open task. The error says what stops it.
+    /// Commits the uncommitted changes in the worktree of the agent's open task.
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Merges the branch of a completed task. What came of it, or why it was not tried.
+    /// Merges the branch of a completed task and returns the outcome. A conflict is an error.
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
 
-    /// Starts a command beside the agent. The error is text for the model.
+    /// Starts a background command.
     fn start_job(&self, order: JobOrder) -> Result<Job, String>;
 
-    /// The background jobs of an agent, oldest first.
+    /// Returns the background jobs of an agent, oldest first.
     fn jobs(&self, agent: &Name) -> Vec<Job>;
 
-    /// What a background job has written so far, cut with a mark.
+    /// Returns the output of a background job so far; long output is cut in the middle.
     fn job_output(&self, id: &JobId) -> String;
 
-    /// Ends a background job in the name of `by`. The error says why nothing changed.
+    /// Stops a background job in the name of `by`. The error says why nothing changed.
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
-    /// Sends a subagent out and waits for its answer. Dropping the future interrupts it.
+    /// Starts a subagent and waits for its answer. Dropping the future interrupts it.
     fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>>;
 
-    /// Has the agent's conversation summarised before its next call, with most room for `focus`.
+    /// Requests a summary of the agent's conversation before its next model call, in most detail about `focus`.
     fn compact(&self, agent: &Name, focus: String);
 }
 
-/// A command that is to run beside an agent.
+/// A background command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOrder {
-    /// Whose it is.
+    /// The agent that starts it.
     pub agent: Name,
-    /// The command, for a shell.
+    /// The shell command.
     pub command: String,
-    /// Where.
+    /// The work directory.
     pub workdir: PathBuf,
-    /// How long it may run.
+    /// Longest run time.
     pub timeout: Duration,
 }
 
-/// What a subagent is sent out for.
+/// A subagent to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubagentOrder {
-    /// Who sends it.
+    /// The agent that starts it.
     pub parent: Name,
-    /// The call that it answers.
+    /// The tool call that waits for its answer.
     pub call: CallId,
-    /// What it may do.
+    /// The kind, which decides its tools.
     pub kind: SubagentKind,
-    /// What it is to find out or do.
+    /// The assignment.
     pub prompt: String,
-    /// Where it works: where its parent does.
+    /// The work directory of its parent.
     pub workdir: PathBuf,
 }

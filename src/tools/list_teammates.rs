@@ -1,4 +1,4 @@
-//! `list_teammates`: the roster.
+//! `list_teammates`: lists the members of the team.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

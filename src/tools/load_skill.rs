@@ -1,4 +1,4 @@
-//! `load_skill`: the text of a skill.
+//! `load_skill`: returns the text of a skill.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// The skill's name.
+    /// Name of the skill, as the system prompt lists it.
     #[serde(alias = "skill")]
     name: String,
 }
@@ -39,20 +39,21 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         "<skill name=\"{}\">\n{}\n</skill>",
         loaded.skill.name, loaded.body
     );
-    // In a worktree the folder is there when it is under version control.
+    // A worktree contains the directory only if it is under version control.
     let beside = loaded
         .folder
         .filter(|f| context.workdir.join(f).is_dir())
         .map(|f| one_line(&f.to_string_lossy()));
     if let Some(folder) = beside {
         text.push_str(&format!(
-            "\nThe skill's other files are in {folder}: read them with read_file when it names them."
+            "\nThe skill's other files are in {folder}: read them with read_file when the skill refers to them."
         ));
     }
     Ok(ToolOutput::ok(text))
 }
 
-/// The refusal, in the reference's words, with what helps.
+/// Returns the error for an unknown skill, in the wording of learn-claude-code, with the closest name and, if the skill
+/// exists but is broken, the reason.
 fn unknown(name: &str, there: &SkillBook) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
     let shown = one_line(&clip(name, NAME_MAX));
@@ -69,10 +70,7 @@ fn unknown(name: &str, there: &SkillBook) -> String {
         .iter()
         .find(|b| format!("/{}", b.path.to_lowercase()).contains(&folder));
     if let Some(broken) = broken {
-        text.push_str(&format!(
-            ". {} can not be used: {}",
-            broken.path, broken.why
-        ));
+        text.push_str(&format!(". {} cannot be used: {}", broken.path, broken.why));
     }
     text
 }

@@ -1,22 +1,22 @@
-//! Marks of redacted secrets in what a model writes: they must not take the place of the secrets themselves.
+//! Keeps models from overwriting secrets in files with the placeholders that they were shown instead.
 
 use crate::domain::redact::{MARK, Redactor};
 
-/// Why `after` must not replace `before`: the model saw a mark in place of a secret and would write the mark.
+/// Returns the error text if writing `after` over `before` would replace a secret with its placeholder.
 pub fn destroys(redactor: &Redactor, before: &str, after: &str) -> Option<String> {
     let marks = |text: &str| text.matches(MARK).count();
     (redactor.finds(before) && marks(after) > marks(before)).then(|| {
         format!(
-            "the text has a mark ({MARK}…]) where the file has a secret that is not shown to you, and would overwrite it: change only the lines around it with edit_file"
+            "the text contains a placeholder ({MARK}…]) where the file has a secret that is hidden from you, and would overwrite the secret: change only the lines around it with edit_file"
         )
     })
 }
 
-/// What to add where a text with a mark is not found in the file.
+/// Returns what to add to the error when a text with a placeholder is not found in the file.
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(MARK) && redactor.finds(before) {
         return format!(
-            ". The file has a secret there that is shown to you as {MARK}…]: leave that line out of old_text"
+            ". The file has a secret there, shown to you as the placeholder {MARK}…]: leave that line out of old_text"
         );
     }
     String::new()
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_does_not_take_the_place_of_a_secret() {
+    fn placeholder_never_overwrites_a_secret() {
         let secret = [("MY_TOKEN".to_string(), "s3cr3t-value".to_string())];
         let redactor = Redactor::new(secret);
         let before = "TOKEN=s3cr3t-value\nPORT=1\n";

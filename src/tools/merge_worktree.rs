@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::task_get::show_id;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, task_ref};
 
@@ -22,9 +22,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number.
+    /// Number of the completed task.
     #[schemars(with = "u64")]
-    task_id: LooseRef,
+    task_id: LenientRef,
 }
 
 async fn run(context: ToolContext, input: Value) -> ToolOutput {

@@ -1,4 +1,4 @@
-//! Floor 3: the tools of the agents. One file a tool; a new one adds its line to [`table`].
+//! Layer 3: the agents' tools, one file per tool. [`table`] lists them.
 
 mod ask_user;
 mod background_run;
@@ -14,12 +14,12 @@ pub mod file_snapshots;
 mod glob;
 mod grep;
 pub mod host;
-mod letters;
+mod lenient;
 mod list_teammates;
 mod load_skill;
-mod loose;
 mod marks;
 mod merge_worktree;
+mod messages;
 mod plan_approval;
 pub mod policy;
 pub mod reach;
@@ -62,47 +62,47 @@ use crate::store::{Board, Skills};
 use file_snapshots::FileSnapshots;
 use host::Host;
 
-/// What a tool touches; the policy and the plan gate decide by it.
+/// What a tool does; the policy and the plan gate decide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Reads only: several of them may run side by side.
+    /// Only reads; calls may run in parallel.
     Read,
     /// Changes files in the work directory.
     Write,
     /// Runs programs.
     Run,
-    /// Changes the crew's own state: todo, board, mail, team.
+    /// Changes the crew's own state: todo, board, messages, team.
     Crew,
-    /// Sends somebody out whose own calls are judged one by one: several may run side by side.
+    /// Starts a subagent, whose calls are checked one by one; calls may run in parallel.
     Delegate,
 }
 
-/// Who is given a tool.
+/// Which agents get a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Audience {
-    /// The lead, every teammate, and their subagents as far as those may write and run.
+    /// The lead, every teammate, and their subagents; subagents of kind `explore` only if the tool only reads.
     Everyone,
     /// The lead and every teammate.
     Members,
-    /// The lead alone.
+    /// Only the lead.
     Lead,
-    /// Teammates alone.
+    /// Only teammates.
     Teammates,
 }
 
-/// Who has tools.
+/// The kind of agent that calls a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// The lead.
     Lead,
     /// A teammate.
     Teammate,
-    /// A subagent of either.
+    /// A subagent of the lead or of a teammate.
     Subagent(SubagentKind),
 }
 
 impl Tool {
-    /// Whether `caller` is given this tool.
+    /// Returns whether `caller` gets this tool.
     pub fn is_for(&self, caller: Caller) -> bool {
         match (self.audience, caller) {
             (Audience::Everyone, Caller::Subagent(SubagentKind::Explore)) => {
@@ -119,19 +119,19 @@ impl Tool {
     }
 }
 
-/// What a call gives back to the model and the screen.
+/// The result of a call, for the model and the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// How it ended. An error is data for the model and never ends the turn.
+    /// Success or error. An error is data for the model and never ends the turn.
     pub outcome: Outcome,
-    /// The text for the model, bounded by the tool.
+    /// The text for the model; the tool bounds its length.
     pub text: String,
-    /// A unified diff of what changed, for the screen; empty: none.
+    /// A unified diff of the changes, for the screen; empty if there is none.
     pub diff: String,
 }
 
 impl ToolOutput {
-    /// It worked.
+    /// Creates the result of a call that succeeded.
     pub fn ok(text: impl Into<String>) -> ToolOutput {
         ToolOutput {
             outcome: Outcome::Ok,
@@ -140,7 +140,7 @@ impl ToolOutput {
         }
     }
 
-    /// It did not; `text` says why and what to do.
+    /// Creates the result of a call that failed; `text` says why and what to do.
     pub fn error(text: impl Into<String>) -> ToolOutput {
         ToolOutput {
             outcome: Outcome::Error,
@@ -150,69 +150,69 @@ impl ToolOutput {
     }
 }
 
-/// What a call works with.
+/// Everything a call has access to.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// Who calls.
+    /// The calling agent.
     pub agent: Name,
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// The root of the crew: here lie the state folders.
+    /// The crew's root directory, which holds the state directories.
     pub root: PathBuf,
     /// The crew's board.
     pub board: Board,
-    /// Where the agent works; its file tools stay inside.
+    /// The agent's work directory; file tools stay inside it.
     pub workdir: PathBuf,
     /// The skills that can be loaded.
     pub skills: Skills,
-    /// The floors above.
+    /// The crew.
     pub host: Arc<dyn Host>,
-    /// Ends the call.
+    /// Cancels the call.
     pub cancel: CancellationToken,
-    /// How long a program may run.
+    /// Longest run time of a program.
     pub timeout: Duration,
-    /// Takes secrets out of what comes back.
+    /// Removes secrets from output.
     pub redactor: Redactor,
-    /// What stands between crewdeck and a program; `None`: nothing.
+    /// Supervises and confines programs; `None` runs them directly.
     pub guard: Option<Arc<Guard>>,
     /// The files as the caller last saw them.
     pub snapshots: Arc<FileSnapshots>,
-    /// The time, asked when needed.
+    /// Returns the current time.
     pub clock: fn() -> Stamp,
 }
 
 impl ToolContext {
-    /// Where the agent works, below the root; empty: the root itself.
-    fn place(&self) -> String {
-        place_below(&self.root, &self.workdir)
+    /// Returns the work directory relative to the root; empty for the root itself.
+    fn relative_workdir(&self) -> String {
+        path_below_root(&self.root, &self.workdir)
     }
 }
 
-/// Where `workdir` lies below `root`; empty: it is the root. One that lies elsewhere comes back whole.
-pub fn place_below(root: &Path, workdir: &Path) -> String {
+/// Returns `workdir` relative to `root`: empty for the root itself, and unchanged if it is outside.
+pub fn path_below_root(root: &Path, workdir: &Path) -> String {
     let below = workdir.strip_prefix(root).unwrap_or(workdir);
     below.to_string_lossy().into_owned()
 }
 
-/// A tool: everything that the rest of the program knows of it.
+/// The definition of a tool.
 pub struct Tool {
-    /// Its name on the wire.
+    /// The name, as models use it.
     pub name: &'static str,
-    /// What the model reads about it.
+    /// The description for models.
     pub text: &'static str,
-    /// The JSON schema of its input.
+    /// Returns the JSON schema of the input.
     pub schema: fn() -> Value,
-    /// What it touches.
+    /// What the tool does.
     pub access: Access,
-    /// Who is given it.
+    /// Which agents get it.
     pub audience: Audience,
-    /// What a call works on, in one line, for rows and cards.
+    /// Summarises an input in one line, for rows and dialogs.
     pub show: fn(&Value) -> String,
-    /// Carries a call out.
+    /// Executes a call.
     pub run: fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput>,
 }
 
-/// The JSON schema of an input type, as the model servers want it: no `$schema`, no title, inline.
+/// Returns the JSON schema of an input type in the form model servers expect: inline, without `$schema` and title.
 pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|s| {
         s.meta_schema = None;
@@ -224,11 +224,16 @@ pub fn schema_of<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Reads a call's input as `T`; the error tells the model what is wrong with it. `null` is as good as missing: the strict
-/// schemas that models are given name every field.
+/// Parses the input of a call. A `null` field counts as missing: the strict schemas sent to models require every field.
+///
+/// # Errors
+/// Text for the model that says what is wrong with the input.
 pub fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutput> {
-    serde_json::from_value(without_nulls(input))
-        .map_err(|e| ToolOutput::error(format!("Error: the input does not fit the tool: {e}")))
+    serde_json::from_value(without_nulls(input)).map_err(|e| {
+        ToolOutput::error(format!(
+            "Error: the input does not match the tool's schema: {e}"
+        ))
+    })
 }
 
 fn without_nulls(value: Value) -> Value {
@@ -242,7 +247,7 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Carries a blocking tool out off the async threads.
+/// Runs a blocking tool on a thread for blocking work.
 async fn blocking(
     context: ToolContext,
     input: Value,
@@ -254,7 +259,7 @@ async fn blocking(
     }
 }
 
-/// A text of the input, in one line: what most calls work on.
+/// Returns a text field of the input as one line.
 fn shown(input: &Value, field: &str) -> String {
     let text = input.get(field).and_then(Value::as_str);
     crate::domain::text::one_line(text.unwrap_or_default())

@@ -31,7 +31,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What you will do, step by step.
+    /// The plan: what you will do, step by step, and how you will check it.
     plan: String,
 }
 
@@ -46,7 +46,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;
     let asking = Asking {
-        workdir: context.place(),
+        workdir: context.relative_workdir(),
         ..Asking::new(RequestKind::Plan, me, plan)
     };
     let request = match context.host.ask(me, asking).await {
@@ -63,11 +63,11 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             ToolOutput::ok(format!("Plan approved by {}{comment}", request.decided_by))
         }
         RequestStatus::Rejected => ToolOutput::ok(format!(
-            "Plan rejected by {}{comment}\nChange it and submit it again, or write to lead.",
+            "Plan rejected by {}{comment}\nChange the plan and submit it again, or send lead a message.",
             request.decided_by
         )),
         RequestStatus::Pending | RequestStatus::Withdrawn => {
-            ToolOutput::error("Error: nobody decided on the plan")
+            ToolOutput::error("Error: the plan was withdrawn before a decision: submit it again")
         }
     }
 }

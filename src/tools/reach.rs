@@ -1,4 +1,4 @@
-//! How far a command of an agent reaches.
+//! What a command may reach: the git history and the network.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::domain::sandbox::{Network, asks_for_network};
 use crate::process::guard::Guard;
 use crate::process::{NetworkReach, Reach};
 
-/// How far `command` of `agent` in `workdir` reaches, once it runs.
+/// Returns what `command` of `agent` may reach when it runs in `workdir`.
 pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(guard, agent) {
         Network::On => NetworkReach::On,
-        // It runs: so the user was asked.
+        // The command runs, so the user has approved it.
         Network::Ask if asks_for_network(command) => NetworkReach::On,
         Network::Ask | Network::Off => NetworkReach::Off,
     };
@@ -22,10 +22,10 @@ pub fn of(guard: Option<&Guard>, agent: &Name, workdir: &Path, command: &str) ->
     }
 }
 
-/// Why the user is asked about the network for a command; `None`: nobody is.
+/// Returns why the user must approve the network for a command, or `None` if no approval is needed.
 pub fn network_question(guard: Option<&Guard>, agent: &Name, command: &str) -> Option<String> {
     let is_asked = network_rule(guard, agent) == Network::Ask && asks_for_network(command);
-    is_asked.then(|| "it asks for the network".into())
+    is_asked.then(|| "it needs the network".into())
 }
 
 fn network_rule(guard: Option<&Guard>, agent: &Name) -> Network {
@@ -39,7 +39,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_network_is_asked_for_where_the_setting_says_so() {
+    fn network_needs_approval_where_the_setting_says_ask() {
         let guard = |network| Guard {
             program: "/nowhere".into(),
             confinement: None,

@@ -1,4 +1,4 @@
-//! `read_file`: reads a text file, whole or in part.
+//! `read_file`: reads a text file or a part of it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::workspace::Workspace;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 
-/// Most characters of one result: the reference's number.
+/// Most bytes of one result, as in learn-claude-code; a single longer line is cut after as many characters.
 const CHARS_MAX: usize = 50_000;
-/// Lines of one result where no limit is given.
+/// Default number of lines in one result.
 const LINES: usize = 2000;
-/// Bytes of a file that are looked at.
+/// Most bytes of a file that are read.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The tool.
@@ -28,11 +28,11 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The file, relative to the work directory.
+    /// Path of the file, relative to the work directory.
     path: String,
-    /// The first line to read, counted from 1.
+    /// First line to read, counted from 1; null for 1.
     offset: Option<usize>,
-    /// How many lines to read.
+    /// Number of lines to read; null for 2000.
     limit: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         .map_err(ToolOutput::error)?;
     if bytes[..bytes.len().min(8000)].contains(&0) {
         return Err(ToolOutput::error(format!(
-            "Error: {} is a binary file of {size} bytes: look at it with bash (file, xxd, strings)",
+            "Error: {} is a binary file of {size} bytes: inspect it with bash (file, xxd, strings)",
             input.path
         )));
     }
@@ -60,7 +60,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     );
     if size > BYTES_MAX {
         out.push_str(&format!(
-            "\n... (only the first {BYTES_MAX} of {size} bytes were looked at)"
+            "\n... (only the first {BYTES_MAX} of {size} bytes were read)"
         ));
     }
     Ok(ToolOutput::ok(if out.is_empty() {
@@ -70,7 +70,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     }))
 }
 
-/// The lines from `offset` on, within both bounds, and a mark for what is left.
+/// Returns up to `limit` lines from `offset` on, at most [`CHARS_MAX`] bytes, and a last line that says how to continue.
 fn part(text: &str, offset: usize, limit: usize) -> String {
     let total = text.lines().count();
     let mut out = String::new();
@@ -94,11 +94,11 @@ fn part(text: &str, offset: usize, limit: usize) -> String {
     let next = offset + shown;
     let left = total.saturating_sub(next - 1);
     if total > 0 && offset > total {
-        return format!("Error: the file has {total} lines, there is no line {offset}");
+        return format!("Error: the file has only {total} lines, so there is no line {offset}");
     }
     if left > 0 {
         out.push_str(&format!(
-            "... ({left} more lines; go on with offset {next})"
+            "... ({left} more lines; continue with offset {next})"
         ));
     }
     out.trim_end_matches('\n').to_string()
@@ -109,29 +109,29 @@ mod tests {
     use super::part;
 
     #[test]
-    fn parts_say_what_is_left() {
+    fn partial_result_says_how_to_continue() {
         let text = "a\nb\nc\nd\n";
         assert_eq!(part(text, 1, 2000), "a\nb\nc\nd");
         assert_eq!(
             part(text, 2, 2),
-            "b\nc\n... (1 more lines; go on with offset 4)"
+            "b\nc\n... (1 more lines; continue with offset 4)"
         );
         assert_eq!(
             part(text, 9, 2),
-            "Error: the file has 4 lines, there is no line 9"
+            "Error: the file has only 4 lines, so there is no line 9"
         );
         assert_eq!(part("", 1, 10), "");
     }
 
     #[test]
-    fn a_long_line_is_cut_with_a_mark() {
+    fn long_line_is_cut_with_a_note() {
         let text = "x".repeat(200_000);
         let out = part(&text, 1, 10);
         assert!(out.len() < 51_000 && out.contains("is cut"));
         let many = "y".repeat(999).lines().next().unwrap().to_string() + "\n";
         let out = part(&many.repeat(200), 1, 2000);
         assert!(
-            out.len() <= 50_100 && out.contains("more lines; go on with offset 51"),
+            out.len() <= 50_100 && out.contains("more lines; continue with offset 51"),
             "{}",
             &out[out.len() - 60..]
         );

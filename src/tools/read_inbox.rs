@@ -1,4 +1,4 @@
-//! `read_inbox`: letters come by themselves; this says so, and shows what waits.
+//! `read_inbox`: returns how many messages wait. Messages are delivered without it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,10 +28,10 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
         .map_err(|e| ToolOutput::error(format!("Error: {e}")))?
         .letters
         .len();
-    // They are delivered by the driver, which acknowledges them when the conversation is on disk: taking
-    // them here would lose them in a crash.
+    // The driver delivers messages and acknowledges them once the conversation is on disk: taking them here would
+    // lose them in a crash.
     Ok(ToolOutput::ok(match waiting {
         0 => "[]".to_string(),
-        n => format!("{n} message(s) follow."),
+        n => format!("{n} message(s) follow before your next step."),
     }))
 }

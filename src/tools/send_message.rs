@@ -1,10 +1,12 @@
-//! `send_message`: a letter to one party.
+//! `send_message`: sends a message to one recipient.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, letters, parse, schema_of};
+use super::{
+    Access, Audience, Tool, ToolContext, ToolOutput, blocking, messages, parse, schema_of,
+};
 use crate::domain::mail::LetterKind;
 use crate::domain::text::one_line;
 
@@ -24,16 +26,16 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// lead, user, or a teammate's name.
+    /// Recipient: lead, user, or the name of a teammate.
     to: String,
-    /// The text.
+    /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
 }
 
 fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     let input: Input = parse(input)?;
-    let to = letters::recipient(context, &input.to)?;
-    letters::send(context, &to, LetterKind::Message, &input.content)?;
+    let to = messages::recipient(context, &input.to)?;
+    messages::send(context, &to, LetterKind::Message, &input.content)?;
     Ok(ToolOutput::ok(format!("Sent message to {to}")))
 }

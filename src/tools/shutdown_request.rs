@@ -1,10 +1,10 @@
-//! `shutdown_request`: the lead asks that a teammate shuts down.
+//! `shutdown_request`: the lead asks a teammate to shut down.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, letters, parse, schema_of, shown};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, messages, parse, schema_of, shown};
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
 
@@ -25,9 +25,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Whom.
+    /// Name of the teammate.
     teammate: String,
-    /// Why.
+    /// Reason, which the teammate reads.
     reason: Option<String>,
 }
 
@@ -38,9 +38,10 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     let look = context.clone();
     let name = input.teammate.clone();
-    let target = match tokio::task::spawn_blocking(move || letters::recipient(&look, &name)).await {
+    let target = match tokio::task::spawn_blocking(move || messages::recipient(&look, &name)).await
+    {
         Ok(Ok(target)) if !target.is_user() => target,
-        Ok(Ok(_)) => return ToolOutput::error("Error: the user can not be shut down"),
+        Ok(Ok(_)) => return ToolOutput::error("Error: the user cannot be shut down"),
         Ok(Err(output)) => return output,
         Err(error) => return ToolOutput::error(format!("Error: {error}")),
     };
@@ -54,7 +55,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .await
     {
         Ok(request) => ToolOutput::ok(format!(
-            "Shutdown request {} for '{target}' (status: {}). The answer comes as a message.",
+            "Shutdown request {} for '{target}' (status: {}). The answer is delivered to you as a message.",
             request.id, request.status
         )),
         Err(why) => ToolOutput::error(format!("Error: {why}")),

@@ -1,4 +1,4 @@
-//! `shutdown_response`: a teammate answers the wish that it shuts down.
+//! `shutdown_response`: a teammate answers a shutdown request.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,11 +29,11 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The request_id of the letter.
+    /// The request_id of the message.
     request_id: String,
-    /// Whether you go.
+    /// true: you shut down; false: you stay.
     approve: bool,
-    /// Why; needed when you stay.
+    /// Reason; required when approve is false.
     reason: Option<String>,
 }
 
@@ -52,7 +52,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         Verdict::Reject
     };
     if verdict == Verdict::Reject && reason.is_empty() {
-        return ToolOutput::error("Error: say why you stay (reason)");
+        return ToolOutput::error(
+            "Error: reason is required when approve is false: say why you stay",
+        );
     }
     let id = RequestId(input.request_id.trim().to_string());
     match context
@@ -61,10 +63,8 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .await
     {
         Ok(()) => ToolOutput::ok(match verdict {
-            Verdict::Approve => {
-                "Shutdown approved. Finish the task you are at, then end your turn."
-            }
-            Verdict::Reject => "Shutdown rejected. You stay; go on with your work.",
+            Verdict::Approve => "Shutdown approved. Finish your current task, then end your turn.",
+            Verdict::Reject => "Shutdown rejected. You stay: continue your work.",
         }),
         Err(why) => ToolOutput::error(format!("Error: {why}")),
     }

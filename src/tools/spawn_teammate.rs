@@ -31,21 +31,21 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Its name: letters, digits, - and _.
+    /// Unique name of at most 32 letters, digits, - and _, for example alice.
     name: String,
-    /// What it is there for.
+    /// Role in a few words, for example "tester".
     #[serde(default)]
     role: Option<String>,
-    /// Its first instructions.
+    /// First instruction: what holds for all its tasks. The work itself belongs on the board.
     #[serde(default)]
     prompt: Option<String>,
-    /// What it is good at; it may claim tasks with these tags.
+    /// Skills such as "rust": it may claim a task only if it has all tags of the task.
     #[serde(default)]
     tags: Option<Vec<String>>,
-    /// Its model, where it should be another than yours.
+    /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
-    /// required: it may change nothing before its plan is approved.
+    /// required: it can change nothing until its plan is approved; null for free.
     #[serde(default)]
     plan: Option<PlanRule>,
 }
@@ -77,7 +77,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         .prompt
         .filter(|p| !p.trim().is_empty())
         .unwrap_or_else(|| {
-            "Say in one sentence that you are ready; the board's tasks come by themselves.".into()
+            "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.".into()
         });
     match context.host.spawn(context.agent, member, prompt).await {
         Ok(()) => ToolOutput::ok(format!("Spawned '{name}' (role: {role})")),

@@ -1,10 +1,10 @@
-//! `stop_background`: ends a background command.
+//! `stop_background`: stops a background command.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::check_background::{known, show_id};
+use super::check_background::{find_job, show_id};
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 
 /// The tool.
@@ -21,7 +21,7 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The id that background_run gave.
+    /// The id that background_run returned.
     task_id: String,
 }
 
@@ -31,10 +31,12 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
         Err(output) => return output,
     };
     let jobs = context.host.jobs(&context.agent);
-    let ended = known(&jobs, &input.task_id)
-        .and_then(|job| context.host.kill_job(&job.id, &context.agent).map(|()| job));
-    match ended {
-        Ok(job) => ToolOutput::ok(format!("Background task {} is being ended.", job.id)),
+    let stopped = find_job(&jobs, &input.task_id).and_then(|job| {
+        let killed = context.host.kill_job(&job.id, &context.agent);
+        killed.map(|()| job).map_err(|why| format!("Error: {why}"))
+    });
+    match stopped {
+        Ok(job) => ToolOutput::ok(format!("Background task {} is being stopped.", job.id)),
         Err(why) => ToolOutput::error(why),
     }
 }

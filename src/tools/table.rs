@@ -1,11 +1,10 @@
-//! The table of all tools. A new tool is one file, one `mod` line and one line here.
+//! The table of all tools. To add a tool, add its file, its `mod` line and a line here.
 
 use std::time::Duration;
 
 use super::{Caller, Tool};
 
-/// All tools, in the order in which models are told of them; it never changes while crewdeck runs, so
-/// that prompt caches hold.
+/// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
 pub static TABLE: &[&Tool] = &[
     &super::bash::TOOL,
     &super::read_file::TOOL,
@@ -38,23 +37,23 @@ pub static TABLE: &[&Tool] = &[
     &super::decide_request::TOOL,
 ];
 
-/// Longest name that is compared with those that are there, in bytes; a longer one is like none.
+/// Most bytes of a name that is compared with the known ones; a longer name matches none.
 const NAME_MAX: usize = 200;
 
-/// The tool by which a plan is submitted.
+/// Name of the tool that submits a plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
 
-/// The tool of that name.
+/// Returns the tool of that name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
-/// The tools that `caller` is given.
+/// Returns the tools that `caller` may use.
 pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
-/// What the model reads about `tool`, beside the other tools that it is given; a command may run for `timeout`.
+/// Returns the description of `tool` for an agent with the tools `given`, whose commands may run for `timeout`.
 pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
@@ -63,10 +62,10 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     tool.text.trim().into()
 }
 
-/// The tool names that a person listed, checked.
+/// Checks the tool names that the user listed with `--tools`.
 ///
 /// # Errors
-/// Names the unknown one and the nearest known one.
+/// Names the first unknown name and the closest known one.
 pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
     let names: Vec<String> = names
@@ -84,16 +83,19 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// What is said about a tool that is not there, with the nearest of those that are.
+/// Returns the error for an unknown tool, with the closest known name or all of them.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = crate::domain::text::one_line(&crate::domain::text::clip(name, 80));
     match nearest(name, there) {
         Some(known) => format!("Unknown tool: {shown}. Did you mean {known}?"),
-        None => format!("Unknown tool: {shown}. There are: {}", there.join(", ")),
+        None => format!(
+            "Unknown tool: {shown}. Available tools: {}",
+            there.join(", ")
+        ),
     }
 }
 
-/// The one of `there` that `name` is most like, if it is like any.
+/// Returns the name in `there` that is closest to `name`, if one is similar.
 pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
     if name.len() > NAME_MAX {
         return None;
@@ -112,7 +114,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn names_are_unique_and_every_schema_is_an_object() {
+    fn tool_names_are_unique_and_schemas_are_objects() {
         let names: BTreeSet<&str> = TABLE.iter().map(|t| t.name).collect();
         assert_eq!(names.len(), TABLE.len());
         for tool in TABLE {
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_the_nearest() {
+    fn unknown_name_is_rejected_with_closest_match() {
         let error = narrow(&["bash".into(), "read_fiel".into()]).unwrap_err();
         assert_eq!(
             error,

@@ -1,4 +1,4 @@
-//! `task`: sends a subagent out and returns its answer.
+//! `task`: starts a subagent and returns its final answer.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,12 +27,12 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Everything that the subagent needs to know, and what its answer should hold.
+    /// The full assignment: everything the subagent needs to know, and what its answer must contain.
     prompt: String,
-    /// A few words for the person who watches.
+    /// Title of a few words, shown to the user.
     #[allow(dead_code)] // shown, not used
     description: Option<String>,
-    /// explore (default) or general.
+    /// explore (read only) or general (also writes files and runs commands); null for explore.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
 }
@@ -44,7 +44,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     };
     if input.prompt.trim().is_empty() {
         return ToolOutput::error(
-            "Error: the prompt is empty: say what the subagent is to find out",
+            "Error: the prompt is empty: say what the subagent should find out or do",
         );
     }
     let order = SubagentOrder {

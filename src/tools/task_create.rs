@@ -1,10 +1,10 @@
-//! `task_create`: writes a task on the board.
+//! `task_create`: creates a task on the board.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, LooseRef};
+use super::lenient::{self, LenientRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, task_ref,
 };
@@ -24,21 +24,21 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// One line that says what is to be done.
+    /// What will be done, in one line of at most 200 characters.
     #[serde(alias = "title")]
     subject: String,
-    /// Everything else that the worker should know.
+    /// Everything else the owner needs: files, interfaces, how to check the result, what is out of scope.
     description: Option<String>,
     /// Numbers of the tasks that must be completed first.
     #[serde(
         default,
         alias = "blockedBy",
         alias = "addBlockedBy",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    blocked_by: Vec<LooseRef>,
-    /// What a teammate must be good at to claim it.
+    blocked_by: Vec<LenientRef>,
+    /// Tags that a teammate must have to claim the task; null for none.
     #[serde(default)]
     tags: Option<Vec<String>>,
 }

@@ -1,10 +1,10 @@
-//! `task_get`: one task whole.
+//! `task_get`: returns one task in full.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -23,12 +23,12 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number.
+    /// Number of the task.
     #[schemars(with = "u64")]
-    task_id: LooseRef,
+    task_id: LenientRef,
 }
 
-/// The number in an input, for rows and cards.
+/// Returns the task number in an input, for one-line displays.
 pub fn show_id(input: &Value) -> String {
     let id = input
         .get("task_id")

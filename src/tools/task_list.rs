@@ -1,10 +1,10 @@
-//! `task_list`: the board in one line a task.
+//! `task_list`: lists the board, one line per task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::LooseRef;
+use super::lenient::LenientRef;
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -15,7 +15,7 @@ use crate::domain::text::{clip, one_line};
 
 /// Most tasks of one result.
 const TASKS_MAX: usize = 300;
-/// Most bytes of their lines: below what a result may have, so that the cut falls between two tasks.
+/// Most bytes of their lines: below the limit of a result, so that the cut falls between two tasks.
 const BYTES_MAX: usize = 48 * 1024;
 /// Most blockers that a line names.
 const BLOCKERS_MAX: usize = 10;
@@ -33,11 +33,11 @@ pub const TOOL: Tool = Tool {
 
 #[derive(Deserialize, JsonSchema)]
 struct Input {
-    /// Which tasks; null for all of them, on a large board for the open ones.
+    /// Which tasks to list; null for all, or on a board of more than 300 tasks for the open ones.
     show: Option<Show>,
-    /// Only tasks with a higher number than this: the next part of a long list.
+    /// List only tasks with a higher number than this: the next part of a long list.
     #[schemars(with = "Option<u64>")]
-    after: Option<LooseRef>,
+    after: Option<LenientRef>,
 }
 
 /// Which tasks are listed.
@@ -60,8 +60,8 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 
-/// The board as the reference renders it, with owners; at most [`TASKS_MAX`] tasks and a line that says what
-/// was left out and how to see it.
+/// Renders the board as learn-claude-code does, with owners added: at most [`TASKS_MAX`] tasks, and a line that says
+/// what was left out and how to list it.
 fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> String {
     if graph.is_empty() {
         return "No tasks.".into();
@@ -96,7 +96,7 @@ fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> Strin
     let more = more.len();
     if let Some(last) = shown.last().filter(|_| more > 0) {
         lines.push(format!(
-            "... ({more} more of these: call task_list with \"after\": {})",
+            "... ({more} more: call task_list with \"after\": {})",
             last.id.0
         ));
     }
@@ -106,7 +106,7 @@ fn render(graph: &TaskGraph, show: Option<Show>, after: Option<TaskId>) -> Strin
     lines.join("\n")
 }
 
-/// How many tasks stand where, and how to see them.
+/// Returns the number of tasks in each state, and how to list them.
 fn counts(graph: &TaskGraph) -> String {
     let (mut working, mut waiting) = (0, 0);
     for task in graph.tasks() {
@@ -117,7 +117,7 @@ fn counts(graph: &TaskGraph) -> String {
         }
     }
     format!(
-        "({} tasks: {working} in progress, {} ready, {waiting} waiting, {} completed; \"show\": \"ready\" or \"completed\" lists those)",
+        "({} tasks: {working} in progress, {} ready, {waiting} waiting, {} completed; list some of them with \"show\": \"ready\" or \"completed\")",
         graph.len(),
         graph.ready().count(),
         graph.done()
@@ -130,7 +130,7 @@ fn line(graph: &TaskGraph, task: &Task) -> String {
         TaskStatus::InProgress => "[>]",
         TaskStatus::Completed => "[x]",
     };
-    // Other programs bound neither subjects nor owners.
+    // Other programs may write subjects and owners of any length.
     let short = |text: &str| clip(&one_line(text), SUBJECT_MAX);
     let mut out = format!("{mark} #{}: {}", task.id.0, short(&task.subject));
     if !task.owner.is_empty() {

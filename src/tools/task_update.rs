@@ -1,10 +1,10 @@
-//! `task_update`: changes a task's status, text or blockers.
+//! `task_update`: changes the status, text or blockers of a task.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::loose::{self, LooseRef};
+use super::lenient::{self, LenientRef};
 use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, task_ref,
 };
@@ -28,37 +28,37 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The task's number.
+    /// Number of the task.
     #[schemars(with = "u64")]
-    task_id: LooseRef,
-    /// pending gives a task of yours back, in_progress starts one, completed finishes it.
+    task_id: LenientRef,
+    /// pending puts your task back on the board, in_progress claims or restarts it, completed finishes it.
     #[schemars(with = "Option<Status>")]
     status: Option<TaskStatus>,
-    /// Numbers of tasks that it shall wait for.
+    /// Numbers of tasks to add as blockers.
     #[serde(
         default,
         rename = "addBlockedBy",
         alias = "add_blocked_by",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    add: Vec<LooseRef>,
-    /// Numbers of tasks that it shall wait for no longer.
+    add: Vec<LenientRef>,
+    /// Numbers of tasks to remove as blockers.
     #[serde(
         default,
         rename = "removeBlockedBy",
         alias = "remove_blocked_by",
-        deserialize_with = "loose::refs"
+        deserialize_with = "lenient::refs"
     )]
     #[schemars(with = "Option<Vec<u64>>")]
-    remove: Vec<LooseRef>,
-    /// A new subject.
+    remove: Vec<LenientRef>,
+    /// New subject.
     subject: Option<String>,
-    /// A new description.
+    /// New description.
     description: Option<String>,
 }
 
-/// What the schema says of a status.
+/// The schema of a status.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(dead_code)] // only its schema is used
@@ -86,7 +86,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
         Err(output) => return output,
     };
     let completes = status == Some(TaskStatus::Completed);
-    // Before the task is completed: what it frees builds on its branch.
+    // Before completion: tasks that become ready build on this branch.
     if completes && let Err(why) = context.host.commit_leftovers(&context.agent).await {
         return ToolOutput::error(format!("Error: {why}"));
     }
@@ -97,7 +97,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
     );
     let before = own(&board, &agent).await;
     let mut output = blocking(context, input, run).await;
-    // A task that is started this way is taken as by a claim.
+    // Starting an unclaimed task also claims it.
     if status == Some(TaskStatus::InProgress)
         && output.outcome == Outcome::Ok
         && let Some(task) = own(&board, &agent).await
@@ -111,7 +111,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
     output
 }
 
-/// The task that the agent works on.
+/// Returns the open task that the agent owns.
 async fn own(board: &Board, agent: &Name) -> Option<Task> {
     let (board, agent) = (board.clone(), agent.clone());
     let own = move || board.ask(|graph| graph.open_task_of(&agent).cloned());
@@ -143,7 +143,7 @@ fn run(context: &ToolContext, input: Value) -> Result<ToolOutput, ToolOutput> {
     match task {
         Some(task) => task_ref::whole(&task),
         None => Err(ToolOutput::error(
-            "Error: nothing to change: give a status, a text or blockers",
+            "Error: nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
         )),
     }
 }

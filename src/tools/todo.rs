@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Access, Audience, Tool, ToolContext, ToolOutput, loose, parse, schema_of};
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, lenient, parse, schema_of};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
 /// The tool.
@@ -27,20 +27,20 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The whole list, in order. It replaces the old one.
+    /// The whole list, in order. It replaces the previous list.
     items: Vec<Item>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct Item {
-    /// Its id; null for its place in the list.
-    #[serde(default, deserialize_with = "loose::text")]
+    /// Id of the item; null for its position in the list.
+    #[serde(default, deserialize_with = "lenient::text")]
     #[schemars(with = "Option<String>")]
     id: Option<String>,
-    /// What is to be done.
+    /// The step, in a few words.
     #[serde(alias = "content")]
     text: String,
-    /// Where it stands.
+    /// State of the item; null for pending.
     #[serde(default)]
     status: TodoStatus,
 }

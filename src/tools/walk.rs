@@ -1,4 +1,4 @@
-//! The files of the work directory, as glob and grep see them: no ignored ones, no links, bounded.
+//! Lists the files that `glob` and `grep` search: no ignored files, no symbolic links, at most [`FILES_MAX`].
 
 use std::path::PathBuf;
 
@@ -8,20 +8,20 @@ use super::workspace::Workspace;
 use super::{ToolContext, ToolOutput};
 use crate::domain::folders::is_kept;
 
-/// Most files that are looked at.
+/// Most files that are listed.
 const FILES_MAX: usize = 100_000;
 
 /// A file that was found.
-pub struct Entry {
-    /// Its path on this machine.
+pub struct FoundFile {
+    /// The absolute path.
     pub path: PathBuf,
-    /// Its path below the folder that was asked for.
+    /// The path relative to the directory that was searched.
     pub below: PathBuf,
-    /// Its path below the work directory, as the model should write it.
+    /// The path relative to the work directory, as shown to the model.
     pub shown: PathBuf,
 }
 
-/// Whether there were more files than are looked at.
+/// Whether the list ends at [`FILES_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// No.
@@ -31,25 +31,27 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// What the result says about it.
+    /// Returns the note to add to the result.
     pub fn mark(self) -> &'static str {
         match self {
             Cut::No => "",
-            Cut::Yes => "\n... (only the first 100000 files were looked at: name a path)",
+            Cut::Yes => {
+                "\n... (only the first 100000 files were searched: set path to narrow the search)"
+            }
         }
     }
 }
 
-/// What was found.
-pub struct Walked {
+/// The files that were found.
+pub struct FileList {
     /// The files, sorted by path.
-    pub files: Vec<Entry>,
-    /// Whether there were more.
+    pub files: Vec<FoundFile>,
+    /// Whether there are more.
     pub cut: Cut,
 }
 
-/// The files below `path` (the work directory where it is not given).
-pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOutput> {
+/// Lists the files below `path`, by default the work directory.
+pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space
         .inside(path.unwrap_or("."))
@@ -74,7 +76,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOu
         .filter_entry(|e| !is_kept(&e.file_name().to_string_lossy()))
         .sort_by_file_name(std::cmp::Ord::cmp)
         .build();
-    let mut out = Walked {
+    let mut out = FileList {
         files: Vec::new(),
         cut: Cut::No,
     };
@@ -97,7 +99,7 @@ pub fn files(context: &ToolContext, path: Option<&str>) -> Result<Walked, ToolOu
         };
         let shown = path.strip_prefix(&root).map(PathBuf::from).ok();
         if let (Some(below), Some(shown)) = (below, shown) {
-            out.files.push(Entry { path, below, shown });
+            out.files.push(FoundFile { path, below, shown });
         }
     }
     Ok(out)

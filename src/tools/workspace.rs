@@ -1,4 +1,4 @@
-//! The agent's work directory as a capability: no path leaves it, with no gap between check and use.
+//! The agent's work directory as a capability: no path leads out of it, without a race between check and use.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -12,14 +12,14 @@ use rustix::fs::{Mode, OFlags};
 use crate::domain::folders;
 use crate::store::words;
 
-/// Most symbolic links that are followed from one to the next.
+/// Most symbolic links that are followed in a row.
 const LINKS_MAX: usize = 16;
-/// Most folders above a file.
+/// Most directories above a file.
 const DEPTH_MAX: usize = 256;
 /// Largest file that is read for editing, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
-/// A work directory that is open.
+/// An open work directory.
 pub struct Workspace {
     dir: Dir,
     root: PathBuf,
@@ -31,17 +31,13 @@ impl Workspace {
     /// # Errors
     /// Text for the model.
     pub fn open(root: &Path) -> Result<Workspace, String> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
-            format!(
-                "Error: the work directory can not be opened: {}",
-                words::why(&e)
-            )
-        })?;
+        let dir = Dir::open_ambient_dir(root, ambient_authority())
+            .map_err(|e| format!("Error: cannot open the work directory: {}", words::why(&e)))?;
         let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         Ok(Workspace { dir, root })
     }
 
-    /// The path within the directory that `path` names: relative, or absolute below the directory.
+    /// Returns `path`, which is relative or absolute, as a path relative to the work directory.
     ///
     /// # Errors
     /// `Path escapes workspace`, for the model.
@@ -68,7 +64,7 @@ impl Workspace {
         Ok(out)
     }
 
-    /// What `path` is remembered by: where it leads from the work directory, as far as the words tell.
+    /// Returns the absolute path by which a file is remembered. Symbolic links are not resolved.
     ///
     /// # Errors
     /// `Path escapes workspace`, for the model.
@@ -76,21 +72,21 @@ impl Workspace {
         Ok(self.root.join(self.inside(path)?))
     }
 
-    /// Reads a file: at most `most` bytes of it, and its whole size.
+    /// Reads at most `most` bytes of a file. Returns them with the size of the whole file.
     ///
     /// # Errors
     /// Text for the model.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
         let mut options = OpenOptions::new();
-        // To open a pipe must not wait for somebody at its other end.
+        // Opening a named pipe must not block until a writer opens it.
         options.read(true).custom_flags(no_waiting());
         let opened = self.dir.open_with(&inside, &options);
-        let file = opened.map_err(|e| trouble(path, &e))?;
-        let meta = file.metadata().map_err(|e| trouble(path, &e))?;
+        let file = opened.map_err(|e| error_text(path, &e))?;
+        let meta = file.metadata().map_err(|e| error_text(path, &e))?;
         if meta.is_dir() {
             return Err(format!(
-                "Error: {path} is a directory: use glob to see what is in it"
+                "Error: {path} is a directory: list its files with glob"
             ));
         }
         if !meta.is_file() {
@@ -99,11 +95,11 @@ impl Workspace {
         let mut bytes = Vec::new();
         file.take(most)
             .read_to_end(&mut bytes)
-            .map_err(|e| trouble(path, &e))?;
+            .map_err(|e| error_text(path, &e))?;
         Ok((bytes, meta.len()))
     }
 
-    /// Reads a whole text file for editing; `None`: there is none.
+    /// Reads a whole text file for editing. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// Text for the model.
@@ -112,24 +108,24 @@ impl Workspace {
         match self.dir.metadata(&inside) {
             Ok(_) => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(trouble(path, &e)),
+            Err(e) => return Err(error_text(path, &e)),
         }
         let (bytes, size) = self.read(path, FILE_MAX)?;
         if size > FILE_MAX {
             let mib = FILE_MAX / 1024 / 1024;
             return Err(format!(
-                "Error: {path} is larger than {mib} MiB: change it with bash"
+                "Error: {path} is larger than {mib} MiB, the limit for editing: change it with bash"
             ));
         }
         String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| format!("Error: {path} is not text (UTF-8): change it with bash"))
+            .map_err(|_| format!("Error: {path} is not UTF-8 text: change it with bash"))
     }
 
-    /// Writes a file whole: a temporary one beside it is renamed. Folders above it are made.
+    /// Replaces a file atomically, by renaming a temporary file. Creates missing parent directories.
     ///
     /// # Errors
-    /// Text for the model; the old file is untouched then.
+    /// Text for the model; the old file is unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
         let (folder, name) = self.place(path)?;
         let old = folder.symlink_metadata(&name).ok();
@@ -139,7 +135,7 @@ impl Workspace {
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(format!("Error: {path} is not a regular file"));
         }
-        // A name that git passes over: one that is left by a kill is never committed.
+        // git ignores this name, so that a file left behind by a crash is never committed.
         let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
         let written = (|| {
             let mut options = OpenOptions::new();
@@ -153,14 +149,14 @@ impl Workspace {
             folder.rename(&temp, &folder, &name)
         })();
         written.map_err(|e| {
-            // The temporary file may not even be there; what matters is the first error.
+            // The temporary file may not exist; only the first error matters.
             let _ = folder.remove_file(&temp);
-            trouble(path, &e)
+            error_text(path, &e)
         })
     }
 
-    /// The folder that `path` leads to, open, and the name in it. A symbolic link is followed to where it leads,
-    /// which must be inside as well.
+    /// Opens the directory that `path` leads to and returns it with the file name. Follows symbolic links, which must
+    /// stay inside the work directory.
     fn place(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
         for _ in 0..LINKS_MAX {
@@ -169,22 +165,22 @@ impl Workspace {
                 .next()
                 .is_some_and(|f| folders::kept().any(|k| f == k))
             {
-                return Err(kept(path));
+                return Err(protected(path));
             }
             let name = inside
                 .file_name()
-                .ok_or_else(|| format!("Error: {path} names no file"))?
+                .ok_or_else(|| format!("Error: {path} is not the path of a file"))?
                 .to_owned();
             let above = inside.parent().unwrap_or(Path::new(""));
             let folder = self.folder(above, path)?;
             if !folder.symlink_metadata(&name).is_ok_and(|m| m.is_symlink()) {
                 return Ok((folder, name));
             }
-            // Where `..` leads depends on where the link really lies.
-            let above = self.real(above).map_err(|e| trouble(path, &e))?;
+            // The meaning of `..` in a link depends on the real directory of the link.
+            let above = self.real(above).map_err(|e| error_text(path, &e))?;
             let leads = folder
                 .read_link_contents(&name)
-                .map_err(|e| trouble(path, &e))?;
+                .map_err(|e| error_text(path, &e))?;
             let leads = above.join(leads);
             inside = self
                 .inside(&leads.to_string_lossy())
@@ -193,30 +189,30 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the folder `inside`; it and those above it are made where they are missing. The folder that is
-    /// open then is looked at, and not its name: that may lead elsewhere a moment later.
+    /// Opens the directory `inside` and creates it and its parents if they are missing. The check uses the open
+    /// directory and not its name, which may lead elsewhere a moment later.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
-        let told = |e: std::io::Error| trouble(path, &e);
-        let mut open = self.dir.try_clone().map_err(told)?;
+        let describe = |e: std::io::Error| error_text(path, &e);
+        let mut open = self.dir.try_clone().map_err(describe)?;
         let mut so_far = PathBuf::new();
         for part in inside.components() {
             so_far.push(part);
             open = match self.dir.open_dir(&so_far) {
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                    self.dir.create_dir(&so_far).map_err(told)?;
-                    self.dir.open_dir(&so_far).map_err(told)?
+                    self.dir.create_dir(&so_far).map_err(describe)?;
+                    self.dir.open_dir(&so_far).map_err(describe)?
                 }
-                open => open.map_err(told)?,
+                open => open.map_err(describe)?,
             };
-            if self.is_kept(&open).map_err(told)? {
-                return Err(kept(path));
+            if self.is_protected(&open).map_err(describe)? {
+                return Err(protected(path));
             }
         }
         Ok(open)
     }
 
-    /// Whether a folder is one of those that are kept, or lies below one.
-    fn is_kept(&self, folder: &Dir) -> std::io::Result<bool> {
+    /// Returns whether a directory belongs to crewdeck or git, or lies below one that does.
+    fn is_protected(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
         let kept: Vec<_> = folders::kept()
@@ -235,11 +231,11 @@ impl Workspace {
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
             open = rustix::fs::openat(&open, "..", flags, Mode::empty())?;
         }
-        // It was moved away since it was opened.
+        // The directory was moved out of the work directory after it was opened.
         Ok(true)
     }
 
-    /// The path without symbolic links.
+    /// Resolves all symbolic links in a path.
     fn real(&self, inside: &Path) -> std::io::Result<PathBuf> {
         if inside.as_os_str().is_empty() {
             return Ok(PathBuf::new());
@@ -248,23 +244,23 @@ impl Workspace {
     }
 }
 
-fn kept(path: &str) -> String {
-    format!("Error: {path} belongs to crewdeck or git and is not written by hand")
+fn protected(path: &str) -> String {
+    format!("Error: {path} belongs to crewdeck or git: file tools cannot write it")
 }
 
-/// The refusal of a path outside, in the reference's words.
+/// Returns the error for a path outside the work directory, with the wording of learn-claude-code.
 pub fn escapes(path: &str) -> String {
     format!("Error: Path escapes workspace: {path}")
 }
 
-fn trouble(path: &str, error: &std::io::Error) -> String {
-    // What cap-std says of a link that leads outside.
+fn error_text(path: &str, error: &std::io::Error) -> String {
+    // The message of cap-std for a link that leads outside.
     if error.to_string().contains("outside of the filesystem") {
         return escapes(path);
     }
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            format!("Error: {path} does not exist: use glob to find the right path")
+            format!("Error: {path} does not exist: find the right path with glob")
         }
         std::io::ErrorKind::PermissionDenied => format!("Error: {path}: permission denied"),
         _ => format!("Error: {path}: {}", words::why(error)),
@@ -280,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_leads_outside() {
+    fn no_path_or_link_leads_outside() {
         let outside = tempfile::tempdir().unwrap();
         std::fs::write(outside.path().join("secret"), "s").unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -318,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn state_folders_are_not_written_by_hand() {
+    fn state_directories_cannot_be_written() {
         let dir = tempfile::tempdir().unwrap();
         let space = Workspace::open(dir.path()).unwrap();
         for path in [
@@ -335,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leads_into_the_state_folders() {
+    fn links_into_state_directories_cannot_be_written() {
         use std::os::unix::fs::symlink;
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
@@ -372,7 +368,7 @@ mod tests {
             assert_eq!(std::fs::read_dir(root.join(folder)).unwrap().count(), 0);
         }
         assert!(!root.join(".git/new").exists());
-        // Links to where may be written are written through, and stay.
+        // Links to other places inside are written through, and stay links.
         symlink("b", root.join("a/short")).unwrap();
         symlink("../target", root.join("a/b/link")).unwrap();
         space.write("a/short/link", "through").unwrap();
@@ -389,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_a_file_is_kept() {
+    fn file_mode_is_preserved() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("run.sh");

@@ -23,9 +23,9 @@ pub const TOOL: Tool = Tool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The file, relative to the work directory. Folders above it are made.
+    /// Path of the file, relative to the work directory.
     path: String,
-    /// The whole content.
+    /// The whole content of the file.
     content: String,
 }
 

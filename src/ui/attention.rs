@@ -1,30 +1,30 @@
-//! When the person is called: never while they look, not twice for the same, not more often than is good. Pure.
+//! Decides when to notify the user: not while they use the window, not twice for one event, and at most every ten seconds.
+//! Pure.
 
 use std::time::Duration;
 
 use crate::domain::attention::Matter;
 use crate::domain::stamp::Stamp;
 
-/// The shortest time between two calls.
+/// Shortest time between two notifications.
 pub const APART: Duration = Duration::from_secs(10);
-/// How long after a key the person counts as there, where the terminal does not tell.
-pub const THERE: Duration = Duration::from_secs(15);
-/// Most matters that wait for the next call.
+/// How long after a key the user counts as present, if the terminal does not report focus.
+pub const PRESENCE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Most events that wait for the next notification.
 const WAITING_MAX: usize = 64;
 
-/// Whether the terminal's window has the keyboard.
+/// Whether the terminal window has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Window {
-    /// The terminal has not told.
+    /// The terminal has not reported it.
     #[default]
     Unknown,
-    /// It has.
     Focused,
-    /// Another window has.
+    /// Another window has the focus.
     Elsewhere,
 }
 
-/// What the person has not been called for yet.
+/// The pending notifications and the state that decides about them.
 #[derive(Debug, Default)]
 pub struct Attention {
     window: Window,
@@ -35,7 +35,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Nothing has happened yet; calls for these matters alone.
+    /// Creates the state, with notifications for these kinds only.
     pub fn wanting(matters: &[Matter]) -> Attention {
         Attention {
             wanted: matters.to_vec(),
@@ -43,17 +43,17 @@ impl Attention {
         }
     }
 
-    /// What waited is over.
+    /// Drops all pending notifications.
     pub fn forget(&mut self) {
         self.waiting.clear();
     }
 
-    /// Calls for these matters alone.
+    /// Sets the kinds to notify about.
     pub fn want(&mut self, matters: &[Matter]) {
         self.wanted = matters.to_vec();
     }
 
-    /// The window got or lost the keyboard.
+    /// Records that the window got or lost the focus. Focus drops all pending notifications.
     pub fn window(&mut self, window: Window) {
         self.window = window;
         if window == Window::Focused {
@@ -61,22 +61,24 @@ impl Attention {
         }
     }
 
-    /// The person pressed a key: whatever waited is seen.
+    /// Records a key press, which drops all pending notifications.
     pub fn pressed(&mut self, now: Stamp) {
         self.pressed = Some(now);
         self.waiting.clear();
     }
 
-    /// Something happened that the person may be called for; `words` say what, on one line.
+    /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
     pub fn news(&mut self, matter: Matter, words: String, now: Stamp) {
-        if !self.wanted.contains(&matter) || self.is_there(now) || self.waiting.len() >= WAITING_MAX
+        if !self.wanted.contains(&matter)
+            || self.is_present(now)
+            || self.waiting.len() >= WAITING_MAX
         {
             return;
         }
         self.waiting.push((matter, words));
     }
 
-    /// What is to be called out now, all that waits in one.
+    /// Returns the text of a notification that is due, with all pending ones combined.
     pub fn due(&mut self, now: Stamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
@@ -90,7 +92,7 @@ impl Attention {
         })
     }
 
-    /// When [`Attention::due`] has something next; `None`: nothing waits.
+    /// Returns the time until [`Attention::due`] returns a text; `None` if nothing is pending.
     pub fn next_in(&self, now: Stamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;
@@ -99,11 +101,13 @@ impl Attention {
         Some(since.map_or(Duration::ZERO, |since| APART.saturating_sub(since)))
     }
 
-    fn is_there(&self, now: Stamp) -> bool {
+    fn is_present(&self, now: Stamp) -> bool {
         match self.window {
             Window::Focused => true,
             Window::Elsewhere => false,
-            Window::Unknown => self.pressed.is_some_and(|at| now.since(at) < THERE),
+            Window::Unknown => self
+                .pressed
+                .is_some_and(|at| now.since(at) < PRESENCE_TIMEOUT),
         }
     }
 }
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_called_who_looks() {
+    fn focused_window_is_not_notified() {
         let mut attention = watching();
         attention.window(Window::Focused);
         tell(&mut attention, "bob asks", 1.0);
@@ -133,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_terminal_does_not_tell_a_key_says_that_somebody_is_there() {
+    fn recent_key_counts_as_presence_without_focus_reports() {
         let mut attention = watching();
         attention.pressed(Stamp(100.0));
         tell(&mut attention, "bob asks", 114.0);
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_ten_seconds_apart_and_what_came_meanwhile_is_one() {
+    fn notifications_are_ten_seconds_apart_and_combined() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
         assert_eq!(attention.due(Stamp(0.0)), Some("first".into()));
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_means_that_all_of_it_was_seen() {
+    fn key_press_drops_pending_notifications() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
         attention.due(Stamp(0.0));
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_counts() {
+    fn only_enabled_kinds_notify() {
         let mut attention = watching();
         attention.want(&[Matter::Needs]);
         attention.news(Matter::Done, "all done".into(), Stamp(0.0));

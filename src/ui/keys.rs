@@ -1,8 +1,8 @@
-//! Keys as text: `ctrl+x`, `G`, `shift+tab`. The key map, the help and the tests speak it.
+//! Key names as text, such as `ctrl+x`, `G` or `shift+tab`, for keymap, settings, help and tests.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// Keys with a name of their own, and how crossterm calls them.
+/// Named keys and their crossterm codes.
 const NAMED: [(&str, KeyCode); 16] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -22,15 +22,17 @@ const NAMED: [(&str, KeyCode); 16] = [
     ("null", KeyCode::Null),
 ];
 
-/// Why a text is no key.
+/// The text is not a valid key name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no key: write a character, a name as enter, esc, pgup, f1, or ctrl+x, alt+w")]
+#[error(
+    "{0:?} is not a key: give a character, a name such as enter, esc, pgup or f1, or a combination such as ctrl+x"
+)]
 pub struct KeyError(pub String);
 
-/// The text of a key press; `None` for keys that nothing is bound to (media keys, lone modifiers).
+/// Returns the name of a key press; `None` for keys that cannot be bound (media keys, single modifiers).
 ///
-/// Modifiers come in the order ctrl, alt, shift. A character carries its own shift, so `G` is never
-/// written `shift+g`; with ctrl its case does not count, because most terminals do not tell it.
+/// Modifiers are in the order ctrl, alt, shift. The case of a character includes shift, so `G` is never
+/// `shift+g`. With ctrl the case is ignored, because most terminals do not report it.
 pub fn name_of(key: KeyEvent) -> Option<String> {
     let mut modifiers = key.modifiers;
     let base = match key.code {
@@ -70,7 +72,7 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
     Some(out + &base)
 }
 
-/// The key press that `text` names.
+/// Parses a key name.
 pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
     let mut rest = text;
     let mut modifiers = KeyModifiers::NONE;
@@ -106,12 +108,12 @@ pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
     Ok(KeyEvent::new(code, modifiers))
 }
 
-/// The key presses of a text with blanks between them, as the tests write it: `j j enter ctrl+c`.
+/// Parses key names separated by spaces, as in tests: `j j enter ctrl+c`.
 pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()
 }
 
-/// A key as a person reads it on the screen: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
+/// Formats a key for display: `Ctrl+x`, `Enter`, `G`, `PgUp`, `↑`.
 pub fn shown(name: &str) -> String {
     let words: Vec<String> = name.split(' ').map(shown_one).collect();
     words.join(" ")
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_back_as_the_same_key() {
+    fn key_names_round_trip() {
         for name in [
             "a",
             "G",
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_terminals_send_is_named_one_way() {
+    fn key_variants_of_terminals_get_one_name() {
         let cases = [
             (KeyCode::Char('G'), KeyModifiers::SHIFT, Some("G")),
             (
@@ -198,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_shown_as_people_write_them() {
+    fn keys_are_formatted_for_display() {
         let cases = [
             ("ctrl+x e", "Ctrl+x e"),
             ("enter", "Enter"),

@@ -1,15 +1,14 @@
-//! Floor 5: the screen. Sees what is said (domain and protocol) and nothing of the crew itself.
+//! The dashboard's user interface. Depends on domain and protocol only, not on the crew.
 //!
-//! One way round: a [`Msg`] goes into [`update()`], which changes [`UiState`] and says what is to be done ([`Do`]);
-//! [`draw`] turns the state into cells. Only [`terminal`] touches the outside.
+//! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Do`]);
+//! [`draw`] renders the state to cells. Only [`terminal`] does IO.
 //!
-//! What is kept: `state/` and, of the crew, `known/`; what keys and events make of it: [`keymap`], `update/`; how it is
-//! shown: `view/`, placed by `layout/`, in the words of `textual/` and the colours of [`theme`]. The larger panes and
-//! popups have folders of their own.
+//! `state/` has the state and `known/` the read models of the crew; [`keymap`] and `update/` handle input and events;
+//! `view/` renders with `layout/` (positions), `textual/` (text layout) and [`theme`] (styles). Larger panes and popups
+//! have folders of their own.
 
 mod app;
 pub mod attention;
-pub mod compared;
 mod diff;
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -1,4 +1,4 @@
-//! The terminal: taken over at the start, given back whatever happens, drawn to in one piece.
+//! Terminal control: sets up the screen, restores it on exit and panic, and draws whole frames.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
@@ -25,41 +25,40 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::domain::text::{clip, one_line};
 use crate::ui::app::MouseOwner;
 
-/// Room for a whole frame, so that it is written at once.
+/// Size of the output buffer in bytes: one frame fits, so it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
 
-/// Longest text that is put into the clipboard, in bytes: terminals drop longer sequences.
+/// Longest text for the clipboard, in bytes. Terminals drop longer sequences.
 const COPY_MAX: usize = 100_000;
 
 /// Longest notification, in characters.
 const NOTIFY_MAX: usize = 200;
 
-/// Presses, releases, pulls and the wheel, with coordinates of any size (DEC modes 1000, 1002 and 1006). Mode 1003 would
-/// wake crewdeck at each move of the mouse.
+/// Enables buttons, drags and the wheel with SGR coordinates (DEC modes 1000, 1002 and 1006). Mode 1003 is not used: it
+/// reports every mouse movement.
 const TAKE_MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1002h\u{1b}[?1006h";
 
-/// Puts the title on the terminal's stack and takes it back (xterm's window operations 22 and 23);
-/// terminals without a stack ignore both.
+/// Push and pop the window title (xterm window operations 22 and 23). Terminals without a title stack ignore both.
 const SAVE_TITLE: &str = "\u{1b}[22;2t";
 const RESTORE_TITLE: &str = "\u{1b}[23;2t";
 
-/// The terminal while crewdeck has it. Dropping it gives the terminal back, and so does a panic.
+/// The terminal in full-screen mode. A drop or a panic restores it.
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     taken: Arc<AtomicBool>,
     mouse: MouseOwner,
     title: String,
-    /// What stands on the screen is not what was drawn last.
-    is_spoilt: bool,
+    /// Whether the next frame must be drawn completely.
+    needs_full_redraw: bool,
 }
 
 impl Screen {
-    /// Takes the terminal over: raw mode, alternate screen, bracketed paste, keys told apart where the
-    /// terminal can. Nothing is asked of the terminal, so nothing has to be waited for.
+    /// Sets up the terminal: raw mode, alternate screen, bracketed paste, and enhanced keys where supported. Sends no
+    /// queries, so it never waits for the terminal.
     ///
     /// # Errors
-    /// When standard output is no terminal.
+    /// Fails if standard output is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         let out = BufWriter::with_capacity(OUT_BUFFER, io::stdout());
         let taken = Arc::new(AtomicBool::new(false));
@@ -69,19 +68,19 @@ impl Screen {
             taken,
             mouse: MouseOwner::Terminal,
             title: String::new(),
-            is_spoilt: false,
+            needs_full_redraw: false,
         };
         screen.take()?;
         Ok(screen)
     }
 
-    /// Draws a frame; the terminal shows it in one piece (synchronized update, DEC mode 2026).
+    /// Draws a frame as one synchronized update ( DEC mode 2026).
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        if std::mem::take(&mut self.is_spoilt) {
+        if std::mem::take(&mut self.needs_full_redraw) {
             let size = self.terminal.size()?;
             self.terminal.resize(size.into())?;
         }
@@ -90,24 +89,24 @@ impl Screen {
         drawn
     }
 
-    /// The terminal was resized: the next frame is drawn whole, also when the size is the same again by now.
-    pub fn spoil(&mut self) {
-        self.is_spoilt = true;
+    /// Makes the next frame a complete redraw, after a resize. Needed even if the size is the same again.
+    pub fn invalidate(&mut self) {
+        self.needs_full_redraw = true;
     }
 
-    /// The size of the terminal: columns, rows.
+    /// Returns the columns and rows of the terminal.
     ///
     /// # Errors
-    /// When the terminal does not tell.
+    /// Fails if the terminal does not report its size.
     pub fn size(&self) -> io::Result<(u16, u16)> {
         let size = self.terminal.size()?;
         Ok((size.width, size.height))
     }
 
-    /// Gives the mouse to crewdeck or back to the terminal, if another has it.
+    /// Turns mouse capture on or off.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn set_mouse(&mut self, owner: MouseOwner) -> io::Result<()> {
         if self.mouse == owner {
             return Ok(());
@@ -120,10 +119,10 @@ impl Screen {
         }
     }
 
-    /// Sets the terminal's title, if it is another than before.
+    /// Sets the window title if it has changed.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn set_title(&mut self, title: &str) -> io::Result<()> {
         if self.title == title {
             return Ok(());
@@ -132,12 +131,12 @@ impl Screen {
         execute!(self.terminal.backend_mut(), SetTitle(one_line(title)))
     }
 
-    /// Shows a notification of the desktop (OSC 9); terminals without them ignore it.
+    /// Shows a desktop notification (OSC 9). Terminals without support ignore it.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn notify(&mut self, words: &str) -> io::Result<()> {
-        // With a word before it, no text can be taken for one of the sequence's other uses.
+        // The prefix prevents a text from being parsed as another OSC 9 command.
         let words = clip(&one_line(words), NOTIFY_MAX);
         let sequence = format!("\u{1b}]9;crewdeck: {words}\u{7}");
         execute!(self.terminal.backend_mut(), Print(sequence))
@@ -146,40 +145,39 @@ impl Screen {
     /// Rings the bell.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn bell(&mut self) -> io::Result<()> {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Puts `text` into the clipboard of the terminal (OSC 52), also over ssh. A text of more than
-    /// 100 kB is not sent; whether it was comes back.
+    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. A text over `COPY_MAX` is not sent.
     ///
     /// # Errors
-    /// When the terminal is gone.
-    pub fn copy(&mut self, text: &str) -> io::Result<Copied> {
+    /// Fails if the terminal is gone.
+    pub fn copy(&mut self, text: &str) -> io::Result<CopyResult> {
         if text.len() > COPY_MAX {
-            return Ok(Copied::TooLong);
+            return Ok(CopyResult::TooLong);
         }
         execute!(
             self.terminal.backend_mut(),
             CopyToClipboard::to_clipboard_from(text)
         )?;
-        Ok(Copied::Sent)
+        Ok(CopyResult::Sent)
     }
 
-    /// Gives the terminal back for a while, as for `$EDITOR`. [`Screen::take`] takes it again.
+    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::take`] sets it up again.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn give(&mut self) -> io::Result<()> {
         self.terminal.backend_mut().flush()?;
         give_back(&self.taken)
     }
 
-    /// Takes the terminal over, again after [`Screen::give`]; the next frame is drawn whole.
+    /// Sets up the terminal, also after [`Screen::give`]. The next frame is a complete redraw.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn take(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         self.taken.store(true, Ordering::SeqCst);
@@ -199,17 +197,16 @@ impl Screen {
         if !self.title.is_empty() {
             execute!(out, SetTitle(one_line(&self.title)))?;
         }
-        // `Terminal::clear` would ask the terminal where its cursor is, and wait for the answer.
+        // `Terminal::clear` is not used: it queries the cursor position and waits for the answer.
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
     }
 
-    /// Gives the terminal back and stops the process as Ctrl+z does; returns when the shell has woken
-    /// it, with the terminal taken over again. To be called on the main thread: there the signal
-    /// stops the process before the call returns.
+    /// Restores the terminal and suspends the process as Ctrl+z does. Returns after the shell has resumed it, with the
+    /// terminal set up again. Must be called on the main thread, where the signal stops the process before the call returns.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// Fails if the terminal is gone.
     pub fn suspend(&mut self) -> io::Result<()> {
         self.give()?;
         kill_process(getpid(), Signal::TSTP)?;
@@ -217,23 +214,23 @@ impl Screen {
     }
 }
 
-/// Whether a text reached the clipboard.
+/// The result of [`Screen::copy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copied {
-    /// The terminal was asked to keep it.
+pub enum CopyResult {
+    /// The sequence was sent. Terminals do not confirm it.
     Sent,
-    /// It is too long for a terminal.
+    /// The text is longer than `COPY_MAX`.
     TooLong,
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // The terminal may be gone already; then there is nothing to give back.
+        // If the terminal is gone, there is nothing to restore.
         let _ = self.give();
     }
 }
 
-/// Gives the terminal back, if it is taken. May be called at any time, any number of times.
+/// Restores the terminal if it is set up. Idempotent.
 fn give_back(taken: &AtomicBool) -> io::Result<()> {
     if !taken.swap(false, Ordering::SeqCst) {
         return Ok(());
@@ -250,11 +247,11 @@ fn give_back(taken: &AtomicBool) -> io::Result<()> {
         SetTitle(""),
         Print(RESTORE_TITLE),
     );
-    // Raw mode must end even when nothing can be written.
+    // Leave raw mode even if writing failed.
     disable_raw_mode().and(written)
 }
 
-/// Lets a panic give the terminal back before its message is printed.
+/// Installs a panic hook that restores the terminal before the message is printed.
 fn give_back_on_panic(taken: &Arc<AtomicBool>) {
     let taken = Arc::clone(taken);
     let before = panic::take_hook();

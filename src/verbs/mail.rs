@@ -1,23 +1,23 @@
-//! `crewdeck mail …`
+//! The `crewdeck mail` subcommands: send, read and list messages.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::{Desk, Ended, party};
+use super::{Desk, Ended, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::stamp::Stamp;
 use crate::store::{Post, Roster};
 
-/// How long another reader is waited for: many times as long as one needs that is not stopped.
+/// How long to wait for another reader of the inbox; a running reader needs only a fraction of it.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
-/// Carries the verb out.
-pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
-    let post = Post::open(desk.root);
+/// Runs a `mail` subcommand.
+pub fn run(verb: &MailVerb, context: &Desk<'_>) -> Result<Ended> {
+    let post = Post::open(context.root);
     match verb {
         MailVerb::Send {
             to,
@@ -26,55 +26,55 @@ pub fn run(verb: &MailVerb, desk: &Desk<'_>) -> Result<Ended> {
             kind,
         } => {
             if text.trim().is_empty() {
-                bail!("an empty message was not sent: write a text");
+                bail!("an empty message was not sent: give the text of the message");
             }
-            let to = recipient(to, desk)?;
-            let kind = known(kind)?;
-            let id = LetterId((desk.new_id)());
-            let letter = Letter::new(id, kind, &party(from)?, &to, text, desk.now);
-            post.send(&letter)?;
-            desk.print(&letter, || format!("sent to {to}"))?;
+            let to = recipient(to, context)?;
+            let kind = parse_kind(kind)?;
+            let id = LetterId((context.new_id)());
+            let message = Letter::new(id, kind, &parse_name(from)?, &to, text, context.now);
+            post.send(&message)?;
+            context.print(&message, || format!("sent to {to}"))?;
             Ok(Ended::Done)
         }
         MailVerb::List { name: None } => {
-            let inboxes = inboxes(&post, desk)?;
-            desk.print(&inboxes, || table(&inboxes))?;
+            let inboxes = inboxes(&post, context)?;
+            context.print(&inboxes, || table(&inboxes))?;
             Ok(Ended::Done)
         }
         MailVerb::List { name: Some(name) } => {
-            let waiting = post.look(&recipient(name, desk)?)?;
+            let waiting = post.look(&recipient(name, context)?)?;
             Desk::warn(&waiting.notices());
-            desk.print(&waiting.letters, || lines(&waiting.letters))?;
+            context.print(&waiting.letters, || message_lines(&waiting.letters))?;
             Ok(Ended::Done)
         }
         MailVerb::Read { name } => {
-            let name = recipient(name, desk)?;
+            let name = recipient(name, context)?;
             let reader = post.reader(&name, READER_WAIT)?;
             let pending = reader.pending()?;
             Desk::warn(&pending.notices());
-            desk.print(&pending.letters, || lines(&pending.letters))?;
-            // Printed first: a letter that was not seen is not acknowledged (promise 1).
+            context.print(&pending.letters, || message_lines(&pending.letters))?;
+            // Print first: a message that was not printed is not acknowledged (guarantee 1 in docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
             Ok(Ended::Done)
         }
     }
 }
 
-/// An inbox, as a list of all of them shows it.
+/// One row of the list of inboxes.
 #[derive(Debug, Serialize)]
-struct Inbox {
-    /// Whose it is.
+struct InboxSummary {
+    /// The owner of the inbox.
     name: Name,
-    /// How many messages wait in it.
+    /// Number of unread messages.
     waiting: usize,
-    /// When the oldest of them was sent; zero: none waits, or unknown.
+    /// When the oldest unread message was sent; zero if there is none or its time is unknown.
     oldest: Stamp,
 }
 
-/// The inboxes of the lead, the user, all members, and whoever else has messages.
-fn inboxes(post: &Post, desk: &Desk<'_>) -> Result<Vec<Inbox>> {
+/// Lists the inboxes of the lead, the user, all team members and every other name with unread messages.
+fn inboxes(post: &Post, context: &Desk<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = post.waiting()?;
-    let team = Roster::open(desk.root).read()?;
+    let team = Roster::open(context.root).read()?;
     let mut names = vec![Name::lead(), Name::user()];
     let members = team.members.iter().map(|m| &m.name);
     for name in members.chain(waiting.iter().map(|w| &w.name)) {
@@ -84,7 +84,7 @@ fn inboxes(post: &Post, desk: &Desk<'_>) -> Result<Vec<Inbox>> {
     }
     let inbox = |name: Name| {
         let found = waiting.iter().find(|w| w.name == name);
-        Inbox {
+        InboxSummary {
             waiting: found.map_or(0, |w| w.letters),
             oldest: found.map(|w| w.oldest).unwrap_or_default(),
             name,
@@ -93,32 +93,32 @@ fn inboxes(post: &Post, desk: &Desk<'_>) -> Result<Vec<Inbox>> {
     Ok(names.into_iter().map(inbox).collect())
 }
 
-/// A line an inbox, its columns aligned.
-fn table(inboxes: &[Inbox]) -> String {
+/// Formats the inboxes as aligned columns, one line per inbox.
+fn table(inboxes: &[InboxSummary]) -> String {
     let width = inboxes.iter().map(|i| i.name.as_str().len()).max();
     let width = width.unwrap_or_default().max("INBOX".len());
     let mut lines = vec![format!("{:width$}  WAITING", "INBOX")];
-    let line = |i: &Inbox| format!("{:width$}  {:>7}", i.name.as_str(), i.waiting);
+    let line = |i: &InboxSummary| format!("{:width$}  {:>7}", i.name.as_str(), i.waiting);
     lines.extend(inboxes.iter().map(line));
-    lines.push("crewdeck mail list NAME shows the messages of one.".into());
+    lines.push("Show the messages of an inbox: crewdeck mail list NAME".into());
     lines.join("\n")
 }
 
-/// A party that has an inbox: the lead, the person, or a member of the roster, also one that is gone.
-fn recipient(text: &str, desk: &Desk<'_>) -> Result<Name> {
-    let name = party(text)?;
+/// Parses the name of an inbox owner: the lead, the user, or a current or former team member.
+fn recipient(text: &str, context: &Desk<'_>) -> Result<Name> {
+    let name = parse_name(text)?;
     if name.is_lead() || name.is_user() {
         return Ok(name);
     }
-    let team = Roster::open(desk.root).read()?;
+    let team = Roster::open(context.root).read()?;
     match team.find(&name) {
         Some(member) => Ok(member.name.clone()),
         None => Err(team.unknown(text).into()),
     }
 }
 
-/// A type of letter that readers know: a slip of the pen would make one that nobody acts on.
-fn known(kind: &str) -> Result<LetterKind> {
+/// Parses a message type. Rejects unknown types, because no reader would act on a mistyped one.
+fn parse_kind(kind: &str) -> Result<LetterKind> {
     if !LetterKind::KNOWN.contains(&kind) {
         bail!(
             "there is no message type '{kind}': use {}",
@@ -128,10 +128,10 @@ fn known(kind: &str) -> Result<LetterKind> {
     Ok(serde_json::from_value(kind.into())?)
 }
 
-fn lines(letters: &[Letter]) -> String {
-    if letters.is_empty() {
+fn message_lines(messages: &[Letter]) -> String {
+    if messages.is_empty() {
         return "No messages.".into();
     }
     let line = |l: &Letter| format!("{} → {} ({}): {}", l.from, l.to, l.kind, l.content);
-    letters.iter().map(line).collect::<Vec<_>>().join("\n")
+    messages.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! The verbs of the command line: the doors of the store, one process at a time.
+//! The subcommands that read and write the state files: `task`, `mail`, `team` and `worktree`.
 
 mod mail;
 mod task;
@@ -17,43 +17,43 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, harmless_json, one_line};
 use crate::store;
 
-/// What a verb works with.
+/// The inputs of a subcommand.
 pub struct Desk<'a> {
-    /// The root: here lie the state folders.
+    /// The project root, which contains the state folders.
     pub root: &'a Path,
-    /// The form of the output.
+    /// The output format.
     pub form: Form,
-    /// The time.
+    /// The current time.
     pub now: Stamp,
-    /// A new id.
+    /// Generates a unique id.
     pub new_id: fn() -> String,
 }
 
-/// The form of the output.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Human-readable text.
     Text,
-    /// For programs.
+    /// JSON.
     Json,
 }
 
-/// How a verb ended, when it did not fail.
+/// The result of a subcommand that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It did what was asked.
+    /// It did what was asked (exit status 0).
     Done,
-    /// There was nothing to do (exit 3).
+    /// There was nothing to do (exit status 3).
     Nothing,
 }
 
-/// Carries a verb of the state files out.
+/// Runs a subcommand that reads or writes the state files.
 ///
 /// # Errors
-/// Why it was refused, in one line that says what to do.
-pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
-    // What it has to say concerns who works here for longer: the dashboard and `run` say it.
-    store::prepare(desk.root)?;
+/// Returns a one-line error that says what failed and what to do.
+pub fn run(verb: &Verb, context: &Desk<'_>) -> Result<Ended> {
+    // The notices are dropped here; the dashboard and `run` show them.
+    store::prepare(context.root)?;
     match verb {
         Verb::Run { .. }
         | Verb::Replay { .. }
@@ -61,15 +61,15 @@ pub fn run(verb: &Verb, desk: &Desk<'_>) -> Result<Ended> {
         | Verb::Completions { .. }
         | Verb::Man
         | Verb::Trust(_) => Ok(Ended::Nothing),
-        Verb::Task(verb) => task::run(verb, desk),
-        Verb::Mail(verb) => mail::run(verb, desk),
-        Verb::Team(verb) => team::run(verb, desk),
-        Verb::Worktree(verb) => worktree::run(verb, desk),
+        Verb::Task(verb) => task::run(verb, context),
+        Verb::Mail(verb) => mail::run(verb, context),
+        Verb::Team(verb) => team::run(verb, context),
+        Verb::Worktree(verb) => worktree::run(verb, context),
     }
 }
 
 impl Desk<'_> {
-    /// Prints one value: `text` for people, `value` for programs.
+    /// Prints `text` or `value`, depending on the output format.
     fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         let out = match self.form {
             Form::Json => harmless_json(&serde_json::to_string_pretty(value)?),
@@ -79,23 +79,23 @@ impl Desk<'_> {
             return Ok(());
         }
         match writeln!(std::io::stdout().lock(), "{out}") {
-            // Nobody reads on (`| head`): the wish was to stop.
+            // The reader closed the pipe (`| head`) and wants no more output.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            written => Ok(written?),
+            result => Ok(result?),
         }
     }
 
-    /// Says on stderr what the store set aside or could not read.
+    /// Prints notices of the store on stderr: files that it could not read or moved aside.
     fn warn(notices: &[String]) {
         for notice in notices {
-            // What was asked for is not worse off when a notice can not be written.
+            // A notice that cannot be printed does not fail the subcommand.
             let notice = one_line(notice);
             let _ = writeln!(std::io::stderr().lock(), "crewdeck: {notice}");
         }
     }
 }
 
-/// A name as the command line gives it: a teammate's, `lead` or `user`.
-fn party(text: &str) -> Result<Name> {
+/// Parses a name argument: a teammate's name, `lead` or `user`.
+fn parse_name(text: &str) -> Result<Name> {
     Ok(Name::party(text)?)
 }

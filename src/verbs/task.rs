@@ -1,10 +1,10 @@
-//! `crewdeck task …`
+//! The `crewdeck task` subcommands: add, list, claim, complete and change tasks.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-use super::{Desk, Ended, party};
+use super::{Desk, Ended, parse_name};
 use crate::cli::TaskVerb;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{LetterId, Name, TaskId, TaskRef};
@@ -12,13 +12,17 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::BranchState;
 use crate::store::{Board, Look, Post, Roster, Seen, StoreError, Worktrees, take_from};
 
-/// Carries the verb out.
-pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
-    let board = Board::open(desk.root);
+/// Runs a `task` subcommand.
+pub fn run(verb: &TaskVerb, context: &Desk<'_>) -> Result<Ended> {
+    let board = Board::open(context.root);
     let task = match verb {
         TaskVerb::List { ready } => {
-            let which = if *ready { Listed::Ready } else { Listed::All };
-            return list(&board, which, desk);
+            let filter = if *ready {
+                ListFilter::Ready
+            } else {
+                ListFilter::All
+            };
+            return list(&board, filter, context);
         }
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
@@ -34,31 +38,31 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             let new = NewTask {
                 subject: subject.clone(),
                 description: description.clone(),
-                blocked_by: ids(&board, blocked_by)?,
-                tags: tags_of(tags),
+                blocked_by: resolve_ids(&board, blocked_by)?,
+                tags: parse_tags(tags),
                 worktree: String::new(),
             };
-            board.create(new, desk.now)?
+            board.create(new, context.now)?
         }
         TaskVerb::Claim { id, name } => {
             let id = id.as_ref().map(|id| board.resolve(id)).transpose()?;
-            match board.claim(id, &claimer(name, desk)?, desk.now)? {
+            match board.claim(id, &claimer(name, context)?, context.now)? {
                 Some(task) => task,
                 None => return Ok(Ended::Nothing),
             }
         }
         TaskVerb::Start { id, name } => {
-            board.start(board.resolve(id)?, &claimer(name, desk)?, desk.now)?
+            board.start(board.resolve(id)?, &claimer(name, context)?, context.now)?
         }
         TaskVerb::Done { id, name } => {
-            board.complete(board.resolve(id)?, &party(name)?, desk.now)?
+            board.complete(board.resolve(id)?, &parse_name(name)?, context.now)?
         }
         TaskVerb::Release { id, name, force } => {
-            let (id, name) = (board.resolve(id)?, party(name)?);
+            let (id, name) = (board.resolve(id)?, parse_name(name)?);
             if *force {
-                take(&board, id, &name, desk)?
+                take_from_owner(&board, id, &name, context)?
             } else {
-                release(&board, id, &name, desk)?
+                release(&board, id, &name, context)?
             }
         }
         TaskVerb::Edit {
@@ -72,40 +76,40 @@ pub fn run(verb: &TaskVerb, desk: &Desk<'_>) -> Result<Ended> {
             let edit = TaskEdit {
                 subject: subject.clone(),
                 description: description.clone(),
-                block_on: ids(&board, blocked_by)?,
-                unblock: ids(&board, unblock)?,
-                tags: (!tags.is_empty()).then(|| tags_of(tags)),
+                block_on: resolve_ids(&board, blocked_by)?,
+                unblock: resolve_ids(&board, unblock)?,
+                tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
-            board.edit(board.resolve(id)?, &edit, desk.now)?
+            board.edit(board.resolve(id)?, &edit, context.now)?
         }
         TaskVerb::Rm { id } => {
-            let gone = board.remove(board.resolve(id)?, desk.now)?;
-            desk.print(&gone, || format!("removed {} {}", gone.id, gone.subject))?;
+            let removed = board.remove(board.resolve(id)?, context.now)?;
+            context.print(&removed, || {
+                format!("removed {} {}", removed.id, removed.subject)
+            })?;
             return Ok(Ended::Done);
         }
     };
-    // What was damaged beside it is out of the way before the next verb comes.
+    // Moves damaged task files aside now, so that later commands do not meet them.
     Desk::warn(&board.set_aside()?);
-    desk.print(&task, || whole(&task, &branches(&[&task], desk)))?;
+    context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(Ended::Done)
 }
 
-/// The person hears how to take a task from somebody else: in the dashboard that is asked.
-fn release(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
-    match board.release(id, name, desk.now) {
+/// Releases a task. If it belongs to someone else, the error tells the user about `--force`.
+fn release(board: &Board, id: TaskId, name: &Name, context: &Desk<'_>) -> Result<Task> {
+    match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::Foreign(..))) if name.is_user() => {
-            bail!(
-                "{error} (--force takes it: the agent that works on it is stopped and gets a message)"
-            )
+            bail!("{error} (--force releases it anyway: its owner is stopped and gets a message)")
         }
         other => Ok(other?),
     }
 }
 
-/// The person takes a task, as with the key in the dashboard.
-fn take(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task> {
+/// Takes a task from its owner on behalf of the user, as the dashboard does.
+fn take_from_owner(board: &Board, id: TaskId, name: &Name, context: &Desk<'_>) -> Result<Task> {
     if !name.is_user() {
-        bail!("only the user takes tasks from others: use --as user with --force");
+        bail!("only the user can take tasks from others: use --as user with --force");
     }
     let owner = board.get(id)?.owner.clone();
     let from = if owner.is_empty() {
@@ -113,90 +117,92 @@ fn take(board: &Board, id: TaskId, name: &Name, desk: &Desk<'_>) -> Result<Task>
     } else {
         Name::party(&owner)?
     };
-    let (roster, post) = (Roster::open(desk.root), Post::open(desk.root));
-    let letter = LetterId((desk.new_id)());
+    let (roster, post) = (Roster::open(context.root), Post::open(context.root));
+    let message_id = LetterId((context.new_id)());
     Ok(take_from(
         (board, &roster, &post),
         id,
         &from,
-        letter,
-        desk.now,
+        message_id,
+        context.now,
     )?)
 }
 
-fn ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
+fn resolve_ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {
     references.iter().map(|r| board.resolve(r)).collect()
 }
 
-/// The tags that are given; an empty one is none, so that `--tag ""` takes all of them away.
-fn tags_of(given: &[String]) -> Vec<String> {
-    let tags = given.iter().map(|tag| tag.trim());
+/// Returns the trimmed tags without empty ones, so that `--tag ""` removes all tags.
+fn parse_tags(args: &[String]) -> Vec<String> {
+    let tags = args.iter().map(|tag| tag.trim());
     let tags = tags.filter(|tag| !tag.is_empty());
     tags.map(str::to_string).collect()
 }
 
-/// Who claims: a member brings its tags, anybody else has none.
-fn claimer(name: &str, desk: &Desk<'_>) -> Result<Claimer> {
-    let name = party(name)?;
-    let team = Roster::open(desk.root).read()?;
+/// Builds the claimer from a name and, for a team member, its tags.
+fn claimer(name: &str, context: &Desk<'_>) -> Result<Claimer> {
+    let name = parse_name(name)?;
+    let team = Roster::open(context.root).read()?;
     let tags = team.find(&name).map(|m| m.tags.clone()).unwrap_or_default();
     Ok(Claimer { name, tags })
 }
 
-/// Which tasks are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listed {
+enum ListFilter {
     All,
     Ready,
 }
 
-fn list(board: &Board, which: Listed, desk: &Desk<'_>) -> Result<Ended> {
+fn list(board: &Board, filter: ListFilter, context: &Desk<'_>) -> Result<Ended> {
     let reading = board.tidy()?;
     Desk::warn(&reading.notices);
     let graph = &reading.graph;
     let tasks: Vec<&Task> = graph
         .tasks()
-        .filter(|t| which == Listed::All || graph.is_ready(t))
+        .filter(|t| filter == ListFilter::All || graph.is_ready(t))
         .collect();
-    desk.print(&tasks, || {
+    context.print(&tasks, || {
         if tasks.is_empty() {
-            return match which {
-                Listed::Ready => "No task is ready.".into(),
-                Listed::All => "No tasks.".into(),
+            return match filter {
+                ListFilter::Ready => "No task is ready.".into(),
+                ListFilter::All => "No tasks.".into(),
             };
         }
-        let branches = branches(&tasks, desk);
-        let lines: Vec<String> = tasks.iter().map(|t| line(graph, t, &branches)).collect();
+        let branches = branches(&tasks, context);
+        let lines: Vec<String> = tasks
+            .iter()
+            .map(|t| task_line(graph, t, &branches))
+            .collect();
         lines.join("\n")
     })?;
     Ok(Ended::Done)
 }
 
-/// Where the branches of the worktrees stand, as the dashboard has it: git says. Empty where there are none, or git cannot
-/// say; nothing is asked where no completed task has a worktree.
-fn branches(tasks: &[&Task], desk: &Desk<'_>) -> BTreeMap<String, BranchState> {
+/// Returns the merge status of the worktrees' branches, by worktree name. Git is asked only if a completed task has a
+/// worktree. Empty if there are no worktrees or git fails, which prints a warning.
+fn branches(tasks: &[&Task], context: &Desk<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
-    let has_trees = desk.root.join(".worktrees/index.json").exists();
-    if !has_trees || !tasks.iter().any(may_be_unmerged) {
+    let has_worktrees = context.root.join(".worktrees/index.json").exists();
+    if !has_worktrees || !tasks.iter().any(may_be_unmerged) {
         return BTreeMap::new();
     }
-    let (trees, mut seen) = (Worktrees::open(desk.root), Seen::default());
+    let (worktrees, mut cache) = (Worktrees::open(context.root), Seen::default());
     let mut all = BTreeMap::new();
     loop {
-        match trees.branches(&mut seen, Look::IfChanged, &[]) {
-            Ok(told) => all.extend(told.into_iter().map(|b| (b.worktree.to_string(), b.state))),
+        match worktrees.branches(&mut cache, Look::IfChanged, &[]) {
+            Ok(found) => all.extend(found.into_iter().map(|b| (b.worktree.to_string(), b.state))),
             Err(error) => {
-                Desk::warn(&[format!("what is merged is not shown: {error}")]);
+                Desk::warn(&[format!("the merge status is not shown: {error}")]);
                 return BTreeMap::new();
             }
         }
-        if !seen.is_partial() {
+        if !cache.is_partial() {
             return all;
         }
     }
 }
 
-/// What a completed task has that its base lacks: the branch that it is to be merged into.
+/// Returns the base branch that a completed task's branch is not merged into; `None` if there is nothing to merge.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,
@@ -209,9 +215,9 @@ fn unmerged_into<'a>(
     }
 }
 
-/// One task in one line: the marks of learn-claude-code, the owner, what it waits for, whether it is to be merged.
-fn line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
+/// Formats a task on one line: status mark (as in learn-claude-code), owner, open blockers, tags, merge status.
+fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
     if !task.owner.is_empty() {
         out.push_str(&format!("  @{}", task.owner));
     }
@@ -229,8 +235,9 @@ fn line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>
     out
 }
 
-fn whole(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
-    let mut out = format!("{} {}: {}", mark(task.status), task.id, task.subject);
+/// Formats all details of a task, one per line.
+fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
+    let mut out = format!("{} {}: {}", status_mark(task.status), task.id, task.subject);
     let list = |ids: &[TaskId]| {
         ids.iter()
             .map(ToString::to_string)
@@ -257,7 +264,7 @@ fn whole(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     out
 }
 
-fn mark(status: TaskStatus) -> &'static str {
+fn status_mark(status: TaskStatus) -> &'static str {
     match status {
         TaskStatus::Pending => "[ ]",
         TaskStatus::InProgress => "[>]",

@@ -1,4 +1,4 @@
-//! `crewdeck team …`
+//! The `crewdeck team` subcommands.
 
 use anyhow::Result;
 
@@ -6,12 +6,12 @@ use super::{Desk, Ended};
 use crate::cli::TeamVerb;
 use crate::store::Roster;
 
-/// Carries the verb out.
-pub fn run(verb: &TeamVerb, desk: &Desk<'_>) -> Result<Ended> {
+/// Runs a `team` subcommand.
+pub fn run(verb: &TeamVerb, context: &Desk<'_>) -> Result<Ended> {
     match verb {
         TeamVerb::List => {
-            let team = Roster::open(desk.root).read()?;
-            desk.print(&team.members, || {
+            let team = Roster::open(context.root).read()?;
+            context.print(&team.members, || {
                 if team.members.is_empty() {
                     return "No teammates.".into();
                 }

@@ -1,4 +1,4 @@
-//! `crewdeck worktree …`
+//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -11,46 +11,47 @@ use crate::domain::worktree::{
 };
 use crate::store::{Board, Worktrees, worked_in};
 
-/// Carries the verb out.
-pub fn run(verb: &WorktreeVerb, desk: &Desk<'_>) -> Result<Ended> {
-    let worktrees = Worktrees::open(desk.root);
+/// Runs a `worktree` subcommand.
+pub fn run(verb: &WorktreeVerb, context: &Desk<'_>) -> Result<Ended> {
+    let worktrees = Worktrees::open(context.root);
     match verb {
-        WorktreeVerb::List => list(&worktrees, desk),
+        WorktreeVerb::List => list(&worktrees, context),
         WorktreeVerb::Diff { name } => {
             let diff = worktrees.diff(&worktrees.find(name)?.name)?;
-            desk.print(&diff, || shown(&diff))?;
+            context.print(&diff, || format_diff(&diff))?;
             Ok(Ended::Done)
         }
-        WorktreeVerb::Merge { name } => merge(&worktrees, name, desk),
+        WorktreeVerb::Merge { name } => merge(&worktrees, name, context),
         WorktreeVerb::Remove { name, force } => {
             let removal = if *force {
                 Removal::WhatIsLostIsKnown
             } else {
                 Removal::OnlyIfSafe
             };
-            remove(&worktrees, name, removal, desk)
+            remove(&worktrees, name, removal, context)
         }
     }
 }
 
-/// A worktree as `list` shows it: its entry, and what was found in it.
+/// One row of `list`: the index entry of a worktree and its state on disk.
 #[derive(Serialize)]
-struct Row {
+struct WorktreeRow {
     #[serde(flatten)]
     worktree: Worktree,
     on_disk: OnDisk,
-    /// How many files are not committed.
+    /// Number of uncommitted files.
     dirty: usize,
-    /// How many commits the base does not have.
+    /// Number of commits that the base branch lacks.
     ahead: u64,
-    /// Whether their content is in the base.
+    /// Whether the content of those commits is in the base branch.
     merged: Content,
+    /// What is checked out instead of the worktree's own branch, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,
 }
 
-fn list(worktrees: &Worktrees, desk: &Desk<'_>) -> Result<Ended> {
+fn list(worktrees: &Worktrees, context: &Desk<'_>) -> Result<Ended> {
     let listing = worktrees.list()?;
     Desk::warn(&listing.notices);
     let mut rows = Vec::new();
@@ -58,7 +59,7 @@ fn list(worktrees: &Worktrees, desk: &Desk<'_>) -> Result<Ended> {
         let state = worktrees.state(&worktree.name)?;
         rows.push(row(worktree, state, worktrees));
     }
-    desk.print(&rows, || {
+    context.print(&rows, || {
         if rows.is_empty() {
             return "No worktrees.".into();
         }
@@ -67,8 +68,8 @@ fn list(worktrees: &Worktrees, desk: &Desk<'_>) -> Result<Ended> {
     Ok(Ended::Done)
 }
 
-fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Row {
-    Row {
+fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> WorktreeRow {
+    WorktreeRow {
         size: worktrees.size(&worktree.name),
         worktree,
         on_disk: state.on_disk,
@@ -79,14 +80,14 @@ fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Row {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &WorktreeRow) -> Vec<String> {
     let tree = &row.worktree;
     let owner = match tree.owner.as_str() {
         "" => "-".into(),
         owner => format!("@{owner}"),
     };
     let files = match (row.on_disk, row.dirty) {
-        (OnDisk::Missing, _) => "folder gone".into(),
+        (OnDisk::Missing, _) => "folder missing".into(),
         (OnDisk::Foreign, _) => "not a worktree".into(),
         (OnDisk::Whole, 0) => "clean".into(),
         (OnDisk::Whole, n) => format!("{n} uncommitted"),
@@ -97,7 +98,7 @@ fn cells(row: &Row) -> Vec<String> {
         Content::Unmerged => format!("{} not merged", row.ahead),
     };
     let branch = match &row.elsewhere {
-        Some(on) => format!("{} (is on {on})", tree.branch),
+        Some(other) => format!("{} (checked out: {other})", tree.branch),
         None => tree.branch.clone(),
     };
     vec![
@@ -112,7 +113,7 @@ fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Lines whose columns stand below one another.
+/// Formats rows as lines with aligned columns.
 fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -128,13 +129,13 @@ fn table(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn shown(diff: &WorktreeDiff) -> String {
+fn format_diff(diff: &WorktreeDiff) -> String {
     if diff.stat.is_empty() && diff.untracked.is_empty() {
         return "No changes.".into();
     }
     let mut out = diff.stat.clone();
     if !diff.untracked.is_empty() {
-        out.push_str(&format!(" not added yet: {}\n", diff.untracked.join(", ")));
+        out.push_str(&format!(" untracked: {}\n", diff.untracked.join(", ")));
     }
     if !diff.text.is_empty() {
         out.push_str(&format!("\n{}", diff.text.trim_end()));
@@ -142,48 +143,55 @@ fn shown(diff: &WorktreeDiff) -> String {
     out.trim_end().into()
 }
 
-fn merge(worktrees: &Worktrees, name: &str, desk: &Desk<'_>) -> Result<Ended> {
+fn merge(worktrees: &Worktrees, name: &str, context: &Desk<'_>) -> Result<Ended> {
     let tree = worktrees.find(name)?;
-    let merge = worktrees.merge(&tree.name, desk.now)?;
+    let merge = worktrees.merge(&tree.name, context.now)?;
     match &merge {
         Merge::Conflict { into, files } => bail!(
-            "{} conflicts with {into} in {}; nothing was changed: merge {into} into the worktree and solve it there",
+            "{} conflicts with {into} in {}; nothing was changed: merge {into} into the worktree and resolve the conflict there",
             tree.branch,
             files.join(", ")
         ),
         Merge::Merged { into, .. } => {
-            desk.print(&merge, || format!("merged {} into {into}", tree.branch))?;
+            context.print(&merge, || format!("merged {} into {into}", tree.branch))?;
         }
         Merge::AlreadyMerged { into } => {
-            desk.print(&merge, || {
-                format!("{into} has all of {} already", tree.branch)
+            context.print(&merge, || {
+                format!("{} is already merged into {into}", tree.branch)
             })?;
         }
     }
     Ok(Ended::Done)
 }
 
-fn remove(worktrees: &Worktrees, name: &str, removal: Removal, desk: &Desk<'_>) -> Result<Ended> {
+fn remove(
+    worktrees: &Worktrees,
+    name: &str,
+    removal: Removal,
+    context: &Desk<'_>,
+) -> Result<Ended> {
     let tree = worktrees.find(name)?;
     if removal == Removal::OnlyIfSafe {
-        not_in_use(worktrees, &tree, desk)?;
+        check_not_in_use(worktrees, &tree, context)?;
     }
-    let fate = worktrees.remove(&tree.name, removal, desk.now);
+    let fate = worktrees.remove(&tree.name, removal, context.now);
     let fate = match fate {
         Ok(fate) => fate,
-        Err(error) if removal == Removal::OnlyIfSafe => bail!("{error} (--force removes it)"),
+        Err(error) if removal == Removal::OnlyIfSafe => {
+            bail!("{error} (--force removes it anyway)")
+        }
         Err(error) => return Err(error.into()),
     };
-    let stays = match &fate {
+    let remaining_branch = match &fate {
         BranchFate::Deleted => None,
         BranchFate::Stays(branch) => Some(branch.clone()),
     };
-    let value = serde_json::json!({"removed": tree.name, "branch_stays": stays});
-    desk.print(&value, || match stays {
+    let value = serde_json::json!({"removed": tree.name, "branch_stays": remaining_branch});
+    context.print(&value, || match remaining_branch {
         None => format!("removed {}", tree.name),
         Some(branch) => {
             format!(
-                "removed {}; what was committed is on the branch {branch}",
+                "removed {}; its commits are still on branch {branch}",
                 tree.name
             )
         }
@@ -191,11 +199,11 @@ fn remove(worktrees: &Worktrees, name: &str, removal: Removal, desk: &Desk<'_>) 
     Ok(Ended::Done)
 }
 
-/// Nobody works in it, as far as the board knows.
-fn not_in_use(worktrees: &Worktrees, tree: &Worktree, desk: &Desk<'_>) -> Result<()> {
-    match worked_in(&Board::open(desk.root), worktrees, tree)? {
+/// Fails if the board has a task in progress in the worktree.
+fn check_not_in_use(worktrees: &Worktrees, tree: &Worktree, context: &Desk<'_>) -> Result<()> {
+    match worked_in(&Board::open(context.root), worktrees, tree)? {
         Some(task) => bail!(
-            "worktree {} stays, {} works on task {} in it (--force removes it)",
+            "worktree {} is not removed: {} works on task {} in it (--force removes it anyway)",
             tree.name,
             task.owner,
             task.id

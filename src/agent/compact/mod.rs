@@ -1,40 +1,38 @@
-//! Compaction as pure plans: when a conversation is shortened, what goes, and what stands in its place.
+//! Compaction: decides when a conversation is shortened, and what replaces it. Pure.
 //!
-//! Three layers (s06). Near the end of the window, *small*: old tool results give way to placeholders, if
-//! that frees a good part of it; else *whole*: the model writes a summary, and the conversation begins anew
-//! with it. *On demand*: the same, asked for by `/compact` or the tool. The whole conversation is on disk
-//! before anything is replaced.
+//! Near the end of the model's window, a *small* compaction replaces old tool results with placeholders, if that frees
+//! enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model; `/compact` and the
+//! `compact` tool request the same. The whole conversation is saved to disk before anything is replaced.
 //!
-//! Every compaction changes what stands in front, so the server reads all of it afresh once: what it had
-//! cached is lost. The reference shortens before every call and loses it every time. Here it is done as late
-//! and as seldom as it can be: only when the window is nearly full, and never to free less than
-//! a quarter of it.
+//! Every compaction changes the beginning of the request, so the server's prompt cache is lost once. learn-claude-code
+//! compacts before every call and loses the cache every time. Here it happens as rarely as possible: only when the window
+//! is nearly full, and a small compaction only if it frees at least a quarter of the window.
 
-mod ask;
-mod fresh;
-mod small;
+mod prune;
+mod rebuild;
+mod summary_prompt;
 #[cfg(test)]
 mod tests;
 
 use crate::domain::chat::Message;
 
-pub use ask::{Form, Question, question};
-pub use fresh::{Keep, fresh};
-pub use small::Small;
+pub use prune::Small;
+pub use rebuild::{Keep, fresh};
+pub use summary_prompt::{Form, Question, question};
 
-/// The window that is assumed where neither the settings nor the model's name tell it, in tokens.
+/// The window in tokens that is assumed if neither the settings nor the model's name determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
-/// The share of the window, in percent, at which a conversation is shortened where the settings say nothing.
+/// Default share of the window, in percent, at which a conversation is shortened.
 pub const COMPACT_AT: u64 = 80;
 /// The share of the window, in percent, that a small compaction must free.
 const SMALL_WORTH: u64 = 25;
 
-/// How much a conversation may hold.
+/// How long a conversation may become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// What the model can hold, in tokens.
+    /// The model's context window, in tokens.
     pub window: u64,
-    /// The share of it, in percent (1 to 95), at which the conversation is shortened.
+    /// The share of the window, in percent (1 to 95), at which the conversation is shortened.
     pub compact_at: u64,
 }
 
@@ -48,12 +46,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The tokens at which the conversation is shortened.
+    /// Returns the number of tokens at which the conversation is shortened.
     pub fn limit(&self) -> u64 {
         share(self.window, self.compact_at.clamp(1, 95))
     }
 
-    /// The tokens that a small compaction must free.
+    /// Returns the number of tokens that a small compaction must free.
     pub fn worth(&self) -> u64 {
         share(self.window, SMALL_WORTH).max(1)
     }
@@ -63,18 +61,18 @@ fn share(of: u64, percent: u64) -> u64 {
     of.saturating_mul(percent) / 100
 }
 
-/// What is to be done before the next call.
+/// What to do before the next model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plan {
     /// Nothing.
     Leave,
-    /// Old tool results go.
+    /// Old tool results are replaced with placeholders.
     Small(Small),
     /// The whole conversation is summarised.
     Whole,
 }
 
-/// Plans the next step for a conversation that takes `context` tokens.
+/// Decides whether to shorten a conversation of `context` tokens.
 pub fn plan(messages: &[Message], context: u64, budget: &Budget) -> Plan {
     if context < budget.limit() {
         return Plan::Leave;

@@ -1,4 +1,4 @@
-//! What compaction takes away and what it keeps.
+//! Tests of what compaction removes and what it keeps.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn result(id: &str, content: &str) -> Message {
     }])
 }
 
-/// A conversation in which each of `tools` gave `bytes` of output.
+/// Builds a conversation in which each of `tools` returned `bytes` of output.
 fn worked(tools: &[&str], bytes: usize) -> Vec<Message> {
     let mut all = vec![said("go")];
     for (at, tool) in tools.iter().enumerate() {
@@ -53,7 +53,7 @@ fn contents(messages: &[Message]) -> Vec<String> {
 }
 
 #[test]
-fn old_results_go_and_the_newest_and_those_of_read_file_stay() {
+fn old_results_are_pruned_except_newest_and_read_file() {
     let mut messages = worked(&["bash", "read_file", "grep", "bash", "bash", "bash"], 200);
     messages.insert(3, call("short", "bash"));
     messages.insert(4, result("short", "a short one"));
@@ -80,7 +80,7 @@ fn old_results_go_and_the_newest_and_those_of_read_file_stay() {
 }
 
 #[test]
-fn what_is_planned_depends_on_the_length_and_on_what_can_go() {
+fn plan_depends_on_length_and_prunable_results() {
     let budget = Budget {
         window: 1000,
         compact_at: 80,
@@ -92,7 +92,7 @@ fn what_is_planned_depends_on_the_length_and_on_what_can_go() {
     for (messages, context, small, whole) in [
         (&rich, 799, false, false),
         (&rich, 800, true, false),
-        // What can go is not enough.
+        // Pruning would not free enough.
         (&rich, 1400, false, true),
         (&poor, 799, false, false),
         (&poor, 800, false, true),
@@ -104,7 +104,7 @@ fn what_is_planned_depends_on_the_length_and_on_what_can_go() {
 }
 
 #[test]
-fn the_question_stands_behind_the_conversation_or_tells_it() {
+fn summary_prompt_follows_conversation_or_digest() {
     let messages = worked(&["bash"], 300);
     let behind = question(&messages, Form::Behind, Some(" the parser "), 1000);
     assert_eq!(behind.system, None);
@@ -116,7 +116,7 @@ fn the_question_stands_behind_the_conversation_or_tells_it() {
     );
     let last = behind.messages.last().unwrap();
     assert_eq!(last.blocks[0], messages.last().unwrap().blocks[0]);
-    assert!(last.words().ends_with("Give most room to: the parser"));
+    assert!(last.words().ends_with("Cover in most detail: the parser"));
     assert_eq!(check(&behind.messages), Ok(()));
 
     let digest = question(&worked(&["bash"; 50], 3000), Form::Digest, None, 20_000);
@@ -127,11 +127,11 @@ fn the_question_stands_behind_the_conversation_or_tells_it() {
         "{}",
         words.len()
     );
-    assert!(words.contains("TOLD: go") && words.contains("CALL bash: {}"));
+    assert!(words.contains("USER: go") && words.contains("CALL bash: {}"));
 }
 
 #[test]
-fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
+fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
     let mut graph = TaskGraph::default();
     let new = NewTask {
         subject: "Write the parser".into(),
@@ -177,7 +177,7 @@ fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
         assert!(words.contains(part), "{part} in {words}");
     }
     assert!(!words.contains("Update your todos"), "{words}");
-    // The second time, what was kept is kept again.
+    // A second compaction keeps the same parts.
     let again = fresh(&[first], "More is done.", &keep, 30_000).words();
     for part in ["<person-said>\nnever use regex", "write it first", "#7"] {
         assert!(again.contains(part), "{part} in {again}");
@@ -185,7 +185,7 @@ fn a_fresh_start_keeps_who_what_and_where_word_for_word() {
 }
 
 #[test]
-fn the_persons_words_are_told_from_those_of_the_crew() {
+fn user_messages_are_told_apart_from_crew_texts() {
     let mut crews = said("<inbox>\n[]\n</inbox>");
     let notes = ["<crew>x</crew>", "<reminder>x</reminder>"];
     crews.blocks.extend(notes.map(Block::text));
@@ -199,21 +199,21 @@ fn the_persons_words_are_told_from_those_of_the_crew() {
     let expected =
         "<person-said>\n<b>bold</b> is lost in the page\n---\n[1/2] and links too\n</person-said>";
     assert_eq!(kept, expected);
-    // And once more, after the next summary.
+    // The same after the next summary.
     let second = fresh(&[first], "s", &Keep::default(), 10_000);
     assert_eq!(second.blocks[1], Block::text(expected));
 }
 
 #[test]
-fn an_empty_summary_says_so() {
+fn empty_summary_is_marked() {
     let words = fresh(&[said("hi")], "  ", &Keep::default(), 3000).words();
     assert!(words.contains("No summary generated."), "{words}");
 }
 
 proptest! {
-    /// Whatever was said, the fresh start is bounded and holds the person's last words.
+    /// For any messages, the rebuilt conversation is bounded and contains the newest user message.
     #[test]
-    fn a_fresh_start_is_bounded(texts in proptest::collection::vec("[a-z]{1,400}", 1..40)) {
+    fn rebuilt_conversation_is_bounded(texts in proptest::collection::vec("[a-z]{1,400}", 1..40)) {
         let messages: Vec<Message> = texts.iter().map(|t| said(t)).collect();
         let room = 3000;
         let first = fresh(&messages, &"s".repeat(9000), &Keep::default(), room);

@@ -1,4 +1,4 @@
-//! The tool calls of one answer: in which order they run, and that each gets exactly one result.
+//! The tool calls of one answer: the order in which they run, and exactly one result for each.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,9 +7,9 @@ use crate::domain::chat::{self, Block, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::clip;
 
-/// Most calls of one answer that are carried out; the others get an error as their result.
+/// Most calls of one answer that run; the others get an error as their result.
 pub const CALLS_MAX: usize = 64;
-/// Most calls that run side by side.
+/// Most calls that run in parallel.
 const BATCH_MAX: usize = 8;
 
 /// The calls of one answer.
@@ -22,7 +22,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Groups `calls`: consecutive ones that only read go side by side, all others one by one.
+    /// Groups `calls`: consecutive calls of the tools in `side_by_side` run in parallel, all others one by one.
     pub fn new(calls: Vec<ToolCall>, side_by_side: &BTreeSet<String>) -> Calls {
         let mut this = Calls {
             order: calls.iter().map(|c| c.id.clone()).collect(),
@@ -33,11 +33,13 @@ impl Calls {
         let mut open = Vec::new();
         for (at, call) in calls.into_iter().enumerate() {
             if at >= CALLS_MAX {
-                let text = format!("Error: not run, an answer may hold {CALLS_MAX} tool calls.");
+                let text = format!(
+                    "Error: this call was not run, because one answer may contain at most {CALLS_MAX} tool calls. Repeat it in your next answer."
+                );
                 this.results.insert(call.id, (text, Outcome::Error));
             } else if let Some(raw) = &call.broken {
                 let text = format!(
-                    "Error: the input of this call was not a JSON object, so it was not run. Send it again. It began: {}",
+                    "Error: this call was not run, because its input was not a valid JSON object. Send it again. The input began with: {}",
                     clip(raw, 200)
                 );
                 this.results.insert(call.id, (text, Outcome::Error));
@@ -59,7 +61,7 @@ impl Calls {
         this
     }
 
-    /// The next calls to run; `None` while some still run, or when there are no more.
+    /// Returns the next calls to run; `None` while some are still running or if there are no more.
     pub fn next_batch(&mut self) -> Option<Vec<ToolCall>> {
         if !self.running.is_empty() {
             return None;
@@ -69,14 +71,14 @@ impl Calls {
         Some(batch)
     }
 
-    /// Takes a result. One for a call that does not run is ignored: it had its result already.
+    /// Stores a result. A result for a call that is not running is ignored, because it already has one.
     pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
         if self.running.remove(call) {
             self.results.insert(call.clone(), (content, outcome));
         }
     }
 
-    /// Gives every call that has no result yet this one.
+    /// Gives this error to every call without a result.
     pub fn close_all(&mut self, why: &str) {
         self.batches.clear();
         self.running.clear();
@@ -87,12 +89,12 @@ impl Calls {
         }
     }
 
-    /// Whether every call has its result.
+    /// Returns whether every call has its result.
     pub fn is_complete(&self) -> bool {
         self.order.iter().all(|id| self.results.contains_key(id))
     }
 
-    /// The results in the order of the calls.
+    /// Takes the results, in the order of the calls.
     pub fn take_results(&mut self) -> Vec<Block> {
         let order = std::mem::take(&mut self.order);
         order
@@ -112,10 +114,10 @@ impl Calls {
 /// The tool whose results are parts of files.
 const READ_TOOL: &str = "read_file";
 
-/// Longest id of a call that is sent back as it came.
+/// Most bytes of a call id that is sent back unchanged.
 const ID_MAX: usize = 128;
 
-/// Makes an answer fit to be sent back: no blank text, names that are names, and ids that are there and differ.
+/// Makes an answer valid for being sent back: removes blank text, and repairs invalid names and missing or repeated ids.
 pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
     let mut seen: HashSet<CallId> = HashSet::new();
     blocks
@@ -142,7 +144,7 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .collect()
 }
 
-/// A mark of calls and their results: the same mark over and over is a loop.
+/// Returns a hash of calls and their results. The same hash again and again shows a loop.
 pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     let mut hash = DefaultHasher::new();
     for call in calls {
@@ -158,7 +160,7 @@ pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     hash.finish()
 }
 
-/// Marks of the parts of files that these calls have read.
+/// Returns a hash for each part of a file that these calls have read.
 pub fn reads(calls: &[ToolCall], results: &[Block]) -> Vec<u64> {
     let is_read = |id: &CallId| {
         results.iter().any(|result| {

@@ -1,4 +1,4 @@
-//! The turn and its length: what the conversation takes, and how it is shortened before the next call.
+//! The length of a turn's conversation: measures it and shortens it before the next model call.
 
 use std::sync::Arc;
 
@@ -11,38 +11,38 @@ use crate::model::retry::Tries;
 use crate::model::{Fault, ModelError, Reply};
 use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
 
-/// The share of what fits, in percent, that a digest and the fresh first message may take.
+/// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
 const ROOM: u64 = 50;
-/// Fewest tokens between what stands in front and the limit; with less, a summary would be due again after
-/// each answer.
+/// Fewest tokens between system prompt with tools and the limit; with less, a summary would be due after each answer.
 const ROOM_MIN: u64 = 500;
-/// Bytes that a token is taken for.
+/// Estimated bytes per token.
 const TOKEN: u64 = 4;
 
-const CUT_OFF: &str = "<crew>Your last answer was cut off at the end of your window.</crew>";
-const GO_ON: &str = "<crew>Your conversation was compacted in the middle of your work. Go on with the next step.</crew>";
+const CUT_OFF: &str =
+    "<crew>Your last answer was cut off because the context window was full.</crew>";
+const GO_ON: &str = "<crew>Your conversation was summarised in the middle of your work. Continue with the next step.</crew>";
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
 /// What follows a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// The call that was about to be made.
+    /// The model call that was due.
     Call,
-    /// The same, where the user asked for the summary: that it was made is no sign of a loop.
+    /// The same, if the user requested the summary: it does not count as a sign of a loop.
     CallForUser,
-    /// Rest: the person asked for it between turns, or during the last answer of one.
+    /// The end of the turn: the user requested it between turns, or during the last answer.
     Rest,
 }
 
-/// Who asked for a summary.
+/// Who requested a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asker {
     User,
     Agent,
 }
 
-/// What is tried again after a wait.
+/// What is retried after a wait.
 #[derive(Debug)]
 pub(super) enum Retry {
     Call,
@@ -57,26 +57,26 @@ pub(super) struct Summary {
     after: After,
 }
 
-/// What the conversation takes of the model's window.
+/// How much of the model's window the conversation uses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Length {
-    /// What was set.
+    /// The configured budget.
     set: Budget,
-    /// The window in tokens that the server's refusal has shown, where it is smaller than what was set.
+    /// The window in tokens that the server's refusal showed, if it is smaller than the configured one.
     learned: Option<u64>,
-    /// Tokens that stand in front of every conversation: system prompt and tools.
+    /// Tokens of system prompt and tools, which precede every conversation.
     front: u64,
-    /// What the server counted with the last answer, that answer included.
+    /// Tokens that the server counted up to and including the last answer.
     counted: Option<u64>,
-    /// What came after it, estimated.
+    /// Estimated tokens after that.
     since: u64,
-    /// Whether nothing was answered since the last summary: another one would not help.
+    /// Whether there was no answer since the last summary, so that another one would not help.
     fresh: Fresh,
-    /// Whether the person was told that the window is too small.
+    /// Whether the user was warned that the window is too small.
     warned: Warned,
 }
 
-/// Whether something was told already.
+/// Whether the warning was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Warned {
     #[default]
@@ -101,7 +101,7 @@ impl Length {
         self.front = front;
     }
 
-    /// `refused` tokens did not fit.
+    /// Records that `refused` tokens did not fit.
     fn learn(&mut self, refused: u64) {
         self.learned = Some(refused.saturating_mul(9) / 10);
     }
@@ -128,7 +128,7 @@ impl Length {
         }
     }
 
-    /// What is left for a conversation, in tokens.
+    /// Returns the tokens that are left for the conversation.
     fn left(&self) -> u64 {
         self.budget().limit().saturating_sub(self.front)
     }
@@ -150,14 +150,14 @@ impl Length {
         Some(u64::try_from(scaled).unwrap_or(before))
     }
 
-    /// Says once that the window is too small for conversations to be shortened.
+    /// Warns once that the window is too small to shorten the conversation.
     fn warn(&mut self) -> Vec<Effect> {
         if std::mem::replace(&mut self.warned, Warned::Yes) == Warned::Yes {
             return vec![];
         }
         let (front, window) = (self.front, self.budget().window);
         let text = format!(
-            "System prompt and tools take about {front} of the {window} tokens of the model's window: the conversation can not be shortened to fit. Give the model a larger window, or agents fewer tools (--tools)."
+            "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
         );
         vec![Effect::Notice(Level::Warn, text)]
     }
@@ -169,17 +169,17 @@ impl Length {
 }
 
 impl Turn {
-    /// Sets how much the conversation may hold, and the tokens that stand in front of it.
+    /// Sets the budget of the conversation and the tokens of system prompt and tools.
     pub fn set_budget(&mut self, budget: Budget, front: u64) {
         self.length.set(budget, front);
     }
 
-    /// The tokens that the conversation takes, as counted by the server or estimated.
+    /// Returns the tokens of the conversation, counted by the server or estimated.
     pub fn context(&self) -> u64 {
         self.length.tokens(&self.messages)
     }
 
-    /// The person or the agent asks for a summary.
+    /// Processes a request for a summary.
     pub(super) fn wish_compaction(&mut self, focus: String, asker: Asker) -> Vec<Effect> {
         if !self.is_resting() {
             self.wished = Some((focus, asker));
@@ -196,7 +196,7 @@ impl Turn {
         self.summarise(Form::Behind, focus, After::Rest)
     }
 
-    /// The turn has its answer: it ends, behind the summary that was asked for meanwhile.
+    /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
     pub(super) fn done(&mut self) -> Vec<Effect> {
         match self.wished.take() {
             Some((focus, _)) => self.summarise(Form::Behind, focus, After::Rest),
@@ -204,7 +204,7 @@ impl Turn {
         }
     }
 
-    /// What is due before the next call; none: call.
+    /// Returns the effects that shorten the conversation before the next call; `None` if it need not be shortened.
     pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
         if let Some((focus, asker)) = self.wished.take() {
             let after = match asker {
@@ -248,12 +248,12 @@ impl Turn {
         vec![Effect::Summarise(question)]
     }
 
-    /// The same question again, after a wait.
+    /// Requests the same summary again, after a wait.
     pub(super) fn summarise_again(&mut self, summary: Summary) -> Vec<Effect> {
         self.summarise(summary.form, summary.focus, summary.after)
     }
 
-    /// The model has written the summary. One without words is asked for once more, in the other form.
+    /// Processes the summary. If it is empty, requests it once more in the other form.
     pub(super) fn summarised(&mut self, reply: &Reply) -> Vec<Effect> {
         let Phase::Summarising(summary) = &self.phase else {
             return vec![];
@@ -271,7 +271,7 @@ impl Turn {
         vec![Effect::Archive]
     }
 
-    /// The model could not write it; what a wait does not mend comes back as `None`.
+    /// Processes a failed summary. Returns `None` if the failure is handled like that of any other call.
     pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<Effect>> {
         let Phase::Summarising(summary) = &self.phase else {
             return None;
@@ -281,7 +281,7 @@ impl Turn {
             .then(|| self.summarise(Form::Digest, summary.focus, summary.after))
     }
 
-    /// The conversation begins anew with the summary.
+    /// Replaces the conversation with the summary.
     pub(super) fn archived(&mut self, keep: &Keep) -> Vec<Effect> {
         let Phase::Archiving { summary, after } = &self.phase else {
             return vec![];
@@ -305,7 +305,7 @@ impl Turn {
                 self.messages = Arc::new(messages);
                 self.length.counted = self.length.counted.map(|_| tokens);
                 self.length.since = 0;
-                // What was called lately still counts: a loop may shorten the conversation each time around.
+                // Recent calls still count for loop detection: a loop may compact the conversation each time.
                 vec![
                     Effect::Replace(self.messages()),
                     Effect::Compacted(Compaction {
@@ -324,7 +324,7 @@ impl Turn {
                 None => self.call(),
             },
             After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
-            // Somebody spoke meanwhile: that begins a turn, as it would have without the summary.
+            // Text that arrived meanwhile starts a turn, as it would have without the summary.
             After::Rest => {
                 self.phase = Phase::Resting;
                 self.say(Vec::new())
@@ -338,12 +338,12 @@ impl Turn {
             return vec![];
         }
         self.end(TurnEnd::Failed {
-            error: format!("the conversation is too long and could not be put aside: {why}"),
-            hint: "Make room on the disk or mend the folder .transcripts, then go on.".into(),
+            error: format!("the conversation is too long and could not be archived: {why}"),
+            hint: "Free disk space or repair the directory .transcripts, then continue.".into(),
         })
     }
 
-    /// The server says that the conversation does not fit: it is summarised now, unless it just was.
+    /// Summarises a conversation that the server refused as too long, unless it was just summarised.
     pub(super) fn overflow(&mut self) -> Vec<Effect> {
         if self.messages.len() < 2 && self.length.fresh == Fresh::No {
             return self.end(too_small());
@@ -353,7 +353,7 @@ impl Turn {
         }
         self.length.learn(self.context());
         let mut effects = Vec::new();
-        // An answer that was cut off at the end of the window stands there: the next message is ours.
+        // The last message is an answer that was cut off by the window, so a user message must follow.
         if self
             .messages
             .last()

@@ -1,4 +1,4 @@
-//! The turn and its failures: what is tried again, and what ends it.
+//! Failures of a turn: which are retried, and which end it.
 
 use super::compacting::Retry;
 use super::{Effect, Phase, Turn};
@@ -6,22 +6,22 @@ use crate::domain::chat::Block;
 use crate::model::{Fault, ModelError, retry};
 use crate::protocol::event::TurnEnd;
 
-/// Most empty answers in a row, the first included.
+/// Most empty answers in a row, including the first.
 const EMPTY_MAX: u32 = 3;
-/// What a model is told that said nothing.
-const EMPTY: &str = "<crew>Your last answer was empty. Go on with the next step, or say in one sentence that you are done.</crew>";
+/// The text for a model whose answer was empty.
+const EMPTY: &str = "<crew>Your last answer was empty. Continue with the next step, or say in one sentence that you are done.</crew>";
 
 impl Turn {
     pub(super) fn empty(&mut self) -> Vec<Effect> {
         self.empty_answers += 1;
         if self.empty_answers < EMPTY_MAX {
-            // The same question again would often get the same silence.
+            // The same request again would often get an empty answer again.
             self.said.insert(0, Block::text(EMPTY));
             return self.gather();
         }
         self.end(TurnEnd::Failed {
-            error: format!("the model gave an empty answer, {EMPTY_MAX} times"),
-            hint: "Say it in other words, or take another model (/model).".into(),
+            error: format!("the model gave an empty answer {EMPTY_MAX} times"),
+            hint: "Rephrase your message, or switch to another model (/model).".into(),
         })
     }
 
@@ -74,7 +74,7 @@ impl Turn {
         }
     }
 
-    /// The model was not called. What was said meanwhile goes into the conversation: none of it is lost.
+    /// Ends a turn whose model call was not allowed. Text that arrived meanwhile goes into the conversation.
     pub(super) fn stopped(&mut self, why: String) -> Vec<Effect> {
         match self.phase {
             Phase::Calling | Phase::Summarising(_) => {
@@ -110,14 +110,15 @@ impl Turn {
 pub(super) fn too_long() -> TurnEnd {
     TurnEnd::Failed {
         error: "the conversation no longer fits the model's window".into(),
-        hint: "Start crewdeck again for a fresh conversation; the board and the files stay.".into(),
+        hint: "Restart crewdeck to begin a new conversation; the board and the files are kept."
+            .into(),
     }
 }
 
-/// Not even the first words fit.
+/// Returns the end of a turn whose first message does not fit the model's window.
 pub(super) fn too_small() -> TurnEnd {
     TurnEnd::Failed {
-        error: "system prompt, tools and your words do not fit the model's window".into(),
-        hint: "Give the model a larger window (on a local server: its context size), or agents fewer tools (--tools bash,read_file).".into(),
+        error: "system prompt, tools and your message do not fit the model's window".into(),
+        hint: "Use a larger window (on a local server: its context size), or give agents fewer tools (--tools bash,read_file).".into(),
     }
 }

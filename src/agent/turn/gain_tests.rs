@@ -1,4 +1,4 @@
-//! A compaction that gains nothing is not applied, and none is reported as growth.
+//! Tests that a compaction without gain is not applied and that no compaction is reported as growth.
 
 use pretty_assertions::assert_eq;
 
@@ -8,7 +8,7 @@ use crate::agent::compact::Budget;
 use crate::domain::chat;
 use crate::protocol::event::Level;
 
-/// A turn that was answered with `words`, counted as `counted` tokens beside a system prompt and tools of `front`.
+/// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system prompt and tools.
 fn asked_to_compact(words: &str, counted: u64, front: u64, summary: &str) -> (Turn, Vec<Effect>) {
     let mut turn = Turn::new(Limits::default());
     turn.set_budget(Budget::default(), front);
@@ -32,8 +32,8 @@ fn asked_to_compact(words: &str, counted: u64, front: u64, summary: &str) -> (Tu
 }
 
 #[test]
-fn a_compaction_never_grows_and_never_tells_of_growth() {
-    // The server counts neither system prompt nor tools: the estimate of what is left is larger than its whole count.
+fn compaction_never_grows_or_reports_growth() {
+    // The server does not count system prompt and tools, so the estimate of the result exceeds its count.
     let (_, effects) = asked_to_compact(&"words ".repeat(800), 1300, 3500, "we talked");
     let [
         Effect::Replace(_),
@@ -44,7 +44,7 @@ fn a_compaction_never_grows_and_never_tells_of_growth() {
         panic!("{effects:?}")
     };
     assert!(told.after < told.before, "{told:?}");
-    // A summary as long as what was said: it stays as it was, and the user hears why.
+    // The summary is as long as the conversation: nothing is replaced, and a notice says why.
     let (turn, effects) = asked_to_compact("fine", 20, 3500, &"we talked ".repeat(100));
     let [Effect::Notice(Level::Info, why), Effect::End(TurnEnd::Done)] = &effects[..] else {
         panic!("{effects:?}")

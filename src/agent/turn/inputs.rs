@@ -1,4 +1,4 @@
-//! What goes into a turn and what comes out of it.
+//! The inputs and effects of a turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,98 +10,96 @@ use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
 use crate::protocol::event::{Compaction, Level, TurnEnd};
 
-/// Something happened.
+/// An input of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// The person, a claimed task or the crew speaks. Starts a turn, or waits for its next call.
+    /// Text from the user, a claimed task or the crew. Starts a turn, or is added before its next call.
     Say(Vec<Block>),
-    /// Answers [`Effect::CheckMail`]: the letters that came, as text; may be empty.
+    /// Answers [`Effect::CheckMail`]: the waiting messages, as text; may be empty.
     Mail(Vec<Block>),
     /// Answers [`Effect::Call`]: the model's whole answer.
     Replied(Reply),
-    /// Answers [`Effect::Call`]: the model failed. `jitter` is a random number in 0..1.
+    /// Answers [`Effect::Call`]: the call failed.
     ModelFailed {
-        /// How.
+        /// The error.
         error: ModelError,
-        /// Spreads the repeats of many agents.
+        /// A random number in 0..1 that spreads the retries of many agents.
         jitter: f64,
     },
-    /// Answers [`Effect::Wait`]: the time is over.
+    /// Answers [`Effect::Wait`]: the wait is over.
     RetryDue,
     /// Answers one call of [`Effect::Run`].
     ToolDone {
-        /// Which call.
+        /// The id of the call.
         call: CallId,
-        /// Its result.
+        /// The result.
         content: String,
-        /// How it ended.
+        /// Success or error.
         outcome: Outcome,
     },
     /// The agent replaced its todo list.
     TodoSet(TodoOpen),
-    /// The user wants the conversation summarised: at once when the turn rests, else before the
-    /// next call or behind the last answer.
+    /// The user requests a summary: made at once between turns, else before the next call or after the last answer.
     Compact {
-        /// What the summary should give most room to; may be empty.
+        /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// The agent itself wants its conversation summarised before the next call.
+    /// The agent requests a summary before the next call.
     OwnCompaction {
-        /// What the summary should give most room to; may be empty.
+        /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// Answers [`Effect::Archive`]: the whole conversation is safe on disk.
+    /// Answers [`Effect::Archive`]: the whole conversation is on disk.
     Archived(Box<Keep>),
-    /// Answers [`Effect::Archive`]: it is not, so nothing may be replaced.
+    /// Answers [`Effect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// Answers [`Effect::Call`] and [`Effect::Summarise`]: the model was not called, because the agent may
-    /// not go on.
+    /// Answers [`Effect::Call`] and [`Effect::Summarise`]: the model was not called, because a budget is used up.
     Stop {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// The person stops the turn. `partial` is what the model had said by then.
+    /// The user interrupts the turn.
     Interrupt {
-        /// The words of the answer that broke off.
+        /// The text of the answer so far.
         partial: String,
     },
 }
 
-/// Something is to be done.
+/// An effect that the driver executes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Look for mail, then give [`Input::Mail`].
+    /// Check the inbox, then give [`Input::Mail`].
     CheckMail,
-    /// Write a message to disk. Letters that it holds are acknowledged after that, not before.
+    /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
     /// Call the model with the conversation.
     Call,
-    /// Call the model for a summary; give [`Input::Replied`] or [`Input::ModelFailed`].
+    /// Request a summary from the model; give [`Input::Replied`] or [`Input::ModelFailed`].
     Summarise(Question),
-    /// Put the whole conversation aside on disk, then give [`Input::Archived`].
+    /// Save the whole conversation in a separate file, then give [`Input::Archived`].
     Archive,
-    /// The conversation is another than before: write it to disk whole.
+    /// Rewrite the log, because the conversation was replaced.
     Replace(Arc<Vec<Message>>),
-    /// Tell that the conversation was shortened.
+    /// Publish that the conversation was shortened.
     Compacted(Compaction),
     /// Wait, show the countdown, then give [`Input::RetryDue`].
     Wait {
-        /// How long.
+        /// The length of the wait.
         wait: Duration,
-        /// The number of the next try, counted from 1 for the first repeat.
+        /// The number of the retry, counted from 1.
         attempt: u32,
-        /// Most tries of such a call, the first included.
+        /// Most tries of such a call, including the first.
         attempts_max: u32,
-        /// Why, in one line.
+        /// The reason, in one line.
         cause: String,
     },
-    /// Run these calls side by side; give [`Input::ToolDone`] for each.
+    /// Run these calls in parallel; give [`Input::ToolDone`] for each.
     Run(Vec<ToolCall>),
-    /// Tell the person.
+    /// Show a notice to the user.
     Notice(Level, String),
-    /// The turn is over.
+    /// End the turn.
     End(TurnEnd),
 }

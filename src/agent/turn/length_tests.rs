@@ -1,4 +1,4 @@
-//! Step tables of a turn whose conversation grows too long.
+//! Tests of a turn whose conversation grows too long.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -46,7 +46,7 @@ pub(super) fn keep() -> Input {
     }))
 }
 
-/// A turn that is about to make its second call, after an answer that took `tokens` of a window of 1000.
+/// Returns a turn before its second call, after an answer of `tokens` in a window of 1000 tokens.
 fn grown(tokens: u64, output: &str) -> (Turn, Vec<Effect>) {
     let mut turn = Turn::new(Limits::default());
     let budget = Budget {
@@ -74,12 +74,12 @@ fn asks(effects: &[Effect]) -> &Question {
 }
 
 #[test]
-fn below_the_limit_nothing_happens_and_above_it_a_summary_is_asked_for() {
+fn summary_is_requested_only_above_the_limit() {
     let (_, effects) = grown(700, "fine");
     assert_eq!(effects.last(), Some(&Effect::Call));
     let (mut turn, effects) = grown(800, "fine");
     assert_eq!(asks(&effects).system, None);
-    // What came after the last count is counted too.
+    // Text after the last count is included.
     let (_, effects) = grown(700, &"x".repeat(500));
     asks(&effects);
 
@@ -104,13 +104,13 @@ fn below_the_limit_nothing_happens_and_above_it_a_summary_is_asked_for() {
     assert_eq!(told.before, 801);
     assert!(told.after < 300, "{told:?}");
     assert_eq!(chat::check(&turn.messages()), Ok(()));
-    // The work goes on.
+    // The turn continues.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
     assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
 }
 
 #[test]
-fn a_summary_is_not_made_of_a_summary() {
+fn summary_is_not_summarised_again() {
     let (mut turn, _) = grown(900, "fine");
     let long = "x".repeat(10_000);
     turn.step(reply(vec![Block::text(long)], StopReason::EndTurn, 900));
@@ -120,7 +120,7 @@ fn a_summary_is_not_made_of_a_summary() {
         Some(&Effect::Call),
         "the server has the last word"
     );
-    // It does not fit even so: that ends the turn.
+    // The summary does not fit either, so the turn ends.
     let effects = turn.step(failed(Fault::ContextTooLong));
     assert!(
         matches!(effects.last(), Some(Effect::End(TurnEnd::Failed { .. }))),
@@ -129,9 +129,9 @@ fn a_summary_is_not_made_of_a_summary() {
     assert!(turn.is_resting());
 }
 
-/// A window that system prompt and tools fill: a summary frees nothing there.
+/// System prompt and tools fill the window, so a summary frees nothing.
 #[test]
-fn without_room_for_a_conversation_no_summary_is_made_and_that_is_told_once() {
+fn too_small_window_warns_once_and_skips_summaries() {
     let mut turn = Turn::new(Limits::default());
     let budget = Budget {
         window: 4096,
@@ -160,7 +160,7 @@ fn without_room_for_a_conversation_no_summary_is_made_and_that_is_told_once() {
         matches!(effects[..], [Effect::Save(_), Effect::Call]),
         "{effects:?}"
     );
-    // When the server refuses, a summary is the last means, and the person's words are in it.
+    // If the server refuses, a summary is the last resort; it contains the user message.
     asks(&turn.step(failed(Fault::ContextTooLong)));
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
     turn.step(keep());
@@ -168,7 +168,7 @@ fn without_room_for_a_conversation_no_summary_is_made_and_that_is_told_once() {
 }
 
 #[test]
-fn where_the_first_words_do_not_fit_the_window_is_what_to_change() {
+fn too_long_first_message_suggests_a_larger_window() {
     let mut turn = Turn::new(Limits::default());
     turn.step(Input::Say(vec![Block::text("go")]));
     turn.step(Input::Mail(vec![]));
@@ -179,9 +179,9 @@ fn where_the_first_words_do_not_fit_the_window_is_what_to_change() {
     assert!(hint.contains("larger window"), "{hint}");
 }
 
-/// Each result fills the window, so that each round is followed by a summary.
+/// Each result fills the window, so a summary follows each round.
 #[test]
-fn a_loop_ends_although_the_conversation_is_shortened_in_each_round() {
+fn loop_ends_despite_compaction_in_each_round() {
     let (mut turn, mut effects) = grown(900, "the same");
     for _ in 0..4 {
         asks(&effects);
@@ -206,7 +206,7 @@ fn a_loop_ends_although_the_conversation_is_shortened_in_each_round() {
 }
 
 #[test]
-fn a_refused_length_is_told_as_a_digest_and_the_turn_goes_on() {
+fn context_overflow_summarises_a_digest_and_continues() {
     let (mut turn, _) = grown(300, "fine");
     let effects = turn.step(failed(Fault::ContextTooLong));
     assert!(asks(&effects).system.is_some());
@@ -221,7 +221,7 @@ fn a_refused_length_is_told_as_a_digest_and_the_turn_goes_on() {
 }
 
 #[test]
-fn an_answer_cut_off_at_the_end_of_the_window_is_gone_on_with() {
+fn answer_cut_off_by_the_window_is_continued() {
     let (mut turn, _) = grown(300, "fine");
     let effects = turn.step(reply(
         vec![Block::text("and th")],
@@ -240,7 +240,7 @@ fn an_answer_cut_off_at_the_end_of_the_window_is_gone_on_with() {
 }
 
 #[test]
-fn failures_of_the_summary_are_tried_again_and_change_nothing() {
+fn failed_summary_is_retried_and_changes_nothing() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
     let effects = turn.step(failed(Fault::Server));
@@ -250,7 +250,7 @@ fn failures_of_the_summary_are_tried_again_and_change_nothing() {
     );
     let effects = turn.step(Input::RetryDue);
     assert_eq!(asks(&effects).system, None);
-    // Too long to be asked behind: told as a digest.
+    // The conversation is too long, so a digest is sent.
     let effects = turn.step(failed(Fault::ContextTooLong));
     assert!(asks(&effects).system.is_some());
     let effects = turn.step(failed(Fault::Auth));
@@ -263,7 +263,7 @@ fn failures_of_the_summary_are_tried_again_and_change_nothing() {
 }
 
 #[test]
-fn without_words_the_summary_is_asked_for_once_more() {
+fn empty_summary_is_requested_once_more() {
     let (mut turn, _) = grown(900, "fine");
     let effects = turn.step(reply(vec![tool("z")], StopReason::ToolUse, 900));
     assert!(asks(&effects).system.is_some());
@@ -277,7 +277,7 @@ fn without_words_the_summary_is_asked_for_once_more() {
 }
 
 #[test]
-fn what_can_not_be_put_aside_is_not_replaced() {
+fn unarchived_conversation_is_not_replaced() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 900));
@@ -290,9 +290,9 @@ fn what_can_not_be_put_aside_is_not_replaced() {
     assert_eq!(turn.messages(), before);
 }
 
-/// 300 rounds; what a server could have cached is what was sent before.
+/// Checks over 300 rounds that a server could have cached the beginning of each request.
 #[test]
-fn what_was_sent_is_sent_again_but_for_the_compactions() {
+fn request_prefix_is_stable_between_compactions() {
     let mut turn = Turn::new(Limits::default());
     let window = 20_000;
     let budget = Budget {
@@ -343,7 +343,7 @@ fn what_was_sent_is_sent_again_but_for_the_compactions() {
 }
 
 #[test]
-fn on_demand_between_turns_and_within_one() {
+fn requested_compaction_works_between_and_within_turns() {
     let (mut turn, _) = grown(300, "fine");
     let focus = || "the tests".to_string();
     assert_eq!(turn.step(Input::Compact { focus: focus() }), vec![]);
@@ -380,7 +380,7 @@ fn on_demand_between_turns_and_within_one() {
 }
 
 #[test]
-fn words_that_come_during_a_summary_between_turns_are_answered() {
+fn message_during_a_summary_is_answered() {
     let limits = Limits {
         rounds: Some(1),
         ..Limits::default()
@@ -402,7 +402,7 @@ fn words_that_come_during_a_summary_between_turns_are_answered() {
 }
 
 #[test]
-fn a_wish_during_the_last_answer_is_carried_out_behind_it() {
+fn compaction_requested_during_last_answer_runs_after_it() {
     let (mut turn, _) = grown(300, "fine");
     let focus = "the tests".to_string();
     assert_eq!(turn.step(Input::Compact { focus }), vec![]);
@@ -413,7 +413,7 @@ fn a_wish_during_the_last_answer_is_carried_out_behind_it() {
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
-    // One that is interrupted is forgotten.
+    // An interrupt drops the request.
     let (mut turn, _) = grown(300, "fine");
     let focus = String::new();
     turn.step(Input::Compact { focus });
@@ -425,7 +425,7 @@ fn a_wish_during_the_last_answer_is_carried_out_behind_it() {
 }
 
 #[test]
-fn an_interrupt_leaves_the_conversation_as_it_was() {
+fn interrupted_summary_leaves_the_conversation_unchanged() {
     let (mut turn, _) = grown(900, "fine");
     let before = turn.messages();
     let partial = "never shown".to_string();

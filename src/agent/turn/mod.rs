@@ -1,4 +1,4 @@
-//! The turn as a pure machine: inputs go in, effects come out. It never performs IO and never asks the time.
+//! The turn as a pure state machine: inputs go in, effects come out. It performs no IO and does not read the clock.
 
 mod calls;
 mod compacting;
@@ -28,17 +28,17 @@ use compacting::{After, Asker, Length, Retry, Summary};
 pub use inputs::{Effect, Input};
 use progress::{Progress, Round};
 
-/// Rounds without `todo` after which an agent with open items is reminded.
+/// Rounds without a `todo` call after which an agent with open items is reminded.
 const REMIND_AFTER: u32 = 3;
 /// How often a server may pause one turn.
 const PAUSE_MAX: u32 = 10;
 
-/// The reference's reminder, word for word.
+/// The reminder, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// Told before the next message when the user stopped a turn before a word of its answer had come: both stand in one
-/// message then.
-const UNANSWERED: &str = "<crew>The user stopped the answer to what is above before it began. Answer what follows.</crew>";
+/// Separates a message whose answer the user stopped before it began from the next one; both are in one conversation
+/// message.
+const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
 /// The reminder that follows the results of tool calls that came with the same results before.
 fn repeated(times: usize) -> String {
@@ -48,46 +48,47 @@ fn repeated(times: usize) -> String {
     )
 }
 
-/// What an agent may do within one turn.
+/// The limits of one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Most calls of the model; `None`: no limit (the lead).
+    /// Most model calls; `None` means no limit (the lead).
     pub rounds: Option<u32>,
-    /// What the model is told when one call is left; `None`: nothing.
+    /// Text for the model when one call is left; `None` means no text.
     pub last_round: Option<&'static str>,
-    /// Tools whose consecutive calls may run side by side, because they only read.
+    /// Tools whose consecutive calls may run in parallel: they only read, or start subagents.
     pub side_by_side: BTreeSet<String>,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Nothing to do.
+    /// No turn is running.
     Resting,
-    /// The driver looks for mail; the next user message is being gathered.
+    /// The driver checks the inbox; the next user message is being built.
     Gathering,
     /// The model answers.
     Calling,
-    /// The model failed; the driver waits before it is called again.
+    /// The model call failed; the driver waits before it retries.
     Waiting(Retry),
     /// The model writes a summary.
     Summarising(Summary),
-    /// The whole conversation is being put aside before the summary takes its place.
+    /// The whole conversation is being archived before the summary replaces it.
     Archiving { summary: String, after: After },
     /// Tools run.
     Running(Calls),
 }
 
-/// One agent's conversation and where its turn stands.
+/// One agent's conversation and the state of its turn.
 #[derive(Debug)]
 pub struct Turn {
     messages: Arc<Vec<Message>>,
     phase: Phase,
     limits: Limits,
-    /// What goes into the next user message: tool results first, then what others said meanwhile.
+    /// Tool results for the next user message.
     results: Vec<Block>,
+    /// Texts for the next user message; they follow the results.
     said: Vec<Block>,
     rounds: u32,
-    /// Failed tries of the call under way.
+    /// Failed tries of the current call.
     tries: Tries,
     empty_answers: u32,
     pauses: u32,
@@ -96,28 +97,28 @@ pub struct Turn {
     todo_open: TodoOpen,
     progress: Progress,
     length: Length,
-    /// A summary that was asked for while the turn was under way, with its focus.
+    /// A summary that was requested during the turn, with its focus.
     wished: Option<(String, Asker)>,
 }
 
-/// Whether an answer that reached its limit was already continued in this turn.
+/// Whether an answer that reached its length limit was already continued in this turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Continued {
     No,
     Once,
 }
 
-/// Whether the todo list has items left; decides on the reminder.
+/// Whether the todo list has open items, for the reminder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TodoOpen {
-    /// All done, or no list.
+    /// No item is open.
     No,
-    /// Items are left.
+    /// Items are open.
     Yes,
 }
 
 impl Turn {
-    /// A conversation that has not begun.
+    /// Creates an empty conversation.
     pub fn new(limits: Limits) -> Turn {
         Turn {
             messages: Arc::default(),
@@ -138,7 +139,7 @@ impl Turn {
         }
     }
 
-    /// The same agent, with `messages` (which are valid) behind it.
+    /// Returns the turn with `messages` as its conversation, which must be valid.
     #[must_use]
     pub fn going_on_from(self, messages: Vec<Message>) -> Turn {
         Turn {
@@ -147,19 +148,18 @@ impl Turn {
         }
     }
 
-    /// The conversation. Valid by [`crate::domain::chat::check`] whenever [`Effect::Call`] comes out
-    /// and whenever the turn rests.
+    /// Returns the conversation. It is valid by [`crate::domain::chat::check`] after [`Effect::Call`] and between turns.
     pub fn messages(&self) -> Arc<Vec<Message>> {
         Arc::clone(&self.messages)
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether no turn is running.
     pub fn is_resting(&self) -> bool {
         matches!(self.phase, Phase::Resting)
     }
 
-    /// Takes one input and says what is to be done. Inputs that do not fit the phase change nothing:
-    /// they are late answers of something that was interrupted.
+    /// Processes one input and returns the effects to execute. Inputs that do not fit the phase are ignored: they are late
+    /// results of interrupted work.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Say(blocks) => self.say(blocks),
@@ -216,10 +216,10 @@ impl Turn {
         vec![Effect::CheckMail]
     }
 
-    /// Mail was looked for: the user message is complete, the model is called.
+    /// Completes the user message with the inbox messages and calls the model.
     fn gathered(&mut self, mail: Vec<Block>) -> Vec<Effect> {
         if !matches!(self.phase, Phase::Gathering) {
-            // Mail that was taken must not be dropped, even if the turn was interrupted meanwhile.
+            // Messages that were taken must not be lost, even if the turn was interrupted meanwhile.
             self.said.extend(mail);
             return vec![];
         }
@@ -234,12 +234,12 @@ impl Turn {
         }
         let mut effects = self.flush_user();
         if self.messages.last().is_none_or(|m| m.role != Role::User) {
-            // Woken for mail that somebody else had taken: there is nothing to answer.
+            // Another program took the messages that woke the agent, so there is nothing to answer.
             effects.extend(self.end(TurnEnd::Done));
             return effects;
         }
         if self.limits.rounds.is_some_and(|max| self.rounds >= max) {
-            let why = format!("{} rounds in one work phase without an end", self.rounds);
+            let why = format!("{} model calls in one turn without finishing", self.rounds);
             effects.extend(self.end(TurnEnd::Stopped { why }));
             return effects;
         }
@@ -285,7 +285,7 @@ impl Turn {
                 self.said.insert(
                     0,
                     Block::text(
-                        "<crew>Your answer reached its limit. Go on exactly where it stopped.</crew>",
+                        "<crew>Your answer reached its length limit. Continue exactly where it stopped.</crew>",
                     ),
                 );
                 self.gather()
@@ -306,7 +306,7 @@ impl Turn {
                 } else if self.said.is_empty() {
                     self.done()
                 } else {
-                    // Somebody spoke while the model answered: that is the next message.
+                    // Text that arrived while the model answered is the next message.
                     self.gather()
                 }
             }
@@ -353,9 +353,9 @@ impl Turn {
         self.gather()
     }
 
-    /// Ends a turn that gets nowhere.
+    /// Ends a turn that makes no progress.
     fn end_stuck(&mut self, why: String) -> Vec<Effect> {
-        let text = format!("Turn ended: {why}. Say how to go on.");
+        let text = format!("Turn ended: {why}. Send a message to continue.");
         let mut effects = vec![Effect::Notice(Level::Warn, text)];
         effects.extend(self.end(TurnEnd::Stopped { why }));
         effects
@@ -383,7 +383,7 @@ impl Turn {
                 }
             }
             Phase::Running(mut calls) => {
-                calls.close_all("Interrupted by the user before it was done.");
+                calls.close_all("Interrupted by the user before this call finished.");
                 self.results = calls.take_results();
             }
         }
@@ -392,19 +392,19 @@ impl Turn {
             Some(_) | None => None,
         };
         effects.extend(self.flush_user());
-        // Said with the next message: by itself it is nothing to answer.
+        // Sent with the next message, because alone it needs no answer.
         self.said.extend(unanswered);
         effects.extend(self.end(TurnEnd::Interrupted));
         effects
     }
 
-    /// Ends the turn. What others said meanwhile stays for the next one.
+    /// Ends the turn. Text that arrived meanwhile is kept for the next one.
     fn end(&mut self, end: TurnEnd) -> Vec<Effect> {
         self.phase = Phase::Resting;
         vec![Effect::End(end)]
     }
 
-    /// Puts everything gathered into the conversation as the user's side.
+    /// Adds the collected results and texts to the conversation as a user message.
     fn flush_user(&mut self) -> Vec<Effect> {
         let mut blocks = std::mem::take(&mut self.results);
         blocks.append(&mut self.said);
@@ -415,7 +415,7 @@ impl Turn {
         }
     }
 
-    /// Adds a message, joined with the last one where both are of one side: sides must alternate.
+    /// Adds a message. Joins it with the last one if both have the same role, because roles must alternate.
     fn push(&mut self, message: Message) -> Effect {
         if message.role == Role::User {
             self.length.grew(&message);

@@ -1,4 +1,4 @@
-//! Whether a turn gets anywhere: the same calls over and over, and compactions with nothing done in between.
+//! Detects turns without progress: repeated calls, and compactions with no work in between.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,7 +9,7 @@ const REPEATED_MIN: usize = 3;
 /// Rounds that the loop detection looks back, from now and from the last compaction.
 const LOOP_WINDOW: usize = 12;
 
-/// Most parts of files that a turn remembers as read. What it reads beyond them counts as nothing new.
+/// Most file parts that a turn remembers as read. Further ones do not count as progress.
 const READS_MAX: usize = 10_000;
 
 /// What the last round of tool calls means for the turn.
@@ -24,18 +24,18 @@ pub(super) enum Round {
     Loop,
 }
 
-/// What one turn did so far, as far as loops show in it.
+/// The history of one turn that is needed to detect loops.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Marks of the last rounds since the conversation was compacted, oldest first.
+    /// Hashes of the last rounds since the last compaction, oldest first.
     recent: VecDeque<u64>,
-    /// Marks of the last rounds before that: the model does not remember them, so it may repeat them.
+    /// Hashes of the last rounds before it. The model does not remember them, so it may repeat them.
     before: VecDeque<u64>,
-    /// The state of files, board and messages at the last compaction, where it is known.
+    /// The fingerprint of files, board and messages at the last compaction, if known.
     work: Option<u64>,
-    /// Whether something was said to the agent since then, or it read what the turn had not read before.
+    /// Whether the agent has received a message or read something new since then.
     has_news: bool,
-    /// Marks of the parts of files that the turn has read. There is an end to them, so reading alone is no loop.
+    /// Hashes of the file parts that the turn has read. Their number is finite, so reading new parts is no loop.
     reads: HashSet<u64>,
 }
 
@@ -51,20 +51,20 @@ impl Progress {
         }
     }
 
-    /// Something was said to the agent: there is a reason to go on.
+    /// Records that the agent received a message.
     pub(super) fn note_message(&mut self) {
         self.has_news = true;
     }
 
-    /// A part of a file was read.
+    /// Records that a part of a file was read.
     pub(super) fn note_read(&mut self, mark: u64) {
         if self.reads.len() < READS_MAX {
             self.has_news |= self.reads.insert(mark);
         }
     }
 
-    /// The conversation was compacted in the middle of the turn, with files, board and messages in the state `work`. The
-    /// reason, if nothing changed since it was compacted before.
+    /// Records a compaction in the middle of the turn; `work` is the fingerprint of files, board and messages. Returns the
+    /// reason to end the turn if nothing changed since the previous compaction.
     pub(super) fn compacted(&mut self, work: Option<u64>) -> Option<String> {
         let is_stuck = work.is_some() && work == self.work && !self.has_news;
         self.work = work;

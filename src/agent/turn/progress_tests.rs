@@ -84,7 +84,7 @@ fn stopped(effects: &[Effect]) -> &str {
 }
 
 #[test]
-fn two_compactions_without_a_change_end_the_turn() {
+fn two_compactions_without_progress_end_the_turn() {
     let mut turn = turn();
     assert_eq!(cycle(&mut turn, 1, Some(7)).last(), Some(&Effect::Call));
     let effects = cycle(&mut turn, 2, Some(7));
@@ -106,7 +106,7 @@ fn two_compactions_without_a_change_end_the_turn() {
 }
 
 #[test]
-fn a_change_between_compactions_lets_the_turn_go_on() {
+fn change_between_compactions_continues_the_turn() {
     let mut turn = turn();
     for nth in 0..10 {
         let effects = cycle(&mut turn, nth, Some(nth as u64));
@@ -120,7 +120,7 @@ fn a_change_between_compactions_lets_the_turn_go_on() {
 }
 
 #[test]
-fn a_message_between_compactions_lets_the_turn_go_on() {
+fn message_between_compactions_continues_the_turn() {
     let mut turn = turn();
     cycle(&mut turn, 1, Some(7));
     turn.step(Input::Say(vec![Block::text("look at b too")]));
@@ -132,7 +132,7 @@ fn a_message_between_compactions_lets_the_turn_go_on() {
 }
 
 #[test]
-fn a_compaction_that_the_user_wants_is_not_counted() {
+fn user_requested_compaction_is_not_counted() {
     let mut turn = turn();
     cycle(&mut turn, 1, Some(7));
     let focus = "the tests".to_string();

@@ -1,4 +1,4 @@
-//! The turn under every order of inputs.
+//! Properties of the turn under any order of inputs.
 
 use proptest::prelude::*;
 
@@ -61,11 +61,11 @@ fn any_input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Promise 8, whatever comes in whatever order: what is sent, and what rests, is valid.
+    /// Promise 8: for any inputs in any order, requests and the conversation between turns are valid.
     #[test]
-    fn the_conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
+    fn conversation_is_always_valid(inputs in prop::collection::vec(any_input(), 0..60)) {
         let mut turn = Turn::new(reads());
-        // Small enough that some of these conversations are shortened.
+        // Small enough that some conversations are shortened.
         let budget = Budget { window: 40, compact_at: 80 };
         turn.set_budget(budget, 0);
         for input in inputs {

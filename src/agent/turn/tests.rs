@@ -73,7 +73,7 @@ fn calling(limits: Limits) -> Turn {
 }
 
 #[test]
-fn an_answer_without_calls_ends_the_turn() {
+fn answer_without_calls_ends_the_turn() {
     let mut turn = calling(reads());
     let effects = turn.step(reply(vec![text("hello")], StopReason::EndTurn));
     assert_eq!(
@@ -87,7 +87,7 @@ fn an_answer_without_calls_ends_the_turn() {
 }
 
 #[test]
-fn woken_for_nothing_it_calls_nobody() {
+fn wake_without_messages_makes_no_call() {
     let mut turn = Turn::new(reads());
     assert_eq!(turn.step(Input::Say(vec![])), vec![Effect::CheckMail]);
     assert_eq!(
@@ -98,7 +98,7 @@ fn woken_for_nothing_it_calls_nobody() {
 }
 
 #[test]
-fn reading_calls_run_side_by_side_and_others_alone() {
+fn reading_calls_run_in_parallel_others_one_by_one() {
     let mut turn = calling(reads());
     let (a, b, c) = (tool("a", "read_file"), tool("b", "grep"), tool("c", "bash"));
     let effects = turn.step(asks(&[a.clone(), b.clone(), c.clone()]));
@@ -124,7 +124,7 @@ fn reading_calls_run_side_by_side_and_others_alone() {
 }
 
 #[test]
-fn broken_input_is_answered_and_never_run() {
+fn malformed_input_gets_an_error_and_never_runs() {
     let mut turn = calling(reads());
     let broken = ToolCall {
         broken: Some("{\"a\": ".into()),
@@ -141,14 +141,14 @@ fn broken_input_is_answered_and_never_run() {
         panic!("{messages:?}")
     };
     assert!(
-        content.contains("not a JSON object") && content.contains("{\"a\": "),
+        content.contains("not a valid JSON object") && content.contains("{\"a\": "),
         "{content}"
     );
     assert_eq!(*outcome, Outcome::Error);
 }
 
 #[test]
-fn ids_that_repeat_or_are_missing_are_made_to_differ() {
+fn repeated_or_missing_call_ids_are_made_unique() {
     let mut turn = calling(reads());
     let effects = turn.step(asks(&[
         tool("", "grep"),
@@ -163,7 +163,7 @@ fn ids_that_repeat_or_are_missing_are_made_to_differ() {
 }
 
 #[test]
-fn an_interrupt_closes_every_open_call() {
+fn interrupt_closes_every_open_call() {
     let mut turn = calling(reads());
     turn.step(asks(&[tool("a", "bash"), tool("b", "bash")]));
     turn.step(done("a"));
@@ -188,7 +188,7 @@ fn an_interrupt_closes_every_open_call() {
 }
 
 #[test]
-fn an_interrupted_answer_is_kept_as_far_as_it_came() {
+fn interrupted_answer_keeps_its_partial_text() {
     let mut turn = calling(reads());
     let effects = turn.step(Input::Interrupt {
         partial: "half an ans".into(),
@@ -204,7 +204,7 @@ fn an_interrupted_answer_is_kept_as_far_as_it_came() {
 }
 
 #[test]
-fn a_message_after_an_early_interrupt_is_told_apart_from_the_one_before() {
+fn message_after_early_interrupt_is_separated() {
     let mut turn = calling(reads());
     let partial = String::new();
     let effects = turn.step(Input::Interrupt { partial });
@@ -224,7 +224,7 @@ fn a_message_after_an_early_interrupt_is_told_apart_from_the_one_before() {
 }
 
 #[test]
-fn who_may_not_call_ends_its_turn_and_can_be_spoken_to_again() {
+fn denied_call_ends_the_turn_and_accepts_new_messages() {
     let mut turn = calling(reads());
     turn.step(Input::Say(vec![text("also")]));
     let why = "too much";
@@ -240,7 +240,7 @@ fn who_may_not_call_ends_its_turn_and_can_be_spoken_to_again() {
 }
 
 #[test]
-fn a_failure_is_tried_again_and_at_last_ends_the_turn_with_a_hint() {
+fn failure_is_retried_then_ends_the_turn_with_a_hint() {
     let mut turn = calling(reads());
     let mut tries = 0;
     let end = loop {
@@ -271,7 +271,7 @@ fn a_failure_is_tried_again_and_at_last_ends_the_turn_with_a_hint() {
 }
 
 #[test]
-fn a_wrong_key_is_not_tried_again() {
+fn authentication_failure_is_not_retried() {
     let mut turn = calling(reads());
     let effects = turn.step(error(Fault::Auth));
     assert_eq!(
@@ -284,7 +284,7 @@ fn a_wrong_key_is_not_tried_again() {
 }
 
 #[test]
-fn an_empty_answer_is_asked_about_twice() {
+fn empty_answer_is_retried_twice() {
     let mut turn = calling(reads());
     for blocks in [vec![text(" \n")], vec![]] {
         assert_eq!(
@@ -308,7 +308,7 @@ fn an_empty_answer_is_asked_about_twice() {
 }
 
 #[test]
-fn an_answer_at_its_limit_goes_on_once() {
+fn answer_at_its_length_limit_is_continued_once() {
     let mut turn = calling(reads());
     let effects = turn.step(reply(vec![text("part one")], StopReason::MaxTokens));
     assert_eq!(effects.last(), Some(&Effect::CheckMail));
@@ -321,7 +321,7 @@ fn an_answer_at_its_limit_goes_on_once() {
 }
 
 #[test]
-fn other_stops() {
+fn other_stop_reasons_end_the_turn() {
     let mut turn = calling(reads());
     let effects = turn.step(reply(vec![text("thinking…")], StopReason::PauseTurn));
     assert_eq!(
@@ -348,7 +348,7 @@ fn other_stops() {
 }
 
 #[test]
-fn words_that_come_meanwhile_enter_before_the_next_call() {
+fn text_received_meanwhile_is_added_before_the_next_call() {
     let mut turn = calling(reads());
     turn.step(asks(&[tool("a", "bash")]));
     assert_eq!(turn.step(Input::Say(vec![text("also this")])), vec![]);
@@ -365,7 +365,7 @@ fn words_that_come_meanwhile_enter_before_the_next_call() {
 }
 
 #[test]
-fn the_reminder_comes_after_three_rounds_with_open_todos() {
+fn reminder_follows_three_rounds_with_open_todos() {
     let mut turn = calling(reads());
     turn.step(Input::TodoSet(TodoOpen::Yes));
     let mut words = Vec::new();
@@ -401,7 +401,7 @@ fn the_third_repetition_reminds_the_model_before_the_turn_ends() {
 }
 
 #[test]
-fn the_same_calls_over_and_over_end_the_turn() {
+fn repeated_calls_end_the_turn() {
     let mut turn = calling(reads());
     for round in 1.. {
         turn.step(asks(&[tool("a", "bash")]));
@@ -426,7 +426,7 @@ fn the_same_calls_over_and_over_end_the_turn() {
 }
 
 #[test]
-fn a_work_phase_has_a_limit_of_rounds() {
+fn turn_has_a_limit_of_rounds() {
     let mut turn = calling(Limits {
         rounds: Some(2),
         ..reads()

@@ -1,4 +1,4 @@
-//! Where the dashboard's crew is: on its way, here, in another process, or nowhere; and how one becomes the other.
+//! The state of the dashboard's crew (starting, running here, running in another process, or absent) and its changes.
 
 use std::pin::Pin;
 
@@ -6,63 +6,65 @@ use anyhow::Result;
 
 use super::Dashboard;
 use crate::app::assemble::{self, Assembly, Blueprint, Built};
-use crate::app::in_words;
-use crate::app::lock::Freed;
-use crate::app::viewing::{News, Viewing};
-use crate::app::wire::{Lack, NoModel};
+use crate::app::describe_error;
+use crate::app::lock::FreedLock;
+use crate::app::viewing::{ViewerSession, ViewerUpdate};
+use crate::app::wire::{ModelProblem, ModelUnavailable};
 use crate::app::{new_id, now};
 use crate::protocol::event::Level;
 use crate::protocol::{Command, Event};
 use crate::store::Beginning;
 use crate::ui::{Msg, Seat, update};
 
-/// Where the crew is.
-pub(super) enum Crew {
-    /// It is on its way; what the person wants meanwhile waits.
-    Coming(Early),
-    There(Box<Assembly>),
-    /// Another process runs it.
-    Elsewhere(Box<Viewing>),
-    /// It could not start; the first page says why.
-    Missing,
+/// The state of the crew.
+pub(super) enum CrewState {
+    /// It is starting; commands and events are queued.
+    Starting(StartQueue),
+    /// It runs in this process.
+    Running(Box<Assembly>),
+    /// It runs in another process.
+    Remote(Box<ViewerSession>),
+    /// It could not start; the first page shows the reason.
+    Absent,
 }
 
-impl Crew {
-    /// What is new of a crew that another process runs.
-    pub(super) async fn news(&mut self) -> News {
+impl CrewState {
+    /// Waits for the next update of a crew that another process runs.
+    pub(super) async fn next_update(&mut self) -> ViewerUpdate {
         match self {
-            Crew::Elsewhere(viewing) => viewing.next().await,
-            Crew::Coming(_) | Crew::There(_) | Crew::Missing => std::future::pending().await,
+            CrewState::Remote(viewing) => viewing.next().await,
+            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
+                std::future::pending().await
+            }
         }
     }
 }
 
-/// Events that may wait for the journal to be there.
+/// Most events that are queued until the journal is open.
 const EARLY_EVENTS_MAX: usize = 256;
 
-/// What happened before the crew was there.
+/// Commands and events queued while the crew starts.
 #[derive(Default)]
-pub(super) struct Early {
-    /// What the person wants of it.
+pub(super) struct StartQueue {
     pub(super) commands: Vec<Command>,
-    /// What the journal is to hold, at most 256.
+    /// Events for the journal, at most [`EARLY_EVENTS_MAX`].
     events: Vec<Event>,
-    /// How many events were too many to be kept.
+    /// Number of events dropped over that limit.
     lost: usize,
-    /// What is taken over, where the crew ran in another process.
-    pub(super) from: Option<From>,
+    /// The crew that is taken over from a dead process, if any.
+    pub(super) from: Option<PreviousRun>,
 }
 
-impl Early {
-    /// Nothing has happened, and this is wanted already.
-    pub(super) fn wanted(command: Option<Command>) -> Early {
-        Early {
+impl StartQueue {
+    /// Creates a queue with the first command, if there is one.
+    pub(super) fn with(command: Option<Command>) -> StartQueue {
+        StartQueue {
             commands: command.into_iter().collect(),
-            ..Early::default()
+            ..StartQueue::default()
         }
     }
 
-    /// Keeps an event for the journal, or counts it where too many wait already.
+    /// Queues an event for the journal, or counts it as lost over the limit.
     pub(super) fn keep(&mut self, event: &Event) {
         if self.events.len() < EARLY_EVENTS_MAX {
             self.events.push(event.clone());
@@ -71,46 +73,48 @@ impl Early {
         }
     }
 
-    /// That not all could be kept; `None`: all were.
-    fn cut(&self) -> Option<String> {
+    /// Returns a warning if events were lost.
+    fn warning(&self) -> Option<String> {
         let lost = self.lost;
         let were = if lost == 1 { "event is" } else { "events are" };
         (lost > 0).then(|| {
             format!(
-                "{lost} {were} not in the journal: before the crew was there, only the first {EARLY_EVENTS_MAX} were kept for it."
+                "{lost} {were} missing from the journal: only the first {EARLY_EVENTS_MAX} before the start of the crew are kept."
             )
         })
     }
 }
 
-/// The crew of another process, which is gone.
-pub(super) struct From {
+/// The process and session of a crew whose process has ended.
+pub(super) struct PreviousRun {
     process: Option<u32>,
     session: String,
 }
 
-/// A crew that is being started.
+/// The future that starts a crew.
 pub(super) type Building<'a> = Pin<Box<dyn Future<Output = Result<Built>> + 'a>>;
 
 impl Dashboard {
-    pub(super) fn built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
-        let early = match std::mem::replace(&mut self.crew, Crew::Missing) {
-            Crew::Coming(early) => early,
-            Crew::There(_) | Crew::Elsewhere(_) | Crew::Missing => Early::default(),
+    pub(super) fn crew_built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
+        let early = match std::mem::replace(&mut self.crew, CrewState::Absent) {
+            CrewState::Starting(early) => early,
+            CrewState::Running(_) | CrewState::Remote(_) | CrewState::Absent => {
+                StartQueue::default()
+            }
         };
         match built {
             Ok(Built::Crew(mut assembly)) => {
                 for event in &early.events {
                     if let Some(text) = assembly.journal.note(event) {
-                        self.tell(&text);
+                        self.warn(&text);
                     }
                 }
-                if let Some(text) = early.cut() {
-                    self.tell(&text);
+                if let Some(text) = early.warning() {
+                    self.warn(&text);
                 }
                 let probe = assembly.probe.take();
-                self.crew = Crew::There(assembly);
-                self.look_around(blueprint, probe);
+                self.crew = CrewState::Running(assembly);
+                self.start_checks(blueprint, probe);
                 if let Some(done) = self.kept.done.take() {
                     self.publish(Level::Info, done);
                 }
@@ -119,30 +123,33 @@ impl Dashboard {
                     Some(from) => Seat::Taken(from.process),
                 });
             }
-            Ok(Built::Taken(holder)) => {
-                let viewing = Viewing::start(&blueprint.root, holder, self.publisher.clone())?;
+            Ok(Built::RunsElsewhere(holder)) => {
+                let viewing =
+                    ViewerSession::start(&blueprint.root, holder, self.publisher.clone())?;
                 self.state.forget_crew();
                 self.state.sit(viewing.seat());
-                self.crew = Crew::Elsewhere(Box::new(viewing));
+                self.crew = CrewState::Remote(Box::new(viewing));
             }
             Err(error) => {
-                let lack = error.downcast::<NoModel>().unwrap_or_else(|error| NoModel {
-                    lack: Lack::Other,
-                    reason: in_words(&error),
-                    steps: Vec::new(),
-                });
+                let missing = error
+                    .downcast::<ModelUnavailable>()
+                    .unwrap_or_else(|error| ModelUnavailable {
+                        problem: ModelProblem::Other,
+                        reason: describe_error(&error),
+                        steps: Vec::new(),
+                    });
                 match early.from {
                     None => {
                         self.state.sit(Seat::Crew);
-                        self.without_crew(&lack, blueprint);
+                        self.without_crew(&missing, blueprint);
                         return Ok(());
                     }
-                    Some(From { session, .. }) => {
+                    Some(PreviousRun { session, .. }) => {
                         let root = &blueprint.root;
-                        let viewing = Viewing::left(root, session, self.publisher.clone())?;
+                        let viewing = ViewerSession::left(root, session, self.publisher.clone())?;
                         self.state.sit(viewing.seat());
-                        self.crew = Crew::Elsewhere(Box::new(viewing));
-                        let text = format!("The crew can not be taken over: {}", lack.reason);
+                        self.crew = CrewState::Remote(Box::new(viewing));
+                        let text = format!("The crew cannot be taken over: {}", missing.reason);
                         self.publish(Level::Error, &text);
                     }
                 }
@@ -154,56 +161,60 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Shows what is new of a crew that another process runs. The lock comes back when it is gone.
-    pub(super) fn look(&mut self, news: News) -> Result<Option<Freed>> {
-        let Crew::Elsewhere(viewing) = &mut self.crew else {
+    /// Shows an update of a crew that another process runs. Returns the crew lock once that process has ended.
+    pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
+        let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);
         };
         viewing.note(&news)?;
         self.state.sit(viewing.seat());
         match news {
-            News::Free(freed) => return Ok(Some(freed)),
-            News::NoLock(error) => {
-                let text = format!("This window will not take the crew over: {error:#}");
+            ViewerUpdate::LockFree(freed) => return Ok(Some(freed)),
+            ViewerUpdate::LockFailed(error) => {
+                let text = format!("This window cannot take over the crew: {error:#}");
                 self.publish(Level::Warn, &text);
             }
-            News::Holder => {}
-            News::Anew(events, beginning) => {
+            ViewerUpdate::Holder => {}
+            ViewerUpdate::Restarted(events, beginning) => {
                 self.state.forget_crew();
                 for event in events {
                     if viewing.begins(&event) {
                         self.state.end_of_run(event.at);
                     }
-                    // What waited then rings no bell now.
+                    // Effects are dropped: old events must not ring the bell.
                     drop(update(&mut self.state, Msg::Event(event)));
                 }
                 self.state.caught_up(now());
                 if beginning == Beginning::Cut {
                     viewing.tell_of_files();
                     self.state.begins_late();
-                    self.tell("Of this long session only the newest part is shown.");
+                    self.warn("The session is long: only its newest part is shown.");
                 }
             }
-            News::More(events) => {
+            ViewerUpdate::Appended(events) => {
                 for event in events {
-                    let Crew::Elsewhere(viewing) = &mut self.crew else {
+                    let CrewState::Remote(viewing) = &mut self.crew else {
                         break;
                     };
                     if viewing.begins(&event) {
                         self.state.end_of_run(event.at);
                     }
-                    self.show(event);
+                    self.apply_event(event);
                 }
             }
         }
         Ok(None)
     }
 
-    /// The process that ran the crew is gone, and all that it wrote was shown: begins to run it here.
-    pub(super) fn take_over<'a>(&mut self, freed: Freed, blueprint: &'a Blueprint) -> Building<'a> {
+    /// Starts the crew in this process after its previous process has ended and its whole journal has been shown.
+    pub(super) fn take_over<'a>(
+        &mut self,
+        freed: FreedLock,
+        blueprint: &'a Blueprint,
+    ) -> Building<'a> {
         let known = match &self.crew {
-            Crew::Elsewhere(viewing) => viewing.holder().session.clone(),
-            Crew::Coming(_) | Crew::There(_) | Crew::Missing => None,
+            CrewState::Remote(viewing) => viewing.holder().session.clone(),
+            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => None,
         };
         let session = freed
             .before
@@ -213,19 +224,19 @@ impl Dashboard {
             .unwrap_or_else(new_id);
         self.state.end_of_run(now());
         self.state.sit(Seat::Taking);
-        // Others who look on read it, too: so it names processes.
+        // Other viewers read this notice too, so it names both processes.
         let text = format!(
-            "The process that ran the crew{} is gone: process {} takes it over.",
+            "The crew's process{} has ended: process {} takes over.",
             freed.before.shown(),
             std::process::id()
         );
         self.publish(Level::Info, &text);
-        self.crew = Crew::Coming(Early {
-            from: Some(From {
+        self.crew = CrewState::Starting(StartQueue {
+            from: Some(PreviousRun {
                 process: freed.before.process,
                 session: session.clone(),
             }),
-            ..Early::default()
+            ..StartQueue::default()
         });
         Box::pin(assemble::take_over(
             blueprint,
@@ -243,23 +254,23 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_is_too_much_to_be_kept_before_the_crew_is_there_is_counted_and_told() {
-        let mut early = Early::default();
+    fn events_lost_before_the_start_are_counted_and_reported() {
+        let mut early = StartQueue::default();
         let event = |seq| Event {
             seq,
             at: now(),
             kind: EventKind::notice(Level::Info, "early"),
         };
         (0..256).for_each(|seq| early.keep(&event(seq)));
-        assert_eq!((early.events.len(), early.cut()), (256, None));
+        assert_eq!((early.events.len(), early.warning()), (256, None));
         early.keep(&event(256));
-        let told = "1 event is not in the journal: before the crew was there, only the first 256 were kept for it.";
-        assert_eq!(early.cut().as_deref(), Some(told));
+        let warning = "1 event is missing from the journal: only the first 256 before the start of the crew are kept.";
+        assert_eq!(early.warning().as_deref(), Some(warning));
         early.keep(&event(257));
-        let told = early.cut().unwrap_or_default();
+        let warning = early.warning().unwrap_or_default();
         assert!(
-            told.starts_with("2 events are not in the journal"),
-            "{told}"
+            warning.starts_with("2 events are missing from the journal"),
+            "{warning}"
         );
         assert_eq!(early.events.last().map(|e| e.seq), Some(255));
     }

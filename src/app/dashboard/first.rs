@@ -1,4 +1,4 @@
-//! The first page of the dashboard: finds out what is in the way, sees when it is gone, and does what the page offers.
+//! Controls the first page: runs the startup checks, watches for fixed problems, and executes the page's offers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use tokio::task::spawn_blocking;
 
-use super::crew::Crew;
-use super::{Dashboard, Left};
+use super::crew::CrewState;
+use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
+use crate::app::describe_error;
 use crate::app::first;
-use crate::app::in_words;
 use crate::app::now;
-use crate::app::pace::Cause as Redraw;
+use crate::app::pace::FrameCause;
 use crate::app::signals::Signals;
-use crate::app::wire::{self, Lack, NoModel, Probe};
+use crate::app::wire::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::{ground, local, trust};
 use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
@@ -28,147 +28,147 @@ use crate::ui::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 use crate::ui::{Do, MouseOwner};
 
-/// How often it is looked whether the cause of a page is gone.
+/// Interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);
 
-/// What there is to say after the first commit.
+/// The notice after the first commit.
 const DONE: &str =
-    "This directory is a git repository with a commit now: each task gets a worktree.";
+    "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The same where a conversation has begun meanwhile, which is not ended for it.
-const DONE_LATER: &str = "This directory is a git repository with a commit now: from the next start of crewdeck on each task gets a worktree.";
+/// The notice when a conversation has started meanwhile, so that the dashboard cannot restart.
+const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
-/// What a new start of the dashboard takes over from the one before.
+/// State that a restart of the dashboard takes over from the previous start.
 #[derive(Default)]
-pub(super) struct Kept {
-    /// The screen: it stays as it is until there is something new to draw.
+pub(super) struct RestartState {
+    /// The screen, which keeps its content until the first draw.
     pub(super) screen: Option<Screen>,
-    /// What stood in the composer.
+    /// The text in the composer.
     pub(super) draft: String,
-    /// What there is to say where nothing has changed.
+    /// A message to show if the same page appears again.
     pub(super) said: Option<String>,
-    /// What was done before the new start.
+    /// A message about what was done before the restart.
     pub(super) done: Option<&'static str>,
-    /// To whom the person has given the mouse.
+    /// The user's choice of mouse owner.
     pub(super) mouse: Option<MouseOwner>,
-    /// The settings of the project that the user goes on without, by their digest.
+    /// Digest of the project settings that the user chose to ignore this time.
     pub(super) without: Option<String>,
-    /// A signal that comes between two starts ends the second one.
+    /// The signal listeners, so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
 }
 
-/// Git makes the first commit. Dropped, it is to stop.
-pub(super) struct Making(Arc<AtomicBool>);
+/// The running first commit; git is stopped on drop.
+pub(super) struct FirstCommitTask(Arc<AtomicBool>);
 
-impl Drop for Making {
+impl Drop for FirstCommitTask {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// What was found out.
-pub(super) enum Found {
+/// The result of a startup check.
+pub(super) enum CheckResult {
     /// A page to show.
     Page(FirstPage),
-    /// The model will hardly answer.
-    Trouble(NoModel),
+    /// The model is not expected to answer.
+    Trouble(ModelUnavailable),
     /// The cause of a page is gone.
-    Gone(Cause),
-    /// It is not.
-    Still(Cause),
-    /// What came of making the first commit.
+    Gone(PageCause),
+    /// The cause of a page persists.
+    Still(PageCause),
+    /// The first commit was created or failed.
     Made(Result<(), GitError>),
-    /// Nothing.
+    /// No problem.
     Nothing,
 }
 
-/// What is being found out.
+/// The running startup checks.
 #[derive(Default)]
-pub(super) struct Findings {
-    under_way: FuturesUnordered<BoxFuture<'static, Found>>,
+pub(super) struct StartupChecks {
+    running: FuturesUnordered<BoxFuture<'static, CheckResult>>,
 }
 
-impl Findings {
-    /// The next one.
-    pub(super) async fn next(&mut self) -> Found {
-        match self.under_way.next().await {
+impl StartupChecks {
+    /// Waits for the next result; forever if no check runs.
+    pub(super) async fn next(&mut self) -> CheckResult {
+        match self.running.next().await {
             Some(found) => found,
             None => std::future::pending().await,
         }
     }
 
-    fn find(&self, work: impl Future<Output = Found> + Send + 'static) {
-        self.under_way.push(Box::pin(work));
+    fn find(&self, work: impl Future<Output = CheckResult> + Send + 'static) {
+        self.running.push(Box::pin(work));
     }
 
-    /// What a team has to stand on in `root`.
+    /// Checks whether tasks can have worktrees in `root`.
     fn ground(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || ground::look(&root)).await;
-            let page = found.ok().and_then(|ground| first::ground(&ground));
-            page.map_or(Found::Nothing, Found::Page)
+            let page = found.ok().and_then(|status| first::git_page(&status));
+            page.map_or(CheckResult::Nothing, CheckResult::Page)
         });
     }
 
-    /// Whether the server lets the person in, and has the model.
+    /// Checks whether the server accepts the key and has the model.
     fn model(&self, probe: Probe) {
         self.find(async move {
             match probe.ask().await {
-                Ok(()) => Found::Nothing,
-                Err(lack) => Found::Trouble(lack),
+                Ok(()) => CheckResult::Nothing,
+                Err(missing) => CheckResult::Trouble(missing),
             }
         });
     }
 
-    /// Looks in a while whether the cause of a page is gone.
-    fn watch(&self, cause: Cause) {
+    /// Checks after [`AGAIN_AFTER`] whether the cause of a page is gone.
+    fn watch(&self, cause: PageCause) {
         self.find(async move {
             tokio::time::sleep(AGAIN_AFTER).await;
             let seen = cause.clone();
             let is_gone = spawn_blocking(move || seen.is_gone()).await;
             if is_gone.unwrap_or(false) {
-                Found::Gone(cause)
+                CheckResult::Gone(cause)
             } else {
-                Found::Still(cause)
+                CheckResult::Still(cause)
             }
         });
     }
 }
 
-/// The cause of a page that can go without the person's doing in this window.
+/// The cause of a page that can disappear without user input in this window.
 #[derive(Debug, Clone)]
-pub(super) enum Cause {
-    /// No server listens on a usual port of this machine.
+pub(super) enum PageCause {
+    /// No local server listens on a known port.
     NoServer,
-    /// Nobody listens at this address of this machine.
-    Nobody(SocketAddr),
-    /// Tasks can not have worktrees here.
-    Ground(PathBuf),
+    /// The local server at this address does not answer.
+    ServerDown(SocketAddr),
+    /// Tasks cannot have worktrees in this directory.
+    NoWorktrees(PathBuf),
 }
 
-impl Cause {
+impl PageCause {
     fn is_gone(&self) -> bool {
         match self {
-            Cause::NoServer => local::find().is_some(),
-            Cause::Nobody(address) => local::answers(*address),
-            Cause::Ground(root) => ground::is_fine(root),
+            PageCause::NoServer => local::find().is_some(),
+            PageCause::ServerDown(address) => local::answers(*address),
+            PageCause::NoWorktrees(root) => ground::is_fine(root),
         }
     }
 }
 
 impl Dashboard {
-    /// The crew is there: looks for what would be in its way.
-    pub(super) fn look_around(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
+    /// Starts the checks that need a running crew.
+    pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(Choice::Demo);
         if !is_demo && blueprint.settings.worktrees != Some(false) {
-            self.findings.ground(blueprint.root.clone());
+            self.checks.ground(blueprint.root.clone());
         }
         if let Some(probe) = probe {
-            self.findings.model(probe);
+            self.checks.model(probe);
         }
     }
 
-    /// Shows what needs approval before anything is started or sent.
+    /// Shows the project settings that need approval, before anything is started or sent.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         let Project::Waiting(found) = &blueprint.project else {
             if let Project::Ignored(found) = &blueprint.project {
@@ -179,17 +179,17 @@ impl Dashboard {
         if self.kept.without.as_ref() == Some(&found.digest) {
             return;
         }
-        self.crew = Crew::Missing;
+        self.crew = CrewState::Absent;
         self.asked = Some(found.clone());
         self.state.show_approval(first::approval(found), now());
-        self.tell_what_was_said();
-        self.stale = Some(Redraw::Key);
+        self.show_pending_message();
+        self.stale = Some(FrameCause::Key);
     }
 
-    /// The user has decided about them. How the dashboard is left, where it begins anew.
-    pub(super) fn decided(&mut self, wish: &Do) -> Option<Left> {
+    /// Applies the user's decision on the project settings. Returns how to restart the dashboard, if it has to.
+    pub(super) fn apply_decision(&mut self, effect: &Do) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
-        if *wish == Do::WithoutSettings {
+        if *effect == Do::WithoutSettings {
             self.kept.without = Some(asked.digest);
             return Some(self.again(None));
         }
@@ -201,61 +201,70 @@ impl Dashboard {
                 Some(self.again(None))
             }
             Err(why) => {
-                self.publish(Level::Error, &format!("Not approved: {}", in_words(&why)));
+                self.publish(
+                    Level::Error,
+                    &format!("Not approved: {}", describe_error(&why)),
+                );
                 None
             }
         }
     }
 
-    /// Where a server on this machine should be, and does not answer: waits for it.
+    /// Watches for a local server that is configured and does not answer.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = wire::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local::address(&url)) {
-            self.findings.watch(Cause::Nobody(address));
+            self.checks.watch(PageCause::ServerDown(address));
         }
     }
 
-    /// There is no crew, for want of a model.
-    pub(super) fn without_crew(&mut self, lack: &NoModel, blueprint: &Blueprint) {
-        match lack.lack {
-            Lack::Model => self.findings.watch(Cause::NoServer),
-            Lack::Nobody => self.await_server(blueprint),
-            Lack::Key
-            | Lack::RightKey
-            | Lack::Server
-            | Lack::ThatModel
-            | Lack::AnyModel
-            | Lack::Other => {}
+    /// Shows the page for a crew that could not start, and watches for the fix.
+    pub(super) fn without_crew(&mut self, missing: &ModelUnavailable, blueprint: &Blueprint) {
+        match missing.problem {
+            ModelProblem::NotConfigured => self.checks.watch(PageCause::NoServer),
+            ModelProblem::Unreachable => self.await_server(blueprint),
+            ModelProblem::NoKey
+            | ModelProblem::KeyRejected
+            | ModelProblem::ServerError
+            | ModelProblem::UnknownModel
+            | ModelProblem::NoModels
+            | ModelProblem::Other => {}
         }
-        self.show_first(first::without_crew(lack));
+        self.show_first(first::without_crew(missing));
     }
 
-    /// Takes in what was found out. How the dashboard is left, where it begins anew.
-    pub(super) fn found(&mut self, found: Found, blueprint: &Blueprint) -> Option<Left> {
+    /// Handles the result of a check. Returns how to restart the dashboard, if it has to.
+    pub(super) fn handle_check(
+        &mut self,
+        found: CheckResult,
+        blueprint: &Blueprint,
+    ) -> Option<ExitReason> {
         match found {
-            Found::Nothing => None,
-            Found::Trouble(lack) => {
-                if lack.lack == Lack::Nobody {
+            CheckResult::Nothing => None,
+            CheckResult::Trouble(missing) => {
+                if missing.problem == ModelProblem::Unreachable {
                     self.await_server(blueprint);
                 }
-                self.show_first(first::with_crew(&lack));
+                self.show_first(first::with_crew(&missing));
                 None
             }
-            Found::Page(page) => {
+            CheckResult::Page(page) => {
                 if page.weight == Weight::Advice {
-                    self.findings.watch(Cause::Ground(self.root.clone()));
+                    self.checks.watch(PageCause::NoWorktrees(self.root.clone()));
                 }
                 self.show_first(page);
                 None
             }
-            Found::Made(made) => self.made(made),
-            // Nothing of a conversation or of a team at work is ended for it. What is made here is told when it is done.
-            Found::Gone(_) if self.making.is_none() && self.state.is_at_the_beginning() => {
+            CheckResult::Made(made) => self.first_commit_done(made),
+            // A restart must not end a conversation, a working team or a running first commit.
+            CheckResult::Gone(_)
+                if self.first_commit.is_none() && self.state.is_at_the_beginning() =>
+            {
                 Some(self.again(None))
             }
-            Found::Gone(cause) | Found::Still(cause) => {
+            CheckResult::Gone(cause) | CheckResult::Still(cause) => {
                 if self.state.first_page().is_some() {
-                    self.findings.watch(cause);
+                    self.checks.watch(cause);
                 }
                 None
             }
@@ -264,69 +273,69 @@ impl Dashboard {
 
     fn show_first(&mut self, page: FirstPage) {
         self.state.show_first(page);
-        self.tell_what_was_said();
+        self.show_pending_message();
     }
 
-    fn tell_what_was_said(&mut self) {
+    fn show_pending_message(&mut self) {
         if let Some(said) = self.kept.said.take() {
             self.publish(Level::Info, &said);
         }
     }
 
-    /// What a new start takes over.
-    pub(super) fn keep(&self) -> Kept {
-        Kept {
+    /// Collects the state for a restart.
+    pub(super) fn keep(&self) -> RestartState {
+        RestartState {
             draft: self.state.draft(),
             mouse: self.kept.mouse,
             without: self.kept.without.clone(),
-            ..Kept::default()
+            ..RestartState::default()
         }
     }
 
-    /// Leaves for a new start, which looks at everything again.
-    pub(super) fn again(&self, said: Option<&str>) -> Left {
-        Left::Again(Box::new(Kept {
+    /// Restarts the dashboard, which repeats all checks.
+    pub(super) fn again(&self, said: Option<&str>) -> ExitReason {
+        ExitReason::Restart(Box::new(RestartState {
             said: said.map(String::from),
             ..self.keep()
         }))
     }
 
-    /// Makes the directory a repository with a first commit, at the person's wish; beside all else, since git may take
-    /// its time. The page says so meanwhile, and how to stop it.
+    /// Creates a repository with a first commit in the background, at the user's request. The page shows the progress
+    /// and how to stop it.
     pub(super) fn make_repository(&mut self) {
         let stop = Arc::<AtomicBool>::default();
-        self.making = Some(Making(Arc::clone(&stop)));
+        self.first_commit = Some(FirstCommitTask(Arc::clone(&stop)));
         let root = self.root.clone();
-        self.findings.find(async move {
+        self.checks.find(async move {
             let made = spawn_blocking(move || ground::make(&root, stop)).await;
-            made.map_or(Found::Nothing, Found::Made)
+            made.map_or(CheckResult::Nothing, CheckResult::Made)
         });
         self.show_first(first::making());
     }
 
-    /// What came of it. How the dashboard is left, where it begins anew.
-    fn made(&mut self, made: Result<(), GitError>) -> Option<Left> {
+    /// Handles the end of the first commit. Returns how to restart the dashboard, if it can.
+    fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
-            self.making = None;
-            self.publish(Level::Error, &format!("There is no first commit: {why}"));
-            // The page from before.
-            self.findings.ground(self.root.clone());
+            self.first_commit = None;
+            self.publish(Level::Error, &format!("The first commit failed: {why}"));
+            // Show the previous page again.
+            self.checks.ground(self.root.clone());
             return None;
         }
         if self.state.is_at_the_beginning() {
-            return Some(Left::Again(Box::new(Kept {
+            return Some(ExitReason::Restart(Box::new(RestartState {
                 done: Some(DONE),
                 ..self.keep()
             })));
         }
         if self.state.first_page().is_some() {
-            // Something lies over the page.
-            self.findings.find(async {
+            // The page is covered or in use: try again later.
+            self.checks.find(async {
                 tokio::time::sleep(AGAIN_AFTER).await;
-                Found::Made(Ok(()))
+                CheckResult::Made(Ok(()))
             });
         } else {
-            self.making = None;
+            self.first_commit = None;
             self.publish(Level::Info, DONE_LATER);
         }
         None

@@ -1,4 +1,4 @@
-//! The dashboard: one loop that joins keys, events and frames.
+//! The dashboard's main loop: input, events and frames.
 
 mod crew;
 mod first;
@@ -13,15 +13,15 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use self::crew::{Building, Crew, Early};
-use self::first::{Findings, Kept, Making};
+use self::crew::{Building, CrewState, StartQueue};
+use self::first::{FirstCommitTask, RestartState, StartupChecks};
 pub use self::starts::main;
 use super::assemble::{self, Assembly, Blueprint};
-use super::errand::Errand;
-use super::pace::{Cause, Pace};
+use super::errand::ExternalProgram;
+use super::pace::{FrameCause, FrameLimiter};
 use super::signals::Signals;
 use super::{
-    inputs, keys, mouse, now, resume, screen as remembered, secrets, theme, until, wire, zone,
+    inputs, keys, mouse, now, resume, screen as saved_layout, secrets, theme, until, wire, zone,
 };
 use crate::config::Sensitive;
 use crate::domain::attention::Calling;
@@ -34,18 +34,18 @@ use crate::ui::{
     ColorDepth, Do, Motion, Msg, Seat, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Events that are taken before the screen is looked at again.
+/// Most events handled between two frames.
 const DRAIN_MAX: usize = 256;
-/// Commands that may wait for the crew to be there.
+/// Most commands that are queued while the crew starts.
 const EARLY_MAX: usize = 16;
 
-/// How the person left.
-enum Left {
+/// Why the dashboard was left.
+enum ExitReason {
     Quit,
-    /// From the first page, to the demo.
-    ForDemo(Box<Kept>),
-    /// From the first page, to look at everything again.
-    Again(Box<Kept>),
+    /// The user chose the demo on the first page.
+    StartDemo(Box<RestartState>),
+    /// A restart that repeats the startup checks.
+    Restart(Box<RestartState>),
 }
 
 struct Dashboard {
@@ -55,26 +55,26 @@ struct Dashboard {
     state: UiState,
     publisher: Publisher,
     inlet: Inlet,
-    crew: Crew,
-    /// What the first page may have to say.
-    findings: Findings,
-    /// Settings of the project that wait for approval.
+    crew: CrewState,
+    /// The running startup checks.
+    checks: StartupChecks,
+    /// Project settings that wait for approval.
     asked: Option<Sensitive>,
-    /// Git makes the first commit.
-    making: Option<Making>,
-    kept: Kept,
+    /// The running first commit.
+    first_commit: Option<FirstCommitTask>,
+    kept: RestartState,
     root: PathBuf,
     title: String,
     calling: Calling,
-    /// What changed the state since it was drawn.
-    stale: Option<Cause>,
-    pace: Pace,
+    /// The reason for the next frame; `None` if the screen is up to date.
+    stale: Option<FrameCause>,
+    limiter: FrameLimiter,
     opened: Instant,
     signals: Signals,
 }
 
 impl Dashboard {
-    fn open(blueprint: &Blueprint, mut kept: Kept) -> Result<Dashboard> {
+    fn open(blueprint: &Blueprint, mut kept: RestartState) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
         let publisher = publisher.redacting(secrets::redactor());
@@ -82,16 +82,14 @@ impl Dashboard {
             Some(signals) => signals,
             None => Signals::listen()?,
         };
-        // Keys are read from the terminal also where something else is standard input.
+        // Keys come from the terminal even if standard input is redirected.
         let has_keys = std::io::stdin().is_terminal() || std::fs::File::open("/dev/tty").is_ok();
         if !has_keys || !std::io::stdout().is_terminal() {
-            bail!(
-                "the dashboard needs a terminal, and here is none: crewdeck run works without one"
-            );
+            bail!("the dashboard needs a terminal: without one, use crewdeck run");
         }
         let mut screen = match kept.screen.take() {
             Some(screen) => screen,
-            None => Screen::enter().context("the terminal can not be taken over")?,
+            None => Screen::enter().context("the terminal cannot be set up")?,
         };
         let (width, height) = screen.size()?;
         let early = blueprint.prompt().map(|text| Command::Prompt {
@@ -102,14 +100,14 @@ impl Dashboard {
         if let Some(matters) = &blueprint.settings.notify_about {
             state.call_for(matters);
         }
-        // What is said from here on stands for its time, and not as if it had been said long ago.
+        // Sets the clock first, so that the messages below do not expire at once.
         update(&mut state, Msg::Tick { now: now() });
         state.sit(Seat::Starting);
         state.set_keymap(keymap);
-        let (choice, unread) = remembered::recall(&blueprint.root);
+        let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
-        if let Some(words) = unread {
-            state.say(Level::Warn, words);
+        if let Some(warning) = warning {
+            state.say(Level::Warn, warning);
         }
         state.set_draft(&kept.draft);
         if let Some((_, address)) = wire::key_address(blueprint) {
@@ -119,8 +117,8 @@ impl Dashboard {
             state.set_key_address(shown.trim_end_matches('/'));
         }
         let depth = theme::color_depth();
-        theme::take(&blueprint.settings, depth, &mut state);
-        mouse::take(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
+        theme::apply(&blueprint.settings, depth, &mut state);
+        mouse::apply(&blueprint.settings, kept.mouse, &mut screen, &mut state)?;
         Ok(Dashboard {
             screen,
             cache: ViewCache::default(),
@@ -128,37 +126,37 @@ impl Dashboard {
             state,
             publisher,
             inlet,
-            crew: Crew::Coming(Early::wanted(early)),
-            findings: Findings::default(),
+            crew: CrewState::Starting(StartQueue::with(early)),
+            checks: StartupChecks::default(),
             asked: None,
-            making: None,
+            first_commit: None,
             kept,
             root: blueprint.root.clone(),
             title: String::new(),
             calling: blueprint.settings.notify.unwrap_or_default(),
-            stale: Some(Cause::Key),
-            pace: Pace::default(),
+            stale: Some(FrameCause::Key),
+            limiter: FrameLimiter::default(),
             opened: Instant::now(),
             signals,
         })
     }
 
-    async fn stay(mut self, blueprint: &Blueprint) -> Result<Left> {
+    async fn stay(mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.draw()?;
         if let Some(session) = &blueprint.resume {
-            // Behind the first frame: a long one takes a while to read.
+            // After the first frame: a long session takes time to read.
             resume::show(&blueprint.root, session, now(), &mut self.state)?;
-            self.stale = Some(Cause::Key);
+            self.stale = Some(FrameCause::Key);
         }
         let mut left = self.run(blueprint).await;
-        // What git has not done by now it is to leave.
-        drop(self.making);
+        // Stops git if the first commit still runs.
+        drop(self.first_commit);
         match &mut left {
-            Ok(Left::Again(kept)) => kept.screen = Some(self.screen),
-            // The person sees the shell at once; the crew ends behind it.
-            Ok(Left::Quit | Left::ForDemo(_)) | Err(_) => drop(self.screen),
+            Ok(ExitReason::Restart(kept)) => kept.screen = Some(self.screen),
+            // The user gets the shell back at once; the crew shuts down in the background.
+            Ok(ExitReason::Quit | ExitReason::StartDemo(_)) | Err(_) => drop(self.screen),
         }
-        if let Crew::There(assembly) = self.crew {
+        if let CrewState::Running(assembly) = self.crew {
             let Assembly {
                 crew,
                 mut journal,
@@ -169,41 +167,43 @@ impl Dashboard {
             while let Some(event) = self.inlet.try_next() {
                 journal.note(&event);
             }
-            // Whoever takes the crew over finds the journal whole.
+            // The journal must be complete before another process can take the lock.
             drop(journal);
             drop(lock);
             stopped?;
         }
         match &mut left {
-            Ok(Left::Again(kept) | Left::ForDemo(kept)) => kept.signals = Some(self.signals),
-            Ok(Left::Quit) | Err(_) => {}
+            Ok(ExitReason::Restart(kept) | ExitReason::StartDemo(kept)) => {
+                kept.signals = Some(self.signals);
+            }
+            Ok(ExitReason::Quit) | Err(_) => {}
         }
         left
     }
 
-    async fn run(&mut self, blueprint: &Blueprint) -> Result<Left> {
+    async fn run(&mut self, blueprint: &Blueprint) -> Result<ExitReason> {
         self.ask_for_approval(blueprint);
         let mut keys = EventStream::new();
         let mut building: Building<'_> =
             Box::pin(assemble::build(blueprint, self.publisher.clone()));
         loop {
             let wake = self.next_wake();
-            let mut cause = Cause::Event;
+            let mut cause = FrameCause::Event;
             tokio::select! {
                 biased;
-                _ = self.signals.any() => return Ok(Left::Quit),
-                came = keys.next() => {
-                    let Some(came) = came else { return Ok(Left::Quit) };
-                    let inputs = came.and_then(inputs::with);
-                    cause = Cause::Key;
-                    for input in inputs.context("the terminal can not be read")? {
-                        match self.take(input)? {
+                _ = self.signals.any() => return Ok(ExitReason::Quit),
+                input = keys.next() => {
+                    let Some(input) = input else { return Ok(ExitReason::Quit) };
+                    let inputs = input.and_then(inputs::with);
+                    cause = FrameCause::Key;
+                    for input in inputs.context("the terminal cannot be read")? {
+                        match self.handle_input(input)? {
                             Next::Stay => {}
                             Next::Leave(left) => return Ok(left),
-                            Next::Away(errand) => {
-                                // Two readers of one terminal would share the keys.
+                            Next::RunProgram(program) => {
+                                // Otherwise this reader would take keys from the external program.
                                 drop(keys);
-                                if let Some(left) = self.away(errand).await? {
+                                if let Some(left) = self.run_program(program).await? {
                                     return Ok(left);
                                 }
                                 keys = EventStream::new();
@@ -212,28 +212,28 @@ impl Dashboard {
                     }
                 }
                 Some(event) = self.inlet.next() => {
-                    self.hear(event);
+                    self.record_event(event);
                     for _ in 0..DRAIN_MAX {
                         let Some(event) = self.inlet.try_next() else { break };
-                        self.hear(event);
+                        self.record_event(event);
                     }
                 }
-                built = &mut building, if matches!(self.crew, Crew::Coming(_)) => {
-                    self.built(built, blueprint)?;
+                built = &mut building, if matches!(self.crew, CrewState::Starting(_)) => {
+                    self.crew_built(built, blueprint)?;
                 }
-                found = self.findings.next() => {
-                    if let Some(left) = self.found(found, blueprint) {
+                found = self.checks.next() => {
+                    if let Some(left) = self.handle_check(found, blueprint) {
                         return Ok(left);
                     }
                 }
-                news = self.crew.news() => {
-                    if let Some(freed) = self.look(news)? {
+                news = self.crew.next_update() => {
+                    if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);
                     }
                 }
                 () = until(wake), if wake.is_some() => {
-                    for wish in update(&mut self.state, Msg::Tick { now: now() }) {
-                        self.meanwhile(wish);
+                    for effect in update(&mut self.state, Msg::Tick { now: now() }) {
+                        self.apply_effect(effect);
                     }
                 }
             }
@@ -243,19 +243,19 @@ impl Dashboard {
             let now = self.opened.elapsed();
             if self
                 .stale
-                .is_some_and(|cause| self.pace.due(cause, now) <= now)
+                .is_some_and(|cause| self.limiter.due(cause, now) <= now)
             {
                 self.draw()?;
             }
         }
     }
 
-    /// When to wake without any input: for the next frame, or for a spinner or a countdown.
+    /// Returns when to wake up without input: for the next frame, a spinner or a countdown.
     fn next_wake(&self) -> Option<Instant> {
         let now = self.opened.elapsed();
         let frame = self
             .stale
-            .map(|cause| self.opened + self.pace.due(cause, now));
+            .map(|cause| self.opened + self.limiter.due(cause, now));
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);
         match (frame, tick) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -268,40 +268,40 @@ impl Dashboard {
         let (state, cache) = (&self.state, &mut self.cache);
         self.screen
             .draw(|frame| draw(state, cache, &theme, frame))
-            .context("the terminal can not be written")?;
+            .context("the terminal cannot be written")?;
         let title = self.state.title();
         if title != self.title {
             self.screen.set_title(&title)?;
             self.title = title;
         }
         self.stale = None;
-        self.pace.drawn(self.opened.elapsed());
+        self.limiter.drawn(self.opened.elapsed());
         Ok(())
     }
 
-    fn hear(&mut self, event: Event) {
+    fn record_event(&mut self, event: Event) {
         match &mut self.crew {
-            Crew::There(assembly) => {
+            CrewState::Running(assembly) => {
                 if let Some(text) = assembly.journal.note(&event) {
-                    self.tell(&text);
+                    self.warn(&text);
                 }
             }
-            Crew::Coming(early) => early.keep(&event),
-            Crew::Elsewhere(_) | Crew::Missing => {}
+            CrewState::Starting(early) => early.keep(&event),
+            CrewState::Remote(_) | CrewState::Absent => {}
         }
-        self.show(event);
+        self.apply_event(event);
     }
 
-    fn show(&mut self, event: Event) {
-        for wish in update(&mut self.state, Msg::Event(event)) {
-            self.meanwhile(wish);
+    fn apply_event(&mut self, event: Event) {
+        for effect in update(&mut self.state, Msg::Event(event)) {
+            self.apply_effect(effect);
         }
     }
 
-    /// Does what follows from an event or from time that has passed.
-    fn meanwhile(&mut self, wish: Do) {
-        match wish {
-            // A bell that can not be rung is not worth the end of the program.
+    /// Executes an effect of an event or a tick. Effects that only user input causes are ignored.
+    fn apply_effect(&mut self, effect: Do) {
+        match effect {
+            // A failed bell or notification must not end the program.
             Do::Call(words) => drop(self.call(&words)),
             Do::Command(command) => self.submit(command),
             Do::Quit
@@ -321,41 +321,43 @@ impl Dashboard {
         }
     }
 
-    fn take(&mut self, input: Input) -> Result<Next> {
+    fn handle_input(&mut self, input: Input) -> Result<Next> {
         let message = match input {
             Input::Key(key) if key.kind == KeyEventKind::Release => return Ok(Next::Stay),
             Input::Key(key) => Msg::Key(key, now()),
             Input::Paste(text) => Msg::Paste(text),
             Input::Mouse(mouse) => Msg::Mouse(mouse),
             Input::Resize(width, height) => {
-                self.screen.spoil();
+                self.screen.invalidate();
                 Msg::Resize(width, height)
             }
             Input::FocusGained => Msg::Window(Window::Focused),
             Input::FocusLost => Msg::Window(Window::Elsewhere),
         };
-        for wish in update(&mut self.state, message) {
-            match wish {
+        for effect in update(&mut self.state, message) {
+            match effect {
                 Do::Command(command) => self.submit(command),
-                Do::Quit => return Ok(Next::Leave(Left::Quit)),
+                Do::Quit => return Ok(Next::Leave(ExitReason::Quit)),
                 Do::StartDemo => {
-                    return Ok(Next::Leave(Left::ForDemo(Box::new(self.keep()))));
+                    return Ok(Next::Leave(ExitReason::StartDemo(Box::new(self.keep()))));
                 }
                 Do::LookAgain => {
-                    let left = self.again(Some("Looked again: it is as it was."));
+                    let left = self.again(Some("Checked again: nothing has changed."));
                     return Ok(Next::Leave(left));
                 }
                 Do::MakeRepository => self.make_repository(),
                 Do::ApproveSettings | Do::WithoutSettings => {
-                    if let Some(left) = self.decided(&wish) {
+                    if let Some(left) = self.apply_decision(&effect) {
                         return Ok(Next::Leave(left));
                     }
                 }
                 Do::EditComposer => {
-                    return Ok(Next::Away(Errand::Write(self.state.composer_text())));
+                    return Ok(Next::RunProgram(ExternalProgram::Edit(
+                        self.state.composer_text(),
+                    )));
                 }
-                Do::Print(text) => return Ok(Next::Away(Errand::Print(text))),
-                Do::ReadOutside(text) => return Ok(Next::Away(Errand::Read(text))),
+                Do::Print(text) => return Ok(Next::RunProgram(ExternalProgram::Print(text))),
+                Do::ReadOutside(text) => return Ok(Next::RunProgram(ExternalProgram::View(text))),
                 Do::Suspend => {
                     self.screen.suspend()?;
                     self.redraw_all()?;
@@ -368,8 +370,8 @@ impl Dashboard {
                 Do::Call(words) => self.call(&words)?,
                 Do::SaveTheme(theme) => self.save_theme(&theme),
                 Do::SaveScreen(choice) => {
-                    if let Some(said) = remembered::keep(&self.root, choice) {
-                        self.tell(&said);
+                    if let Some(warning) = saved_layout::save(&self.root, choice) {
+                        self.warn(&warning);
                     }
                 }
             }
@@ -377,11 +379,11 @@ impl Dashboard {
         Ok(Next::Stay)
     }
 
-    /// Another program had the screen, and the terminal may have another size now.
+    /// Redraws everything after another program used the terminal, whose size may have changed.
     fn redraw_all(&mut self) -> Result<()> {
         let (width, height) = self.screen.size()?;
         update(&mut self.state, Msg::Resize(width, height));
-        self.stale = Some(Cause::Key);
+        self.stale = Some(FrameCause::Key);
         Ok(())
     }
 
@@ -389,21 +391,21 @@ impl Dashboard {
         self.state.settle();
         let asked = command.asked();
         let is_refused = match &mut self.crew {
-            Crew::There(assembly) => assembly.crew.submit(command).is_err(),
-            Crew::Elsewhere(viewing) => viewing.submit(command).is_err(),
-            Crew::Coming(early) if early.commands.len() < EARLY_MAX => {
+            CrewState::Running(assembly) => assembly.crew.submit(command).is_err(),
+            CrewState::Remote(viewing) => viewing.submit(command).is_err(),
+            CrewState::Starting(early) if early.commands.len() < EARLY_MAX => {
                 early.commands.push(command);
                 false
             }
-            Crew::Coming(_) | Crew::Missing => true,
+            CrewState::Starting(_) | CrewState::Absent => true,
         };
         if is_refused {
-            let why = "The crew did not take that: try again in a moment.";
+            let why = "The crew could not accept the command: try again in a moment.";
             self.publisher.offer(EventKind::refused(asked, why));
         }
     }
 
-    fn tell(&self, text: &str) {
+    fn warn(&self, text: &str) {
         self.publish(Level::Warn, text);
     }
 
@@ -412,10 +414,10 @@ impl Dashboard {
     }
 }
 
-/// What a key leads to.
+/// What the main loop does after an input.
 enum Next {
     Stay,
-    /// The terminal is somebody else's for a while.
-    Away(Errand),
-    Leave(Left),
+    /// Hand the terminal to an external program.
+    RunProgram(ExternalProgram),
+    Leave(ExitReason),
 }

@@ -1,18 +1,18 @@
-//! What the dashboard does outside its panes: calling the person, the clipboard, the theme's file, errands of the terminal.
+//! Effects of the dashboard outside its panes: notifications, clipboard, the saved theme, external programs.
 
 use anyhow::Result;
 use tokio_util::sync::CancellationToken;
 
-use super::{Dashboard, Left};
-use crate::app::errand::Errand;
+use super::{Dashboard, ExitReason};
+use crate::app::errand::ExternalProgram;
 use crate::app::signals::Signalled;
-use crate::app::{in_words, theme};
+use crate::app::{describe_error, theme};
 use crate::domain::attention::Calling;
-use crate::ui::terminal::Copied;
+use crate::ui::terminal::CopyResult;
 use crate::ui::{Msg, ThemeChoice, update};
 
 impl Dashboard {
-    /// Calls the person as they want to be called.
+    /// Notifies the user in the way that the settings choose.
     pub(super) fn call(&mut self, words: &str) -> Result<()> {
         match self.calling {
             Calling::Bell => self.screen.bell()?,
@@ -24,27 +24,32 @@ impl Dashboard {
 
     pub(super) fn copy(&mut self, text: &str) -> Result<()> {
         match self.screen.copy(text)? {
-            Copied::Sent => {}
-            Copied::TooLong => self.tell("That is too long to be copied by the terminal."),
+            CopyResult::Sent => {}
+            CopyResult::TooLong => self.warn("The text is too long to copy through the terminal."),
         }
         Ok(())
     }
 
-    /// Has the theme remembered.
+    /// Saves the theme in the user's settings.
     pub(super) fn save_theme(&self, chosen: &ThemeChoice) {
-        if let Some(said) = theme::keep(chosen, self.depth) {
-            self.tell(&said);
+        if let Some(message) = theme::save(chosen, self.depth) {
+            self.warn(&message);
         }
     }
 
-    /// Gives the terminal away for an errand. The screen waits meanwhile; the crew goes on. `Some`: crewdeck was told to end.
-    pub(super) async fn away(&mut self, errand: Errand) -> Result<Option<Left>> {
-        let is_over_by_interrupt = errand.ends_by_interrupt();
+    /// Hands the terminal to an external program until it ends. The crew keeps running. Returns a reason to leave if a
+    /// signal asked crewdeck to end.
+    pub(super) async fn run_program(
+        &mut self,
+        program: ExternalProgram,
+    ) -> Result<Option<ExitReason>> {
+        let is_over_by_interrupt = program.ends_by_interrupt();
         self.screen.give()?;
         let stop = CancellationToken::new();
-        let running = errand.run(&stop);
+        let running = program.run(&stop);
         tokio::pin!(running);
-        // What happens meanwhile is written down at once: others may look on. Who ends crewdeck ends the editor, too.
+        // Events are still recorded at once, for viewers in other processes. A signal that ends crewdeck also ends the
+        // editor.
         let done = loop {
             tokio::select! {
                 done = &mut running => break done,
@@ -53,17 +58,17 @@ impl Dashboard {
                     Signalled::Interrupt if is_over_by_interrupt => break Ok(None),
                     Signalled::Interrupt => {}
                 },
-                Some(event) = self.inlet.next() => self.hear(event),
+                Some(event) = self.inlet.next() => self.record_event(event),
             }
         };
         if stop.is_cancelled() {
-            return Ok(Some(Left::Quit));
+            return Ok(Some(ExitReason::Quit));
         }
         self.screen.take()?;
         match done {
             Ok(Some(text)) => drop(update(&mut self.state, Msg::Edited(text))),
             Ok(None) => {}
-            Err(error) => self.tell(&in_words(&error)),
+            Err(error) => self.warn(&describe_error(&error)),
         }
         self.redraw_all()?;
         Ok(None)

@@ -1,34 +1,33 @@
-//! One start of the dashboard after the other: the first page leaves for a new one, or for the demo.
+//! Starts the dashboard, and restarts it when the first page asks for a new start or for the demo.
 
 use anyhow::{Context, Result};
 
-use super::first::Kept;
-use super::{Dashboard, Left};
+use super::first::RestartState;
+use super::{Dashboard, ExitReason};
 use crate::app::assemble::Blueprint;
 use crate::app::signals::Signals;
-use crate::app::{blocked_on, in_words};
+use crate::app::{block_on, describe_error};
 use crate::cli::Global;
 
-/// Opens the dashboard and stays until the person leaves it. The exit code comes back.
+/// Runs the dashboard until the user leaves it and returns the exit code.
 ///
 /// # Errors
-/// Why it could not start; the terminal is as it was by then.
+/// The reason why it could not start. The terminal is restored by then.
 pub fn main(global: &Global) -> Result<u8> {
     let mut blueprint = Blueprint::read(global)?;
-    let mut kept = Kept::default();
+    let mut kept = RestartState::default();
     loop {
         let before = std::mem::take(&mut kept);
-        let left =
-            blocked_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
-        let (from, wish) = match left {
-            Left::Quit => return Ok(0),
-            Left::Again(from) => (from, Wish::Same),
-            Left::ForDemo(from) => (from, Wish::Demo),
+        let left = block_on(async { Dashboard::open(&blueprint, before)?.stay(&blueprint).await })?;
+        let (from, restart) = match left {
+            ExitReason::Quit => return Ok(0),
+            ExitReason::Restart(from) => (from, Restart::Same),
+            ExitReason::StartDemo(from) => (from, Restart::Demo),
         };
         kept = *from;
-        let wanted = match wish {
-            Wish::Same => global.clone(),
-            Wish::Demo => Global {
+        let options = match restart {
+            Restart::Same => global.clone(),
+            Restart::Demo => Global {
                 demo: true,
                 dir: None,
                 provider: None,
@@ -36,23 +35,25 @@ pub fn main(global: &Global) -> Result<u8> {
                 ..global.clone()
             },
         };
-        match (blocked_on(read(wanted, kept.signals.as_mut()))?, wish) {
-            (None, Wish::Same | Wish::Demo) => return Ok(0),
-            (Some(Ok(read)), Wish::Same | Wish::Demo) => blueprint = read,
-            (Some(Err(error)), Wish::Same) => kept.said = Some(in_words(&error)),
-            (Some(Err(error)), Wish::Demo) => return Err(error),
+        match (block_on(read(options, kept.signals.as_mut()))?, restart) {
+            (None, Restart::Same | Restart::Demo) => return Ok(0),
+            (Some(Ok(read)), Restart::Same | Restart::Demo) => blueprint = read,
+            (Some(Err(error)), Restart::Same) => kept.said = Some(describe_error(&error)),
+            (Some(Err(error)), Restart::Demo) => return Err(error),
         }
     }
 }
 
-/// What the next start is for.
+/// What the dashboard is restarted with.
 #[derive(Clone, Copy)]
-enum Wish {
+enum Restart {
+    /// The same options.
     Same,
+    /// The demo.
     Demo,
 }
 
-/// Reads what the next start needs, which may wait for git. `None`: a signal came meanwhile, and there is to be none.
+/// Reads the blueprint of the next start, which may wait for git. Returns `None` if a signal came meanwhile.
 async fn read(global: Global, signals: Option<&mut Signals>) -> Result<Option<Result<Blueprint>>> {
     let reading = tokio::task::spawn_blocking(move || Blueprint::read(&global));
     let ended = async {
@@ -64,6 +65,6 @@ async fn read(global: Global, signals: Option<&mut Signals>) -> Result<Option<Re
     tokio::select! {
         biased;
         _ = ended => Ok(None),
-        read = reading => Ok(Some(read.context("the settings were not read")?)),
+        read = reading => Ok(Some(read.context("the settings could not be read")?)),
     }
 }

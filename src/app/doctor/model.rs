@@ -1,26 +1,26 @@
-//! Which model a crew would get here, and whether its server answers. The key itself goes nowhere but to that server.
+//! The model check: which model a crew would use here, and whether its server answers. The key is sent to that server only.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::app::local;
-use crate::app::wire::{self, ANTHROPIC_KEY, NoModel, OPENAI_KEY, variable};
+use crate::app::wire::{self, ANTHROPIC_KEY, ModelUnavailable, OPENAI_KEY, variable};
 use crate::cli::Global;
 use crate::config::{self, Choice, Settings};
 use crate::doctor::{Asked, ModelFacts, Offer};
 use crate::model::ModelError;
 use crate::model::provider::{self, ProviderConfig};
 
-/// How long the server may take to list its models.
+/// Timeout of the request that lists the server's models.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Finds it out; asks the server that would be used, and no other.
+/// Determines the model and asks its server for the model list. Contacts no other server.
 pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {
-            reason: "not known while the settings are wrong".into(),
-            remedy: "mend the settings first".into(),
+            reason: "unknown while the settings are invalid".into(),
+            remedy: "fix the settings first".into(),
         };
     };
     match offer(global, &settings).await {
@@ -30,14 +30,15 @@ pub async fn facts(global: &Global, settings: Result<Settings>) -> ModelFacts {
 }
 
 fn missing(error: &anyhow::Error) -> ModelFacts {
-    match error.downcast_ref::<NoModel>() {
+    match error.downcast_ref::<ModelUnavailable>() {
         Some(no) => ModelFacts::Missing {
             reason: no.reason.clone(),
             remedy: no.all_steps().join("\n"),
         },
         None => ModelFacts::Missing {
             reason: format!("{error:#}"),
-            remedy: "set it right, or watch the demo, which needs no model: crewdeck --demo".into(),
+            remedy: "fix this setting, or try the demo, which needs no model: crewdeck --demo"
+                .into(),
         },
     }
 }
@@ -68,7 +69,7 @@ async fn offer(global: &Global, settings: &Settings) -> Result<ModelFacts> {
         None => match tokio::task::spawn_blocking(local::find).await? {
             Some((server, url)) => {
                 let config = wire::openai(settings, Some(url))?;
-                (config, format!("{server}'s port answers"))
+                (config, format!("the port of {server} answers"))
             }
             None => return Err(wire::no_model().into()),
         },
@@ -97,8 +98,8 @@ async fn ask(config: &ProviderConfig) -> Asked {
         Ok(Err(error)) if error.fault.means_no_list() => Asked::NoList,
         Ok(Err(error)) => failed(&error),
         Err(_) => Asked::Failed {
-            why: format!("it has not answered within {} s", WITHIN.as_secs()),
-            remedy: "check that the server runs and that this machine reaches it".into(),
+            why: format!("no answer within {} s", WITHIN.as_secs()),
+            remedy: "check that the server runs and that this machine can reach it".into(),
         },
     }
 }

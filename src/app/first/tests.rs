@@ -1,4 +1,4 @@
-//! Which page follows from which facts, and how each one looks.
+//! Tests of the first page: its content for each fact, and its rendering.
 
 use pretty_assertions::assert_eq;
 
@@ -9,11 +9,11 @@ use crate::ui::UiState;
 use crate::ui::fixture::{blank, cells, picture, press, started};
 use crate::ui::theme::Theme;
 
-fn refused(fault: Fault, message: &str, hint: &str) -> NoModel {
-    NoModel::refused(&ModelError::new(fault, message, hint))
+fn refused(fault: Fault, message: &str, hint: &str) -> ModelUnavailable {
+    ModelUnavailable::refused(&ModelError::new(fault, message, hint))
 }
 
-fn wrong_key() -> NoModel {
+fn wrong_key() -> ModelUnavailable {
     refused(
         Fault::Auth,
         "the key was refused (401): invalid x-api-key [authentication_error]",
@@ -21,7 +21,7 @@ fn wrong_key() -> NoModel {
     )
 }
 
-fn nobody() -> NoModel {
+fn nobody() -> ModelUnavailable {
     refused(
         Fault::Unreachable,
         "nothing answers at http://127.0.0.1:9000 (Connection refused)",
@@ -29,23 +29,23 @@ fn nobody() -> NoModel {
     )
 }
 
-fn not_listed() -> NoModel {
-    NoModel::not_listed("big-9", &["big-1".into(), "small-2".into()])
+fn not_listed() -> ModelUnavailable {
+    ModelUnavailable::not_listed("big-9", &["big-1".into(), "small-2".into()])
 }
 
-/// What a page offers, in its order.
+/// Returns the actions that a page offers, in order.
 fn actions(page: &FirstPage) -> Vec<Action> {
     page.offers.iter().map(|o| o.action).collect()
 }
 
 #[test]
-fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
+fn missing_model_gives_a_page_with_its_fixes() {
     use Action::{Close, LookAgain, Models, StartDemo};
     let usual = vec![LookAgain, StartDemo, Close];
     let cases = [
         (
             no_model(),
-            "No model is set up yet: there is no key and no local server.",
+            "No model is configured: there is no API key and no local server.",
             usual.clone(),
         ),
         (
@@ -60,63 +60,63 @@ fn a_model_that_is_missing_gives_a_page_with_what_mends_it() {
         ),
         (
             not_listed(),
-            "The model 'big-9' is not among the 2 that the server lists.",
+            "The model 'big-9' is not among the 2 models of the server.",
             vec![Models, LookAgain, StartDemo, Close],
         ),
     ];
-    for (lack, what, offers) in cases {
-        let page = with_crew(&lack);
+    for (missing, what, offers) in cases {
+        let page = with_crew(&missing);
         assert_eq!((page.weight, page.what.as_str()), (Weight::Trouble, what));
         assert_eq!(actions(&page), offers, "{what}");
-        assert_eq!(page.steps, lack.steps);
+        assert_eq!(page.steps, missing.steps);
         assert!(!page.means.is_empty());
-        // Without a crew nobody can be asked for the models.
-        let page = without_crew(&lack);
+        // Without a crew the server's models cannot be listed.
+        let page = without_crew(&missing);
         assert_eq!(page.weight, Weight::Missing);
         assert_eq!(actions(&page), usual, "{what}");
     }
 }
 
 #[test]
-fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
+fn missing_git_gives_a_page_with_safe_offers_only() {
     let empty = "git init && git commit --allow-empty -m \"Start\"";
     let cases = [
         (
-            Ground::NoRepository(Files::Few(0)),
-            Some((empty, "make it one: git init and a first commit, empty")),
+            GitStatus::NoRepository(FirstCommit::Files(0)),
+            Some((empty, "git init + empty first commit")),
         ),
         (
-            Ground::NoRepository(Files::Few(1)),
-            Some((INIT_AND_COMMIT, "a first commit of the one file")),
+            GitStatus::NoRepository(FirstCommit::Files(1)),
+            Some((INIT_AND_COMMIT, "first commit of the one file")),
         ),
         (
-            Ground::NoRepository(Files::Few(12)),
+            GitStatus::NoRepository(FirstCommit::Files(12)),
             Some((INIT_AND_COMMIT, "of the 12 files here")),
         ),
         (
-            Ground::NoCommits(Files::Few(0)),
-            Some(("git commit --allow-empty", "make one, empty")),
+            GitStatus::NoCommits(FirstCommit::Files(0)),
+            Some(("git commit --allow-empty", "create empty first commit")),
         ),
         (
-            Ground::NoCommits(Files::Few(3)),
-            Some((FIRST_COMMIT, "make one of the 3 files")),
+            GitStatus::NoCommits(FirstCommit::Files(3)),
+            Some((FIRST_COMMIT, "create first commit of the 3 files")),
         ),
         (
-            Ground::NoCommits(Files::Choose("there is a lot here")),
-            Some(("there is a lot here", "")),
+            GitStatus::NoCommits(FirstCommit::ChooseFiles("there are many files here")),
+            Some(("there are many files here", "")),
         ),
         (
-            Ground::NoRepository(Files::NotHere("This is your home directory")),
+            GitStatus::NoRepository(FirstCommit::NotAllowed("This is your home directory")),
             Some(("home directory", "")),
         ),
         (
-            Ground::NoGit("git was not found: install it".into()),
+            GitStatus::NoGit("git was not found: install it".into()),
             Some(("Install git", "")),
         ),
-        (Ground::Fine, None),
+        (GitStatus::Ready, None),
     ];
     for (facts, expected) in cases {
-        let page = ground(&facts);
+        let page = git_page(&facts);
         let Some((step, offer)) = expected else {
             assert_eq!(page, None);
             continue;
@@ -135,16 +135,22 @@ fn what_git_lacks_gives_a_page_that_offers_only_what_is_harmless() {
     }
 }
 
-/// Each page by its name, with whether a crew is there.
+/// Returns every page with its snapshot name.
 fn pages() -> Vec<(&'static str, FirstPage)> {
-    let ground = |facts| super::ground(&facts).unwrap();
+    let ground = |facts| super::git_page(&facts).unwrap();
     vec![
         ("no_model", without_crew(&no_model())),
         ("wrong_key", without_crew(&wrong_key())),
         ("nobody", without_crew(&nobody())),
         ("not_listed", with_crew(&not_listed())),
-        ("outside_git", ground(Ground::NoRepository(Files::Few(12)))),
-        ("no_commit", ground(Ground::NoCommits(Files::Few(0)))),
+        (
+            "outside_git",
+            ground(GitStatus::NoRepository(FirstCommit::Files(12))),
+        ),
+        (
+            "no_commit",
+            ground(GitStatus::NoCommits(FirstCommit::Files(0))),
+        ),
         ("making", making()),
     ]
 }
@@ -172,7 +178,7 @@ fn each_page_at_three_sizes() {
 }
 
 #[test]
-fn on_the_smallest_screen_what_is_the_case_and_the_keys_stay() {
+fn smallest_screen_keeps_the_heading_and_the_offers() {
     for (name, page) in pages() {
         let mut state = shown(page, 60, 16);
         press(&mut state, "esc");

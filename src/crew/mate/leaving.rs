@@ -1,4 +1,4 @@
-//! A teammate that is stuck, or leaves: what becomes of its task, and who hears of it.
+//! What happens when a teammate is stuck or shuts down: its task is released, and the lead and the user are informed.
 
 use std::sync::atomic::Ordering;
 
@@ -12,14 +12,14 @@ use crate::domain::request::Verdict;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, Level, TurnEnd};
 
-/// Why a teammate leaves.
+/// Why a teammate shuts down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Farewell {
     /// A shutdown request was approved.
     Asked,
-    /// It had nothing to do for too long.
+    /// It was idle for longer than the idle timeout.
     Rested,
-    /// The person ended it.
+    /// The user stopped it by force.
     Forced,
 }
 
@@ -31,7 +31,7 @@ impl Life {
             .await;
         let agent = Some(self.member.name.clone());
         let text = format!(
-            "{} is stuck: it {why}. What you write to @{} brings it on.",
+            "{} is stuck: it {why}. Write to @{} to restart it.",
             self.member.name, self.member.name
         );
         self.outfit
@@ -45,7 +45,7 @@ impl Life {
         self.tell_lead(format!("{} is stuck: it {why}", self.member.name));
     }
 
-    /// A line for the lead's next call, and a reason to wake it when everybody rests.
+    /// Adds a line to the lead's next call, and lets the lead be woken when the crew is idle.
     pub(super) fn tell_lead(&self, line: String) {
         if let Some(lead) = self.shared.handle(&crate::domain::ids::Name::lead()) {
             lead.desk.note(line);
@@ -58,12 +58,12 @@ impl Life {
         if let Err(error) = self.shared.give_back(&self.member.name).await {
             self.outfit
                 .driver
-                .trouble("The task can not be released", &error)
+                .trouble("The task cannot be released", &error)
                 .await;
         }
     }
 
-    /// For a member that comes back: whether it was asked to go, and had not answered when crewdeck was ended.
+    /// Restores an approved shutdown request that a resuming member had not answered. Returns whether there is one.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.shared.open_shutdowns(&self.member.name).await;
         let Some(request) = open.last() else {
@@ -79,7 +79,7 @@ impl Life {
         true
     }
 
-    /// After a turn: whether it was asked to go, and what it says to that.
+    /// Handles the member's answer to a shutdown request after a turn.
     pub(super) fn answer_to_go(&mut self) {
         match self.outfit.handle.desk.take_parting() {
             Some(Parting::Refused) => {
@@ -93,10 +93,10 @@ impl Life {
         }
     }
 
-    /// Leaves for good: its task goes back, whoever asked hears of it, the roster says so.
+    /// Shuts the member down: releases its task, stops its jobs, answers the shutdown request and updates the roster.
     pub(super) async fn leave(&mut self, farewell: Farewell) {
         let name = self.member.name.clone();
-        // The crew is not at rest before all of this is told.
+        // The crew does not count as idle until all of this is published.
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         self.give_back().await;
@@ -121,7 +121,7 @@ impl Life {
         if let Err(error) = blocking(move || roster.leave(&leaving, now)).await {
             self.outfit
                 .driver
-                .trouble("The roster can not be written", &error)
+                .trouble("The roster cannot be written", &error)
                 .await;
         }
         self.shared.finish_shutdowns(&name).await;

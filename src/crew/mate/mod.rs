@@ -1,4 +1,4 @@
-//! A teammate's life: spawned, it works and rests by the idle machine until it leaves.
+//! Runs a teammate: it works in turns and is idle in between, as its idle state machine decides, until it shuts down.
 
 mod leaving;
 mod tasks;
@@ -24,14 +24,14 @@ use crate::tools::policy::PlanGate;
 use leaving::Farewell;
 use tasks::Claim;
 
-/// Most calls of the model in one work phase; the reference's number.
+/// Most model calls in one turn, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
-/// How long it waits before it claims a task again when the board could not be written.
+/// The delay before the next attempt to claim a task if the board could not be written.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
-/// How often in a row that may fail before the crew counts as at rest: then `run` ends, and a dashboard tries on.
+/// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
 const CLAIMS_MAX: u32 = 5;
 
-/// Enters a member in the roster and starts it with its first prompt.
+/// Adds a member to the roster and starts it with its first prompt.
 pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result<(), String> {
     let member = Member {
         session: lock(&shared.setup).session.clone(),
@@ -42,7 +42,7 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     let team = blocking(move || roster.enter(entering, most))
         .await
         .map_err(|e| e.to_string())?;
-    // What was asked of an earlier one of this name is not asked of this one.
+    // Shutdown requests for an earlier member with this name do not apply.
     shared.finish_shutdowns(&member.name).await;
     let life = Life::new(&shared, member, &team);
     shared.read_team().await;
@@ -51,7 +51,7 @@ pub async fn start(shared: Arc<Shared>, member: Member, first: String) -> Result
     Ok(())
 }
 
-/// Brings a member back that the end of crewdeck has cut off, with its conversation.
+/// Restores a member of a resumed session with its conversation.
 pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<Back, StoreError> {
     let mut life = Life::new(shared, member, team);
     let transcript = life.outfit.driver.transcript.clone();
@@ -97,7 +97,7 @@ pub async fn back(shared: &Arc<Shared>, member: Member, team: &Team) -> Result<B
     Ok(Back { life, first, turn })
 }
 
-/// A member that comes back and has not begun.
+/// A restored member that is not running yet.
 pub struct Back {
     life: Life,
     first: Option<Input>,
@@ -106,25 +106,25 @@ pub struct Back {
 }
 
 impl Back {
-    /// Lets it work.
+    /// Starts the member.
     pub fn begin(self, shared: &Shared) {
         shared.tracker.spawn(self.life.live(self.first));
     }
 }
 
-/// Whether a teammate waits for mail although it has work: its model failed, it was interrupted, or a
-/// ceiling was not raised.
+/// Whether a teammate waits for a message although it has work, because its model failed, it was interrupted, or a budget
+/// was not raised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
     No,
     UntilMail,
 }
 
-/// What a turn was begun by.
+/// What started a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Begun {
     Words,
-    /// The wish to have the conversation summarised: no sign that the work is to go on.
+    /// A request to compact the conversation, which does not tell a paused teammate to continue.
     Compaction,
 }
 
@@ -139,7 +139,7 @@ impl Begun {
 }
 
 impl Hold {
-    /// Whether it waits for mail after a turn.
+    /// Returns whether the teammate waits for a message after a turn.
     fn after(self, begun: Begun, end: &TurnEnd) -> Hold {
         match (end, begun) {
             (TurnEnd::Interrupted | TurnEnd::Failed { .. }, _) => Hold::UntilMail,
@@ -155,15 +155,14 @@ struct Life {
     member: Member,
     idle: Idle,
     hold: Hold,
-    /// How often in a row the board could not be written when it wanted to claim a task.
+    /// The number of claims in a row that failed because the board could not be written.
     failed_claims: u32,
-    /// The task that it was told to be stuck with since its last turn: each change of anything makes it look around
-    /// again, and that is no news.
+    /// The task with which it was reported as stuck since its last turn, so that this is reported only once.
     stuck_with: Option<TaskId>,
 }
 
 impl Life {
-    /// Outfits a member and makes it known to the crew.
+    /// Builds a member and registers it with the crew.
     fn new(shared: &Arc<Shared>, member: Member, team: &Team) -> Life {
         let mates: Vec<String> = team
             .present()
@@ -190,7 +189,7 @@ impl Life {
             system: &system,
         });
         shared.enroll(member.name.clone(), outfit.handle.clone());
-        // Until it rests for the first time: the crew must not seem at rest before it has looked around.
+        // Counts as working until its first check for work, so that the crew is not idle before that.
         shared.set_standing(&outfit.handle, Standing::Working);
         Life {
             shared: Arc::clone(shared),
@@ -215,7 +214,7 @@ impl Life {
         }
     }
 
-    /// Until it leaves. `None`: the crew stops.
+    /// Works and waits until the member shuts down. `None` if the crew stops.
     async fn work_and_rest(&mut self, first: Option<Input>) -> Option<Farewell> {
         let mut changes = self.shared.changes.subscribe();
         let mut say = first;
@@ -255,7 +254,7 @@ impl Life {
         }
     }
 
-    /// One turn. `None`: the crew stops.
+    /// Runs one turn. `None` if the crew stops.
     async fn work(&mut self, start: Input) -> Option<()> {
         self.stuck_with = None;
         self.shared
@@ -266,7 +265,7 @@ impl Life {
         let end = work(&self.shared, &mut self.outfit, start).await?;
         self.has_begun().await;
         self.hold = self.hold.after(begun, &end);
-        // What it was stopped for is told by a letter, which it reads; then it goes on with what else there is.
+        // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
         if end == TurnEnd::Interrupted && self.outfit.handle.desk.take_lifted().is_some() {
             self.hold = Hold::No;
         }
@@ -274,23 +273,23 @@ impl Life {
             TurnEnd::Done | TurnEnd::Interrupted => {}
             TurnEnd::Stopped { why } => {
                 self.tell_lead(format!("{} stopped: {why}", self.member.name));
-                // Its own task, or another, would only bring it to the same ceiling.
+                // Any further work would reach the same budget limit.
                 if self.shared.spending.is_over(&self.member.name) {
                     self.hold = Hold::UntilMail;
                 }
             }
             TurnEnd::Failed { error, .. } => {
-                // The turn has tried again as often as it is of use: somebody else may do better.
+                // The turn has already retried as often as useful; another teammate may succeed.
                 self.give_back().await;
-                self.tell_lead(format!("{} can not go on: {error}", self.member.name));
+                self.tell_lead(format!("{} cannot continue: {error}", self.member.name));
             }
         }
         self.answer_to_go();
         Some(())
     }
 
-    /// Rests until words come, something changes or `until`. Outer `None`: the crew stops.
-    #[allow(clippy::option_option)] // stop / look again / words are three things
+    /// Waits for input, a change on disk or the time `until`. Outer `None`: the crew stops; inner `None`: check for work.
+    #[allow(clippy::option_option)] // three outcomes: stop, check again, input
     async fn rest(
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
@@ -315,7 +314,7 @@ impl Life {
                 Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
                 Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
                 Some(Control::Interrupt) => {
-                    // It came when the turn was over.
+                    // The interrupt arrived after the end of the turn.
                     self.outfit.handle.desk.take_lifted();
                     Some(None)
                 }
@@ -326,13 +325,13 @@ impl Life {
         }
     }
 
-    /// After its first turn: its first instructions stand in its conversation.
+    /// Removes the first prompt from the roster after the first turn, since the conversation contains it.
     async fn has_begun(&mut self) {
         if self.member.first.is_empty() {
             return;
         }
         let (roster, name) = (self.shared.roster.clone(), self.member.name.clone());
-        // Where this fails a restart looks into the conversation.
+        // If this fails, a resume finds the prompt in the conversation.
         if blocking(move || roster.has_begun(&name)).await.is_ok() {
             self.member.first.clear();
         }
@@ -351,7 +350,7 @@ impl Life {
         if let Err(error) = blocking(move || roster.set_status(&name, status, now)).await {
             self.outfit
                 .driver
-                .trouble("The roster can not be written", &error)
+                .trouble("The roster cannot be written", &error)
                 .await;
         }
         self.shared.read_team().await;
@@ -363,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupted_teammate_still_waits_after_it_was_compacted() {
+    fn interrupted_teammate_stays_paused_after_compaction() {
         let say = Begun::by(&Input::Say(vec![]));
         let focus = String::new();
         let compact = Begun::by(&Input::Compact { focus });

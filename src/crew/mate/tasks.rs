@@ -1,4 +1,4 @@
-//! A teammate and its tasks: what it finds when it looks around, and how it claims.
+//! The tasks of a teammate: checks what there is to do, claims tasks and sets up their worktrees.
 
 use super::super::Standing;
 use super::{Hold, Life};
@@ -14,13 +14,13 @@ use crate::protocol::event::EventKind;
 use crate::store::{StoreError, Which};
 use crate::tools::claim_task;
 
-/// What came of the wish to claim a task.
+/// The result of a claim.
 pub(super) enum Claim {
-    /// It is the teammate's, and these words begin the work on it.
+    /// The task is claimed; this input starts the work on it.
     Work(Vec<Block>),
-    /// It is not: there may be another.
+    /// The task is not available; check for another one.
     LookAgain,
-    /// The board can not be written: later, perhaps.
+    /// The board cannot be written; try again later.
     Wait,
 }
 
@@ -35,7 +35,7 @@ impl Life {
         };
         let board = self.shared.board.clone();
         let claimer = self.claimer();
-        // As it was last seen: what changes meanwhile makes it look again.
+        // Uses the cached board: any later change causes another check.
         let seen = blocking(move || {
             board.ask(|graph| {
                 let own = graph.open_task_of(&claimer.name).map(|t| t.id);
@@ -47,12 +47,12 @@ impl Life {
             Err(error) => {
                 self.outfit
                     .driver
-                    .trouble("The board can not be read", &error)
+                    .trouble("The board cannot be read", &error)
                     .await;
                 (None, None)
             }
         };
-        // What its background job comes to is what it waits for.
+        // A teammate with a running background job waits for its result.
         let awaits = self.shared.jobs.is_running(Some(&name));
         let held = self.hold == Hold::UntilMail;
         Sight {
@@ -75,9 +75,9 @@ impl Life {
         }
     }
 
-    /// Letters that only say "go" need no model. True when there was nothing else to read.
+    /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
     pub(super) async fn take_orders(&mut self) -> bool {
-        // Mail that is taken is no reason any more to wait for this one.
+        // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
         self.shared
             .set_standing(&self.outfit.handle, Standing::Working);
         if self.outfit.driver.take_shutdown().await {
@@ -96,9 +96,9 @@ impl Life {
         vec![Block::text(prompt::resume(task.0, &subject))]
     }
 
-    /// Without a worktree of its own it does not work: others might be in the same files.
+    /// Releases a task whose worktree cannot be created: working in a shared directory could collide with other agents.
     async fn no_place(&mut self, task: &Task, error: &StoreError) {
-        let what = format!("The worktree of task {} can not be made", task.id);
+        let what = format!("The worktree of task {} cannot be created", task.id);
         self.outfit.driver.trouble(&what, error).await;
         self.give_back().await;
         self.hold = Hold::UntilMail;
@@ -107,8 +107,8 @@ impl Life {
         self.outfit.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// For a member that comes back with this conversation: its task and a worktree for it, where crewdeck was ended
-    /// after the claim and before it had heard of both. What it should know comes back.
+    /// Restores the task and worktree of a resuming member if crewdeck ended after the claim and before its conversation
+    /// mentioned them. Returns the text to add to the conversation.
     pub(super) async fn find_place(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
@@ -139,7 +139,7 @@ impl Life {
         }
     }
 
-    /// Goes to where its task is worked on; without one, to the root.
+    /// Sets the working directory to the worktree of the open task, or to the root if there is none.
     pub(super) async fn settle(&mut self) {
         let (board, name) = (self.shared.board.clone(), self.member.name.clone());
         let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
@@ -151,7 +151,7 @@ impl Life {
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
-        // From here on it is at work: making its worktree takes a moment, and the crew must not seem at rest.
+        // Counts as working from here on, so that the crew is not idle while the worktree is created.
         if self.failed_claims == 0 {
             self.shared
                 .set_standing(&self.outfit.handle, Standing::Working);
@@ -159,14 +159,14 @@ impl Life {
         let (board, claimer, now) = (self.shared.board.clone(), self.claimer(), self.shared.now());
         let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
             Ok(Some(claimed)) => claimed,
-            // Somebody was faster, or changed the task.
+            // Another agent was faster, or the task has changed.
             Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
                 self.failed_claims = 0;
                 return Claim::LookAgain;
             }
             Err(error) => {
                 self.failed_claims += 1;
-                let what = format!("Task {task} can not be claimed; it is tried again");
+                let what = format!("Task {task} cannot be claimed; retrying");
                 self.outfit.driver.trouble(&what, &error).await;
                 return Claim::Wait;
             }

@@ -1,17 +1,17 @@
-//! The crew: whether one runs here.
+//! Checks whether a crew is running in the root.
 
 use crate::doctor::{Crew, Finding, Place};
 use crate::store;
 
-/// Says who holds the root's lock.
-pub fn look(place: &Place) -> Vec<Finding> {
-    let text = match &place.crew {
-        Crew::None if !store::is_used(&place.root) => {
-            "none runs here, and none has left anything here".to_string()
+/// Reports whether a crew is running, with its process id.
+pub fn run(context: &Place) -> Vec<Finding> {
+    let text = match &context.crew {
+        Crew::None if !store::is_used(&context.root) => {
+            "no crew is running or has been running here".to_string()
         }
-        Crew::None => "none runs here".into(),
-        Crew::Runs(Some(pid)) => format!("one runs here (process {pid})"),
-        Crew::Runs(None) => "one runs here".into(),
+        Crew::None => "no crew is running".into(),
+        Crew::Runs(Some(pid)) => format!("a crew is running (process {pid})"),
+        Crew::Runs(None) => "a crew is running".into(),
     };
     vec![Finding::ok("crew", text)]
 }

@@ -1,44 +1,40 @@
-//! Room on the disk where the state lies.
+//! Checks the free disk space for the crew's state.
 
-use crate::doctor::words::size;
+use crate::doctor::units::size;
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "disk";
-/// Below this, work can not go on for long: worktrees and records grow.
-const FEW: u64 = 1024 * 1024 * 1024;
-/// Below this, the next write may fail.
-const NONE: u64 = 32 * 1024 * 1024;
+/// Free bytes below which the disk may fill up soon, as worktrees and records grow.
+const LOW: u64 = 1024 * 1024 * 1024;
+/// Free bytes below which the next write may fail.
+const CRITICAL: u64 = 32 * 1024 * 1024;
 
-/// Looks at the disk.
-pub fn look(place: &Place) -> Vec<Finding> {
-    vec![match rustix::fs::statvfs(&place.root) {
-        Ok(found) => judge(
+/// Checks the free space and the free inodes.
+pub fn run(context: &Place) -> Vec<Finding> {
+    vec![match rustix::fs::statvfs(&context.root) {
+        Ok(found) => evaluate(
             found.f_bavail.saturating_mul(found.f_frsize),
             found.f_favail,
         ),
         Err(why) => Finding::warn(
             CHECK,
-            format!("the room on the disk is not known: {why}"),
-            "see that there is some: df -h .",
+            format!("cannot determine the free disk space: {why}"),
+            "check it yourself: df -h .",
         ),
     }]
 }
 
-fn judge(free: u64, files: u64) -> Finding {
+fn evaluate(free: u64, files: u64) -> Finding {
     let text = format!("{} free", size(free));
-    let remedy = "make room; crewdeck worktree list shows how large the worktrees are";
-    // Some file systems count no files and say 0; they then have room in any case.
+    let remedy = "free disk space; crewdeck worktree list shows the sizes of the worktrees";
+    // Some file systems have no inode limit and report 0.
     let few_files = (1..1000).contains(&files);
-    if free < NONE {
-        Finding::fail(
-            CHECK,
-            format!("{text}: nothing more can be written"),
-            remedy,
-        )
-    } else if free < FEW || few_files {
+    if free < CRITICAL {
+        Finding::fail(CHECK, format!("{text}: the disk is full"), remedy)
+    } else if free < LOW || few_files {
         Finding::warn(
             CHECK,
-            format!("{text}, {files} more files: that may not last"),
+            format!("{text}, {files} free inodes: the disk may fill up soon"),
             remedy,
         )
     } else {
@@ -52,15 +48,15 @@ mod tests {
     use crate::doctor::Level;
 
     #[test]
-    fn a_full_disk_is_told_in_time() {
+    fn low_disk_space_is_a_warning_and_a_full_disk_a_failure() {
         for (free, files, level) in [
-            (FEW, 0, Level::Ok),
-            (FEW, 5_000_000, Level::Ok),
-            (FEW, 12, Level::Warn),
-            (FEW - 1, 5_000_000, Level::Warn),
+            (LOW, 0, Level::Ok),
+            (LOW, 5_000_000, Level::Ok),
+            (LOW, 12, Level::Warn),
+            (LOW - 1, 5_000_000, Level::Warn),
             (0, 5_000_000, Level::Fail),
         ] {
-            assert_eq!(judge(free, files).level, level, "{free} {files}");
+            assert_eq!(evaluate(free, files).level, level, "{free} {files}");
         }
     }
 }

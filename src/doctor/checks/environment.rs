@@ -1,32 +1,32 @@
-//! The environment: which variables commands of agents do not see, because they look like secrets.
+//! Lists the environment variables that look like secrets and are hidden from commands of agents.
 
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "variables";
 
-/// The variables of this process that look like secrets; names only.
+/// The names of this process's environment variables that look like secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvironmentFacts {
-    /// Those that commands do not see.
+    /// Variables that are hidden from commands.
     pub withheld: Vec<String>,
-    /// Those that the settings pass on.
+    /// Variables that the setting `pass_env` shows to commands.
     pub passed: Vec<String>,
 }
 
-/// Looks at them.
-pub fn look(place: &Place) -> Vec<Finding> {
-    vec![judge(&place.environment)]
+/// Reports the hidden variables.
+pub fn run(context: &Place) -> Vec<Finding> {
+    vec![evaluate(&context.environment)]
 }
 
-fn judge(facts: &EnvironmentFacts) -> Finding {
+fn evaluate(facts: &EnvironmentFacts) -> Finding {
     let passed = match facts.passed.as_slice() {
         [] => String::new(),
-        names => format!("; pass_env passes on {}", names.join(", ")),
+        names => format!("; the setting pass_env shows them {}", names.join(", ")),
     };
     let text = match facts.withheld.as_slice() {
-        [] => format!("none looks like a secret, commands of agents see them all{passed}"),
+        [] => format!("none looks like a secret, so commands of agents see them all{passed}"),
         names => format!(
-            "commands of agents do not see {}{passed}; pass_env = [\"NAME\"] in your settings passes one on",
+            "commands of agents do not see {}{passed}; to show them one, set pass_env = [\"NAME\"]",
             names.join(", ")
         ),
     };
@@ -38,20 +38,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn withheld_variables_are_named() {
+    fn withheld_variables_are_listed() {
         let facts = EnvironmentFacts {
             withheld: vec!["A_TOKEN".into(), "B_KEY".into()],
             passed: vec!["C_KEY".into()],
         };
-        let text = judge(&facts).text;
+        let text = evaluate(&facts).text;
         assert!(
             text.starts_with(
-                "commands of agents do not see A_TOKEN, B_KEY; pass_env passes on C_KEY"
+                "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env shows them C_KEY"
             ),
             "{text}"
         );
         assert!(
-            judge(&EnvironmentFacts::default())
+            evaluate(&EnvironmentFacts::default())
                 .text
                 .starts_with("none looks like a secret")
         );

@@ -1,20 +1,20 @@
-//! Files beside the state: damaged ones that were set aside, temporary ones of killed writers.
+//! Finds damaged files that were set aside and temporary files of killed processes.
 
-use crate::doctor::words::{count, size};
-use crate::doctor::{Crew, Finding, Mend, Place};
+use crate::doctor::units::{count, size};
+use crate::doctor::{Crew, Finding, Fix, Place};
 use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
 
-/// Looks at the state folders.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if !store::is_used(&place.root) {
+/// Checks the state folders.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if !store::is_used(&context.root) {
         return Vec::new();
     }
-    judge(&store::leftovers(&place.root), &place.crew)
+    evaluate(&store::leftovers(&context.root), &context.crew)
 }
 
-fn judge(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
+fn evaluate(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
     let mut found: Vec<Finding> = left
         .damaged
         .iter()
@@ -22,35 +22,25 @@ fn judge(left: &Leftovers, crew: &Crew) -> Vec<Finding> {
             let (path, was) = (aside.path.display(), aside.was.display());
             Finding::warn(
                 CHECK,
-                format!(
-                    "{path} ({}) was damaged when it was {was}, and set aside",
-                    size(aside.bytes)
-                ),
-                "look what of it is of use, then delete it: crewdeck does not read it",
+                format!("{path} ({}) is a damaged copy of {was}", size(aside.bytes)),
+                "save what you need from it, then delete it: crewdeck does not use it",
             )
         })
         .collect();
     if !left.temporary.is_empty() {
         let text = format!(
-            "{} of writers that were killed",
+            "{} of killed processes",
             count(left.temporary.len(), "temporary file")
         );
-        let finding = Finding::warn(
-            CHECK,
-            text,
-            "nobody needs them: crewdeck doctor --mend deletes them",
-        );
+        let finding = Finding::warn(CHECK, text, "delete them: crewdeck doctor --mend");
         let files = left.temporary.clone();
         found.push(match crew {
-            Crew::None => finding.mended_by(Mend::Sweep { files }),
+            Crew::None => finding.with_fix(Fix::Sweep { files }),
             Crew::Runs(_) => finding,
         });
     }
     if found.is_empty() {
-        return vec![Finding::ok(
-            CHECK,
-            "nothing is damaged, nothing is left over",
-        )];
+        return vec![Finding::ok(CHECK, "no damaged and no temporary files")];
     }
     found
 }
@@ -62,7 +52,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn damaged_files_are_the_persons_and_temporary_ones_are_swept() {
+    fn damaged_files_have_no_fix_and_temporary_files_have_one() {
         let left = Leftovers {
             damaged: vec![Aside {
                 path: ".tasks/task_1.json.damaged-1".into(),
@@ -71,19 +61,19 @@ mod tests {
             }],
             temporary: vec!["/r/.tasks/.tmp-a".into()],
         };
-        let found = judge(&left, &Crew::None);
+        let found = evaluate(&left, &Crew::None);
         assert_eq!(
             found[0].text,
-            ".tasks/task_1.json.damaged-1 (2 KiB) was damaged when it was .tasks/task_1.json, and set aside"
+            ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged copy of .tasks/task_1.json"
         );
         assert_eq!(found[0].mend, None);
         assert_eq!(
             found[1].mend,
-            Some(Mend::Sweep {
+            Some(Fix::Sweep {
                 files: left.temporary.clone()
             })
         );
-        assert_eq!(judge(&left, &Crew::Runs(None))[1].mend, None);
-        assert_eq!(judge(&Leftovers::default(), &Crew::None).len(), 1);
+        assert_eq!(evaluate(&left, &Crew::Runs(None))[1].mend, None);
+        assert_eq!(evaluate(&Leftovers::default(), &Crew::None).len(), 1);
     }
 }

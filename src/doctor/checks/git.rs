@@ -1,25 +1,25 @@
-//! Git: its version, the repository, and whether tasks can have worktrees.
+//! Checks the git version, the repository, and whether tasks can get worktrees.
 
 use crate::doctor::{Finding, Place};
 use crate::store::{self, FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts};
 
 const CHECK: &str = "git";
 
-/// Looks at git and the repository.
-pub fn look(place: &Place) -> Vec<Finding> {
-    judge(&store::git_facts(&place.root))
+/// Checks git and the repository.
+pub fn run(context: &Place) -> Vec<Finding> {
+    evaluate(&store::git_facts(&context.root))
 }
 
-fn judge(facts: &GitFacts) -> Vec<Finding> {
+fn evaluate(facts: &GitFacts) -> Vec<Finding> {
     let oldest = &facts.oldest;
     match &facts.version {
         Err(why) => vec![Finding::warn(
             CHECK,
             why.to_string(),
-            format!("install git {oldest} or newer: without it all agents work in one directory"),
+            format!("install git {oldest} or newer; without it, all agents work in one directory"),
         )],
         Ok(version) => vec![
-            Finding::ok(CHECK, format!("{version} ({oldest} or newer is needed)")),
+            Finding::ok(CHECK, format!("{version} (needs {oldest} or newer)")),
             repository(&facts.repository),
         ],
     }
@@ -31,7 +31,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
         Err(why) => {
             return Finding::warn(
                 CHECK,
-                format!("no worktrees for tasks, so all agents work in one directory: {why}"),
+                format!("tasks get no worktrees, so all agents work in one directory: {why}"),
                 match why {
                     GitError::NoRepository(_) => INIT_AND_COMMIT,
                     GitError::NoCommits => FIRST_COMMIT,
@@ -45,7 +45,7 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
                     | GitError::Bare(_)
                     | GitError::Damaged(_)
                     | GitError::NotYours(_)
-                    | GitError::LineBreak(_) => "do what it says, and look again: crewdeck doctor",
+                    | GitError::LineBreak(_) => "fix that, then run crewdeck doctor again",
                 },
             );
         }
@@ -53,19 +53,19 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
     if let Some(busy) = facts.busy {
         return Finding::warn(
             CHECK,
-            format!("{busy} is under way here: nothing can be merged meanwhile"),
-            format!("finish it, or run git {} --abort", busy.command()),
+            format!("{busy} is in progress, so no worktree can be merged"),
+            format!("finish it, or abort it: git {} --abort", busy.command()),
         );
     }
     match &facts.branch {
-        Some(branch) => Finding::ok(CHECK, format!("each task gets a worktree from {branch}")),
+        Some(branch) => Finding::ok(CHECK, format!("tasks get worktrees from {branch}")),
         None => Finding::warn(
             CHECK,
             format!(
-                "HEAD is detached at {:.8}: tasks get worktrees from there, and nothing can be merged",
+                "HEAD is detached at {:.8}: tasks get worktrees from there, but none can be merged",
                 facts.commit
             ),
-            "switch to the branch that should receive the work: git switch NAME",
+            "switch to the branch to merge into: git switch NAME",
         ),
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     use crate::domain::worktree::Busy;
 
     #[test]
-    fn the_state_of_the_repository_is_judged() {
+    fn repository_state_decides_the_level() {
         let repository = |branch: Option<&str>, busy| {
             Ok(RepositoryFacts {
                 branch: branch.map(String::from),
@@ -90,7 +90,7 @@ mod tests {
                 Ok("2.47.3".to_string()),
                 repository(Some("main"), None),
                 Level::Ok,
-                "worktree from main",
+                "worktrees from main",
             ),
             (
                 Ok("2.47.3".into()),
@@ -102,7 +102,7 @@ mod tests {
                 Ok("2.47.3".into()),
                 repository(Some("main"), Some(Busy::Rebase)),
                 Level::Warn,
-                "a rebase is under way",
+                "a rebase is in progress",
             ),
             (
                 Ok("2.47.3".into()),
@@ -129,7 +129,7 @@ mod tests {
                 "2.20 is too old",
             ),
         ] {
-            let found = judge(&GitFacts {
+            let found = evaluate(&GitFacts {
                 version,
                 oldest: "2.31".into(),
                 repository,

@@ -1,22 +1,22 @@
-//! What killed gits left in the repository: lock files, incomplete worktrees, interrupted merges.
+//! Finds what killed git processes left in the repository: lock files, incomplete worktrees, interrupted merges.
 
-use crate::doctor::{Crew, Finding, Mend, Place};
+use crate::doctor::{Crew, Finding, Fix, Place};
 use crate::store::{self, Debris, StoreError, Worktrees};
 
 const CHECK: &str = "leftovers";
-/// Most things that are named.
+/// Maximum number of leftovers to list.
 const NAMED_MAX: usize = 50;
 
-/// Looks for them. A crew that runs repairs them when it starts and before it merges.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if !store::is_used(&place.root) || matches!(place.crew, Crew::Runs(_)) {
+/// Checks for leftovers, unless a crew is running: it repairs them when it starts and before it merges.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if !store::is_used(&context.root) || matches!(context.crew, Crew::Runs(_)) {
         return Vec::new();
     }
-    judge(Worktrees::open(&place.root).debris())
+    evaluate(Worktrees::open(&context.root).debris())
 }
 
-/// Nothing to say where nothing is left: the worktrees have a line of their own.
-fn judge(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
+/// Returns no finding if there are no leftovers.
+fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,
         Err(error) => return vec![super::unreadable(CHECK, &error)],
@@ -28,32 +28,34 @@ fn judge(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
         .map(|debris| Finding::warn(CHECK, debris.to_string(), remedy(debris)))
         .collect();
     if more > 0 {
-        let text = format!("{more} more things were left by killed gits");
-        findings.push(Finding::warn(CHECK, text, MEND));
+        let text = format!("{more} more leftovers of killed git processes");
+        findings.push(Finding::warn(CHECK, text, REPAIR));
     }
-    // One repair mends everything that can be mended.
-    let is_mended = |debris: &Debris| remedy(debris) == MEND;
-    if let Some(first) = debris.iter().take(NAMED_MAX).position(is_mended) {
-        findings[first].mend = Some(Mend::Repair);
+    // One repair fixes everything that can be fixed.
+    let has_fix = |debris: &Debris| remedy(debris) == REPAIR;
+    if let Some(first) = debris.iter().take(NAMED_MAX).position(has_fix) {
+        findings[first].mend = Some(Fix::Repair);
     }
     findings
 }
 
-const MEND: &str = "crewdeck doctor --mend repairs it, or says why it stays; no work is lost";
+const REPAIR: &str = "crewdeck doctor --mend repairs it or says why it cannot; no work is lost";
 
-/// What helps: some things only the user can decide.
+/// Returns what to do. Some leftovers need a decision of the user.
 fn remedy(debris: &Debris) -> &'static str {
     match debris {
         Debris::UnseenLock(_) => {
-            "if no git works in the repository, in a container or on another machine either, delete the file; crewdeck removes it when it is ten minutes old"
+            "delete the file if no git is running in the repository, also not in a container or on another machine; crewdeck removes it when it is ten minutes old"
         }
-        Debris::Unlinked(_) => "look what is in it, move it away, then run crewdeck doctor --mend",
+        Debris::Unlinked(_) => {
+            "save what you need from it, move it away, then run crewdeck doctor --mend"
+        }
         Debris::Lock(_)
         | Debris::HalfMade(_)
         | Debris::NotStarted(_)
         | Debris::Merge(_)
         | Debris::Removal(_)
-        | Debris::Branch(_) => MEND,
+        | Debris::Branch(_) => REPAIR,
     }
 }
 
@@ -63,10 +65,10 @@ mod tests {
     use crate::domain::worktree::WorktreeName;
 
     #[test]
-    fn each_thing_is_named_and_one_repair_is_offered() {
-        assert_eq!(judge(Ok(Vec::new())), Vec::new());
+    fn each_leftover_is_listed_and_one_repair_is_offered() {
+        assert_eq!(evaluate(Ok(Vec::new())), Vec::new());
         let name = || WorktreeName::new("task-3").unwrap();
-        let found = judge(Ok(vec![
+        let found = evaluate(Ok(vec![
             Debris::Lock(".git/packed-refs.lock".into()),
             Debris::Merge(name()),
         ]));
@@ -78,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_repair_leaves_is_named_with_what_the_user_can_do() {
+    fn leftovers_without_a_repair_have_a_remedy() {
         let name = WorktreeName::new("task-3").unwrap();
-        let found = judge(Ok(vec![
+        let found = evaluate(Ok(vec![
             Debris::UnseenLock(".git/index.lock".into()),
             Debris::Unlinked(name.clone()),
             Debris::Removal(name),

@@ -1,6 +1,6 @@
-//! Letters that nobody has read. They are never taken away by `--mend`: a letter that nobody read would be lost.
+//! Finds unread messages. They have no fix, since removing an unread message would lose it.
 
-use crate::doctor::words::{ago, count};
+use crate::doctor::units::{ago, count};
 use crate::doctor::{Crew, Finding, Place};
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{MemberStatus, Team};
@@ -8,20 +8,20 @@ use crate::store::{self, Post, Roster, Waiting};
 
 const CHECK: &str = "mail";
 
-/// Looks at the inboxes.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if !store::is_used(&place.root) {
+/// Checks the inboxes.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if !store::is_used(&context.root) {
         return Vec::new();
     }
-    let read = Post::open(&place.root).waiting();
-    let read = read.and_then(|mail| Ok((mail, Roster::open(&place.root).read()?)));
+    let read = Post::open(&context.root).waiting();
+    let read = read.and_then(|mail| Ok((mail, Roster::open(&context.root).read()?)));
     match read {
-        Ok((waiting, team)) => judge(&waiting, &team, &place.crew, place.now),
+        Ok((waiting, team)) => evaluate(&waiting, &team, &context.crew, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
+fn evaluate(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
     let found: Vec<Finding> = waiting
         .iter()
         .map(|inbox| {
@@ -38,24 +38,24 @@ fn judge(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Findi
                 return Finding::warn(CHECK, what, "read them: crewdeck mail read user");
             }
             if is_here && *crew != Crew::None {
-                return Finding::ok(CHECK, format!("{what}: the crew that runs here delivers"));
+                return Finding::ok(CHECK, format!("{what}: delivered by the running crew"));
             }
             if !name.is_lead() && member.is_none() {
                 return Finding::warn(
                     CHECK,
-                    format!("{what}, who was never in the team"),
-                    format!("look at .team/inbox/{name}.jsonl; a teammate spawned with that name gets them"),
+                    format!("{what}, who was never on the team"),
+                    format!("read .team/inbox/{name}.jsonl, or spawn a teammate with that name to receive them"),
                 );
             }
             Finding::warn(
                 CHECK,
-                format!("{what}, who is not there"),
-                format!("delivered when {name} is back; crewdeck mail list {name} shows, mail read {name} takes them"),
+                format!("{what}, who is not running"),
+                format!("delivered when {name} is back; crewdeck mail list {name} prints them, mail read {name} also marks them read"),
             )
         })
         .collect();
     if found.is_empty() {
-        return vec![Finding::ok(CHECK, "every message was read")];
+        return vec![Finding::ok(CHECK, "no unread messages")];
     }
     found
 }
@@ -69,7 +69,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn letters_wait_for_members_who_come_back_and_for_nobody() {
+    fn unread_messages_are_reported_by_recipient() {
         let party = |name: &str| Name::party(name).unwrap();
         let waiting = |name: &str, letters| Waiting {
             name: party(name),
@@ -87,7 +87,7 @@ mod tests {
             waiting("user", 3),
         ];
         let texts = |crew: &Crew| -> Vec<(Level, String)> {
-            let found = judge(&all, &team, crew, Stamp(100.0));
+            let found = evaluate(&all, &team, crew, Stamp(100.0));
             found.into_iter().map(|f| (f.level, f.text)).collect()
         };
         let warn = |text: &str| (Level::Warn, text.to_string());
@@ -95,22 +95,20 @@ mod tests {
         assert_eq!(
             texts(&Crew::None),
             [
-                warn("2 messages for bob, the oldest sent 60 s ago, who is not there"),
-                warn("1 message for ghost, sent 60 s ago, who was never in the team"),
-                warn("1 message for lead, sent 60 s ago, who is not there"),
+                warn("2 messages for bob, the oldest sent 60 s ago, who is not running"),
+                warn("1 message for ghost, sent 60 s ago, who was never on the team"),
+                warn("1 message for lead, sent 60 s ago, who is not running"),
                 warn("3 messages for user, the oldest sent 60 s ago"),
             ]
         );
         assert_eq!(
             texts(&Crew::Runs(None))[..3],
             [
-                ok(
-                    "2 messages for bob, the oldest sent 60 s ago: the crew that runs here delivers"
-                ),
-                warn("1 message for ghost, sent 60 s ago, who was never in the team"),
-                ok("1 message for lead, sent 60 s ago: the crew that runs here delivers"),
+                ok("2 messages for bob, the oldest sent 60 s ago: delivered by the running crew"),
+                warn("1 message for ghost, sent 60 s ago, who was never on the team"),
+                ok("1 message for lead, sent 60 s ago: delivered by the running crew"),
             ]
         );
-        assert_eq!(judge(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
+        assert_eq!(evaluate(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! The checks, one a file. Each gathers its facts and has a pure rule that makes findings of them.
+//! The checks, one per file. Each gathers facts and turns them into findings with a pure function.
 
 pub mod crew;
 pub mod disk;
@@ -21,26 +21,23 @@ pub mod worktrees;
 use super::{Crew, Finding, Place};
 use crate::store;
 
-/// What a check says without looking, where there is nothing to look at: nothing of a crew lies here (the check of the
-/// crew says so), or a crew runs and sees to it itself.
-fn left_to_others(check: &'static str, place: &Place) -> Option<Vec<Finding>> {
-    if !store::is_used(&place.root) {
+/// Returns the findings of a check that is skipped, because the root has no crew state or because a running crew checks
+/// this itself. `None`: the check must run.
+fn skip_check(check: &'static str, context: &Place) -> Option<Vec<Finding>> {
+    if !store::is_used(&context.root) {
         return Some(Vec::new());
     }
-    match place.crew {
-        Crew::Runs(_) => Some(vec![Finding::ok(
-            check,
-            "the crew that runs here sees to it",
-        )]),
+    match context.crew {
+        Crew::Runs(_) => Some(vec![Finding::ok(check, "checked by the running crew")]),
         Crew::None => None,
     }
 }
 
-/// A finding for something that could not be looked at.
+/// Returns a finding for state that cannot be read.
 fn unreadable(check: &'static str, error: &store::StoreError) -> Finding {
     Finding::fail(
         check,
         error.to_string(),
-        "mend it or move it away, then look again",
+        "repair it or move it away, then run crewdeck doctor again",
     )
 }

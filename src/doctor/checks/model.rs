@@ -1,69 +1,69 @@
-//! The model: which provider would be used and why, whether there is a key, and whether the server answers.
+//! Checks the model: which provider is used and why, whether its key is set, and whether the server responds.
 
-use crate::doctor::words::count;
+use crate::doctor::units::count;
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "model";
 const KEY: &str = "key";
 
-/// The model that would be used, as the roof has found it out.
+/// The model that would be used. Gathered by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelFacts {
-    /// Nothing points to a model, or the settings are wrong: what is missing, and what to do.
+    /// No model is set up, or the settings are invalid.
     Missing {
-        /// What.
+        /// What is wrong.
         reason: String,
         /// What to do.
         remedy: String,
     },
     /// A scripted model, which needs no server.
     Scripted {
-        /// Which one.
+        /// Its description.
         what: String,
     },
-    /// A server.
+    /// A model on a server.
     Server(Offer),
 }
 
-/// A server and what it offers.
+/// A model server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// `anthropic` or `openai`.
     pub provider: &'static str,
-    /// Why this one: `ANTHROPIC_API_KEY is set`.
+    /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
-    /// Its address. A password in it is taken out before it is shown.
+    /// The base URL. A password in it is redacted before output.
     pub url: String,
-    /// The variable with the key, and whether it is set. Its value is never here.
+    /// The environment variable of the key, and whether it is set.
     pub key: (&'static str, bool),
-    /// The model that was named.
+    /// The configured model, if any.
     pub wanted: Option<String>,
-    /// What the server said.
+    /// The result of the request for its models.
     pub asked: Asked,
 }
 
-/// What a server said when it was asked for its models.
+/// The result of a request for a server's models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// These.
+    /// The models.
     Models(Vec<String>),
-    /// That it keeps no such list.
+    /// The server has no model list.
     NoList,
-    /// Nothing of use: why, and what to do.
+    /// The request failed.
     Failed {
-        /// Why.
+        /// The error.
         why: String,
         /// What to do.
         remedy: String,
     },
 }
 
-/// Looks at what was found out.
-pub fn look(place: &Place) -> Vec<Finding> {
-    judge(&place.model)
+/// Checks the model and its key.
+pub fn run(context: &Place) -> Vec<Finding> {
+    evaluate(&context.model)
 }
 
-fn judge(facts: &ModelFacts) -> Vec<Finding> {
+fn evaluate(facts: &ModelFacts) -> Vec<Finding> {
     match facts {
         ModelFacts::Missing { reason, remedy } => {
             vec![Finding::fail(CHECK, reason.clone(), remedy.clone())]
@@ -71,7 +71,7 @@ fn judge(facts: &ModelFacts) -> Vec<Finding> {
         ModelFacts::Scripted { what } => {
             vec![Finding::ok(
                 CHECK,
-                format!("scripted: {what}; needs neither key nor server"),
+                format!("scripted: {what}; needs no key and no server"),
             )]
         }
         ModelFacts::Server(offer) => vec![server(offer), key(offer)],
@@ -82,40 +82,40 @@ fn server(offer: &Offer) -> Finding {
     let Offer {
         provider, why, url, ..
     } = offer;
-    let place = format!("{provider} at {url} ({why})");
+    let server = format!("{provider} at {url} ({why})");
     match (&offer.asked, &offer.wanted) {
         (Asked::Failed { why, remedy }, _) => {
-            Finding::fail(CHECK, format!("{place}: {why}"), remedy.clone())
+            Finding::fail(CHECK, format!("{server}: {why}"), remedy.clone())
         }
         (Asked::NoList, Some(name)) => Finding::ok(
             CHECK,
-            format!("{place}: it answers; it lists no models, {name} is taken on trust"),
+            format!("{server}: responds, but has no model list, so {name} is not verified"),
         ),
         (Asked::NoList, None) => Finding::fail(
             CHECK,
-            format!("{place}: it answers and lists no models"),
-            "name one: --model NAME, or model = \"NAME\" in the settings",
+            format!("{server}: responds, but has no model list"),
+            "choose a model: --model NAME, or model = \"NAME\" in the settings",
         ),
         (Asked::Models(all), _) if all.is_empty() => Finding::fail(
             CHECK,
-            format!("{place}: it answers and has no model"),
-            "load one there, or name one with --model",
+            format!("{server}: responds, but has no models"),
+            "load a model on the server, or choose one with --model",
         ),
         (Asked::Models(all), Some(name)) if all.contains(name) => {
-            Finding::ok(CHECK, format!("{name}, {place}: it answers"))
+            Finding::ok(CHECK, format!("{name}, {server}: responds"))
         }
         (Asked::Models(all), Some(name)) => Finding::warn(
             CHECK,
             format!(
-                "{place}: it answers, and {name} is not among its {}",
+                "{server}: responds, but {name} is not among its {}",
                 count(all.len(), "model")
             ),
-            format!("check the name: it has {}", some(all)),
+            format!("check the model name; the server has {}", first_names(all)),
         ),
         (Asked::Models(all), None) => Finding::ok(
             CHECK,
             format!(
-                "{}, {place}: it answers; no model is named, so the first of {} is taken",
+                "{}, {server}: responds; no model is configured, so the first of {} is used",
                 all.first().map_or("", String::as_str),
                 all.len()
             ),
@@ -128,13 +128,13 @@ fn key(offer: &Offer) -> Finding {
         (name, true) => Finding::ok(KEY, format!("{name} is set")),
         (name, false) => Finding::ok(
             KEY,
-            format!("{name} is not set; a server on this machine needs none"),
+            format!("{name} is not set; a local server needs no key"),
         ),
     }
 }
 
-/// The first few names.
-fn some(all: &[String]) -> String {
+/// Lists the first five names.
+fn first_names(all: &[String]) -> String {
     let shown: Vec<&str> = all.iter().take(5).map(String::as_str).collect();
     let more = if all.len() > shown.len() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))
@@ -147,7 +147,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_a_server_says_is_judged() {
+    fn server_response_decides_the_level() {
         let models =
             |names: &[&str]| Asked::Models(names.iter().map(ToString::to_string).collect());
         let failed = Asked::Failed {
@@ -159,13 +159,13 @@ mod tests {
                 models(&["a", "b"]),
                 None,
                 Level::Ok,
-                "a, openai at http://h (why): it answers; no model is named, so the first of 2",
+                "a, openai at http://h (why): responds; no model is configured, so the first of 2",
             ),
             (
                 models(&["a", "b"]),
                 Some("b"),
                 Level::Ok,
-                "b, openai at http://h (why): it answers",
+                "b, openai at http://h (why): responds",
             ),
             (
                 models(&["a", "b"]),
@@ -173,9 +173,9 @@ mod tests {
                 Level::Warn,
                 "c is not among its 2 models",
             ),
-            (models(&[]), None, Level::Fail, "has no model"),
-            (Asked::NoList, Some("b"), Level::Ok, "on trust"),
-            (Asked::NoList, None, Level::Fail, "lists no models"),
+            (models(&[]), None, Level::Fail, "has no models"),
+            (Asked::NoList, Some("b"), Level::Ok, "b is not verified"),
+            (Asked::NoList, None, Level::Fail, "has no model list"),
             (failed, None, Level::Fail, "http://h (why): nothing answers"),
         ] {
             let facts = ModelFacts::Server(Offer {
@@ -186,7 +186,7 @@ mod tests {
                 wanted: wanted.map(String::from),
                 asked,
             });
-            let found = judge(&facts);
+            let found = evaluate(&facts);
             assert_eq!(found[0].level, level, "{found:?}");
             assert!(found[0].text.contains(words), "{found:?}");
             assert_eq!(found[1].check, "key");
@@ -194,18 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_missing_fails_and_a_script_is_fine() {
+    fn missing_model_fails_and_scripted_model_passes() {
         let missing = ModelFacts::Missing {
             reason: "no key".into(),
             remedy: "set one".into(),
         };
         assert_eq!(
-            judge(&missing),
+            evaluate(&missing),
             [Finding::fail("model", "no key", "set one")]
         );
         let script = ModelFacts::Scripted {
             what: "the demo".into(),
         };
-        assert_eq!(judge(&script)[0].level, Level::Ok);
+        assert_eq!(evaluate(&script)[0].level, Level::Ok);
     }
 }

@@ -1,7 +1,7 @@
-//! Requests that wait although whoever asked is gone.
+//! Finds approval requests whose sender is gone.
 
-use crate::doctor::words::ago;
-use crate::doctor::{Finding, Mend, Place};
+use crate::doctor::units::ago;
+use crate::doctor::{Finding, Fix, Place};
 use crate::domain::aftermath::{self, Lead};
 use crate::domain::request::Request;
 use crate::domain::stamp::Stamp;
@@ -9,21 +9,21 @@ use crate::domain::text::{clip, one_line};
 use crate::store::Requests;
 
 const CHECK: &str = "requests";
-/// Most characters of what was asked.
+/// Maximum characters of a request's text to show.
 const BODY_MAX: usize = 60;
 
-/// Looks at the requests.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if let Some(said) = super::left_to_others(CHECK, place) {
-        return said;
+/// Checks the pending requests.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if let Some(findings) = super::skip_check(CHECK, context) {
+        return findings;
     }
-    match Requests::open(&place.root).read_all() {
-        Ok(read) => judge(&read.requests, place.now),
+    match Requests::open(&context.root).read_all() {
+        Ok(read) => evaluate(&read.requests, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(requests: &[Request], now: Stamp) -> Vec<Finding> {
+fn evaluate(requests: &[Request], now: Stamp) -> Vec<Finding> {
     let found: Vec<Finding> = aftermath::orphaned(requests, &[], Lead::Gone)
         .into_iter()
         .map(|request| {
@@ -32,16 +32,16 @@ fn judge(requests: &[Request], now: Stamp) -> Vec<Finding> {
             let when = ago(now, request.created_at).unwrap_or("some time ago".into());
             Finding::warn(
                 CHECK,
-                format!("{from} asked {when} ({kind}: {what}) and is gone"),
-                "crewdeck --resume lets you decide it; crewdeck doctor --mend withdraws it",
+                format!("{from} asked {when} ({kind}: {what}), but is gone"),
+                "decide it: crewdeck --resume; or withdraw it: crewdeck doctor --mend",
             )
-            .mended_by(Mend::Withdraw {
+            .with_fix(Fix::Withdraw {
                 request: request.id.clone(),
             })
         })
         .collect();
     if found.is_empty() {
-        return vec![Finding::ok(CHECK, "none waits")];
+        return vec![Finding::ok(CHECK, "none pending")];
     }
     found
 }
@@ -54,7 +54,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_waits_for_nobody_is_told() {
+    fn request_of_a_gone_sender_is_a_warning() {
         let bob = Name::member("bob").unwrap();
         let id = RequestId("r1".into());
         let mut request = Request::new(
@@ -65,16 +65,16 @@ mod tests {
             "First\nthen".into(),
             Stamp(1.0),
         );
-        let found = judge(std::slice::from_ref(&request), Stamp(61.0));
+        let found = evaluate(std::slice::from_ref(&request), Stamp(61.0));
         assert_eq!(
             found[0].text,
-            "bob asked 60 s ago (plan: First⏎then) and is gone"
+            "bob asked 60 s ago (plan: First⏎then), but is gone"
         );
-        assert_eq!(found[0].mend, Some(Mend::Withdraw { request: id }));
+        assert_eq!(found[0].mend, Some(Fix::Withdraw { request: id }));
         request.withdraw("x", Stamp(2.0)).unwrap();
         assert_eq!(
-            judge(&[request], Stamp(3.0)),
-            [Finding::ok(CHECK, "none waits")]
+            evaluate(&[request], Stamp(3.0)),
+            [Finding::ok(CHECK, "none pending")]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The sandbox: what holds the commands of agents on this machine.
+//! Checks the sandbox for commands of agents.
 
 use crate::doctor::{Finding, Place};
 use crate::domain::sandbox::NetworkRules;
@@ -8,51 +8,50 @@ use crate::store;
 
 const CHECK: &str = "sandbox";
 
-/// What the roof has found out.
+/// The state of the sandbox. Gathered by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxFacts {
-    /// The settings turn it off.
+    /// The settings turn the sandbox off.
     Off,
-    /// The settings give up the protection of the history; what was tried on this machine.
+    /// The settings disable protection of the git history.
     WithoutHistory(SandboxReport),
-    /// What was tried on this machine, and came of it.
+    /// The sandbox is on.
     Tried {
-        /// What was found.
+        /// What is available on this machine.
         report: SandboxReport,
-        /// Who is to have the network.
+        /// Which commands have network access.
         network: NetworkRules,
     },
 }
 
-/// Looks at what was found out, and at whether the history of the repository can be protected.
-pub fn look(place: &Place) -> Vec<Finding> {
-    let mut findings = vec![judge(&place.sandbox)];
-    let is_on = matches!(place.sandbox, SandboxFacts::Tried { .. });
-    if is_on && store::git_dirs(&place.root).is_some_and(|(_, common)| !can_be_private(&common)) {
+/// Checks the sandbox, and whether the git history of the repository can be protected.
+pub fn run(context: &Place) -> Vec<Finding> {
+    let mut findings = vec![evaluate(&context.sandbox)];
+    let is_on = matches!(context.sandbox, SandboxFacts::Tried { .. });
+    if is_on && store::git_dirs(&context.root).is_some_and(|(_, common)| !can_be_private(&common)) {
         findings.push(Finding::warn(
             CHECK,
-            "the history is not protected from commands of agents: the refs of this repository are stored in the \
-             reftable format",
-            "convert it while it has no worktrees: git refs migrate --ref-format=files (git 2.46 or newer)",
+            "the git history is not protected from commands of agents, because this repository uses the reftable format",
+            "convert the repository while it has no worktrees: git refs migrate --ref-format=files (git 2.46 or newer)",
         ));
     }
     findings
 }
 
-fn judge(facts: &SandboxFacts) -> Finding {
+fn evaluate(facts: &SandboxFacts) -> Finding {
     let (report, network) = match facts {
         SandboxFacts::Off => {
             return Finding::warn(
                 CHECK,
-                "commands of agents may write wherever you may: the settings say confine = \"off\"",
-                "take that line out of the settings",
+                "commands of agents can write wherever you can: the setting confine is \"off\"",
+                "remove confine = \"off\" from the settings",
             );
         }
         SandboxFacts::WithoutHistory(report) => {
             return Finding::warn(
                 CHECK,
                 report.missing_without_history(),
-                "take confine = \"files\" out of the settings where user namespaces are available",
+                "if this machine has user namespaces, remove confine = \"files\" from the settings",
             );
         }
         SandboxFacts::Tried { report, network } => (report, *network),
@@ -62,16 +61,11 @@ fn judge(facts: &SandboxFacts) -> Finding {
         (Some(missing), _) => Finding::warn(
             CHECK,
             missing,
-            "read what a command does before you allow it, or run crewdeck on a system that has it",
+            "review each command before you allow it, or run crewdeck on a system that supports it",
         ),
         (None, version) => {
             let version = version.map_or(String::new(), |n| format!(" {n}"));
-            Finding::ok(
-                CHECK,
-                format!(
-                    "Landlock{version}, a view of its own and a guard hold each command of an agent"
-                ),
-            )
+            Finding::ok(CHECK, format!("on (Landlock{version})"))
         }
     }
 }
@@ -84,7 +78,7 @@ mod tests {
     use crate::process::confine::Works;
 
     #[test]
-    fn what_is_missing_is_told_with_a_remedy() {
+    fn missing_mechanisms_are_warnings() {
         let whole = SandboxReport {
             guard: Works::Yes,
             landlock: Some(6),
@@ -94,18 +88,21 @@ mod tests {
             },
         };
         let tried = |report, network| SandboxFacts::Tried { report, network };
-        let given_up = judge(&SandboxFacts::WithoutHistory(whole.clone()));
-        assert_eq!(given_up.level, Level::Warn);
-        assert!(given_up.text.contains("rewind commits"), "{given_up:?}");
-        let off = judge(&tried(whole.clone(), NetworkRules::all(Network::Off)));
+        let unprotected = evaluate(&SandboxFacts::WithoutHistory(whole.clone()));
+        assert_eq!(unprotected.level, Level::Warn);
+        assert!(
+            unprotected.text.contains("rewind commits"),
+            "{unprotected:?}"
+        );
+        let off = evaluate(&tried(whole.clone(), NetworkRules::all(Network::Off)));
         assert_eq!(off.level, Level::Warn);
         assert!(off.text.contains("network namespaces are not"), "{off:?}");
-        let found = judge(&tried(whole, NetworkRules::default()));
+        let found = evaluate(&tried(whole, NetworkRules::default()));
         assert_eq!(found.level, Level::Ok);
-        assert!(found.text.starts_with("Landlock 6,"), "{found:?}");
+        assert_eq!(found.text, "on (Landlock 6)");
         let none = tried(SandboxReport::none("it is a Mac"), NetworkRules::default());
-        assert_eq!(judge(&none).level, Level::Warn);
-        assert!(judge(&none).text.contains("it is a Mac"));
-        assert_eq!(judge(&SandboxFacts::Off).level, Level::Warn);
+        assert_eq!(evaluate(&none).level, Level::Warn);
+        assert!(evaluate(&none).text.contains("it is a Mac"));
+        assert_eq!(evaluate(&SandboxFacts::Off).level, Level::Warn);
     }
 }

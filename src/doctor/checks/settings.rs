@@ -1,4 +1,4 @@
-//! The settings: which files were read, and whether they are right.
+//! Checks the settings: which files were read, and whether they are valid.
 
 use crate::doctor::{Finding, Place};
 
@@ -9,52 +9,49 @@ const PROJECT_FILE: &str = ".crewdeck/config.toml";
 /// The settings files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsFacts {
-    /// The files that were looked for, and whether they are there.
+    /// The paths of settings files, and whether each exists.
     pub files: Vec<(String, bool)>,
-    /// What is wrong in them.
+    /// The error if they are invalid.
     pub error: Option<String>,
-    /// What is right, and does not do what it may be meant for.
+    /// Warnings about theme colours that are hard to tell apart.
     pub warnings: Vec<String>,
-    /// Settings of the project that wait for approval.
+    /// Project settings that wait for the user's approval.
     pub waiting: Option<String>,
-    /// Settings of the project that the user decided to ignore.
+    /// Project settings that the user decided to ignore.
     pub ignored: Option<String>,
 }
 
-/// Looks at them.
-pub fn look(place: &Place) -> Vec<Finding> {
-    let facts = &place.settings;
-    let warnings = facts.warnings.iter().map(|words| {
-        Finding::warn(
-            CHECK,
-            words.clone(),
-            "give the two of them colours that differ more",
-        )
-    });
+/// Checks the settings.
+pub fn run(context: &Place) -> Vec<Finding> {
+    let facts = &context.settings;
+    let warnings = facts
+        .warnings
+        .iter()
+        .map(|words| Finding::warn(CHECK, words.clone(), "choose two colours that differ more"));
     let waiting = facts.waiting.iter().map(|names| {
         Finding::warn(
             CHECK,
-            format!("{PROJECT_FILE} sets {names}, which do not apply before you approve them"),
-            "read and approve them, or go on without: crewdeck trust",
+            format!("{PROJECT_FILE} sets {names}, which do not apply until you approve them"),
+            "review them: crewdeck trust",
         )
     });
     let ignored = facts.ignored.iter().map(|names| {
         let text = format!("{PROJECT_FILE} sets {names}, which you decided to ignore");
         Finding::ok(CHECK, text)
     });
-    std::iter::once(judge(facts))
+    std::iter::once(evaluate(facts))
         .chain(warnings)
         .chain(waiting)
         .chain(ignored)
         .collect()
 }
 
-fn judge(facts: &SettingsFacts) -> Finding {
+fn evaluate(facts: &SettingsFacts) -> Finding {
     if let Some(error) = &facts.error {
         return Finding::fail(
             CHECK,
             error.clone(),
-            "mend that file: nothing starts with it as it is",
+            "fix that file; crewdeck does not start with it",
         );
     }
     let named = |wanted: bool| {
@@ -64,7 +61,7 @@ fn judge(facts: &SettingsFacts) -> Finding {
     match (named(true), named(false)) {
         (read, missing) if read.is_empty() => Finding::ok(
             CHECK,
-            format!("all as built in; {} would be read", missing.join(", then ")),
+            format!("defaults; no settings file at {}", missing.join(" or ")),
         ),
         (read, _) => Finding::ok(CHECK, format!("from {}", read.join(", then "))),
     }
@@ -77,7 +74,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_was_read_and_what_is_wrong() {
+    fn settings_files_and_errors_are_reported() {
         let files = |user, project| SettingsFacts {
             files: vec![
                 ("~/c.toml".into(), user),
@@ -85,10 +82,10 @@ mod tests {
             ],
             ..SettingsFacts::default()
         };
-        let text = |facts: &SettingsFacts| judge(facts).text;
+        let text = |facts: &SettingsFacts| evaluate(facts).text;
         assert_eq!(
             text(&files(false, false)),
-            "all as built in; ~/c.toml, then .crewdeck/config.toml would be read"
+            "defaults; no settings file at ~/c.toml or .crewdeck/config.toml"
         );
         assert_eq!(text(&files(false, true)), "from .crewdeck/config.toml");
         assert_eq!(
@@ -99,6 +96,6 @@ mod tests {
             error: Some("unknown setting 'modle': did you mean 'model'?".into()),
             ..files(true, true)
         };
-        assert_eq!(judge(&wrong).level, Level::Fail);
+        assert_eq!(evaluate(&wrong).level, Level::Fail);
     }
 }

@@ -1,7 +1,7 @@
-//! The board: tasks that somebody has who is gone, and files that can not be read.
+//! Finds tasks whose owner is gone, and task files that cannot be read.
 
-use crate::doctor::words::{ago, count};
-use crate::doctor::{Crew, Finding, Mend, Place};
+use crate::doctor::units::{ago, count};
+use crate::doctor::{Crew, Finding, Fix, Place};
 use crate::domain::aftermath::{self, Claim, Holder};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
@@ -10,32 +10,33 @@ use crate::domain::text::clip;
 use crate::store::{self, Board, Roster};
 
 const CHECK: &str = "tasks";
-/// Most characters of a subject.
+/// Maximum characters of a task's subject to show.
 const SUBJECT_MAX: usize = 60;
 
-/// Looks at the board.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if !store::is_used(&place.root) {
+/// Checks the task board.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if !store::is_used(&context.root) {
         return Vec::new();
     }
-    let read = Board::open(&place.root).read();
-    let read = read.and_then(|board| Ok((board, Roster::open(&place.root).read()?)));
+    let read = Board::open(&context.root).read();
+    let read = read.and_then(|board| Ok((board, Roster::open(&context.root).read()?)));
     let (board, team) = match read {
         Ok(read) => read,
         Err(error) => return vec![super::unreadable(CHECK, &error)],
     };
-    let claims = match place.crew {
+    let claims = match context.crew {
         Crew::Runs(_) => Vec::new(),
         Crew::None => aftermath::claims(&board.graph, &team),
     };
-    judge(&board.graph, &claims, &board.notices, place.now)
+    evaluate(&board.graph, &claims, &board.notices, context.now)
 }
 
-fn judge(graph: &TaskGraph, claims: &[Claim], troubles: &[String], now: Stamp) -> Vec<Finding> {
-    let mut found: Vec<Finding> = claims.iter().map(|claim| left(graph, claim, now)).collect();
-    for trouble in troubles {
-        let remedy = "mend that file by hand, or crewdeck task list sets a damaged one aside";
-        found.push(Finding::warn(CHECK, trouble.clone(), remedy));
+fn evaluate(graph: &TaskGraph, claims: &[Claim], errors: &[String], now: Stamp) -> Vec<Finding> {
+    let orphan = |claim| orphaned_task(graph, claim, now);
+    let mut found: Vec<Finding> = claims.iter().map(orphan).collect();
+    for error in errors {
+        let remedy = "repair the file, or run crewdeck task list, which sets damaged files aside";
+        found.push(Finding::warn(CHECK, error.clone(), remedy));
     }
     if found.is_empty() {
         let (all, done) = (graph.len(), graph.done());
@@ -45,7 +46,7 @@ fn judge(graph: &TaskGraph, claims: &[Claim], troubles: &[String], now: Stamp) -
     found
 }
 
-fn left(graph: &TaskGraph, claim: &Claim, now: Stamp) -> Finding {
+fn orphaned_task(graph: &TaskGraph, claim: &Claim, now: Stamp) -> Finding {
     let Claim {
         task: id,
         owner,
@@ -62,20 +63,22 @@ fn left(graph: &TaskGraph, claim: &Claim, now: Stamp) -> Finding {
     match (claim.holder, owner_name) {
         (Holder::Gone, Ok(owner)) => Finding::warn(
             CHECK,
-            format!("task {id} ({subject}) is {owner}'s, who is gone{since}"),
-            "crewdeck --resume goes on with it; crewdeck doctor --mend offers it to others",
+            format!("task {id} ({subject}) is owned by {owner}, who is gone{since}"),
+            "continue it: crewdeck --resume; or release it: crewdeck doctor --mend",
         )
-        .mended_by(Mend::Release { task: *id, owner }),
+        .with_fix(Fix::Release { task: *id, owner }),
         (Holder::Stranger, Ok(_)) => Finding::warn(
             CHECK,
-            format!("task {id} ({subject}) is {owner}'s, whom no crew knows{since}"),
-            format!("if nobody works on it: {release}"),
+            format!("task {id} ({subject}) is owned by {owner}, who is not on the team{since}"),
+            format!("if {owner} does not work on it, release it: {release}"),
         ),
         (Holder::Gone | Holder::Stranger, Err(_)) => Finding::warn(
             CHECK,
-            format!("task {id} ({subject}) is {owner:?}'s, which is no name of an agent{since}"),
             format!(
-                "if nobody works on it: empty the owner in .tasks/task_{}.json",
+                "task {id} ({subject}) is owned by {owner:?}, which is not a valid agent name{since}"
+            ),
+            format!(
+                "to release it, clear the owner in .tasks/task_{}.json",
                 id.0
             ),
         ),
@@ -92,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn tasks_of_the_gone_can_be_mended_and_those_of_strangers_not() {
+    fn tasks_of_gone_members_have_a_fix_and_those_of_strangers_do_not() {
         let task: Task =
             serde_json::from_value(json!({"id": 1, "subject": "Write it", "updated_at": 40.0}))
                 .unwrap();
@@ -104,20 +107,20 @@ mod tests {
             holder,
         };
         let now = Stamp(100.0);
-        let found = judge(&graph, &[claim("bob", Holder::Gone)], &[], now);
+        let found = evaluate(&graph, &[claim("bob", Holder::Gone)], &[], now);
         assert_eq!(
             found[0].text,
-            "task #1 (Write it) is bob's, who is gone, last changed 60 s ago"
+            "task #1 (Write it) is owned by bob, who is gone, last changed 60 s ago"
         );
         let owner = Name::member("bob").unwrap();
         assert_eq!(
             found[0].mend,
-            Some(Mend::Release {
+            Some(Fix::Release {
                 task: TaskId(1),
                 owner
             })
         );
-        let found = judge(
+        let found = evaluate(
             &graph,
             &[
                 claim("eve", Holder::Stranger),
@@ -133,11 +136,11 @@ mod tests {
         );
         assert_eq!(
             found[0].remedy.as_deref(),
-            Some("if nobody works on it: crewdeck task release 1 --as eve")
+            Some("if eve does not work on it, release it: crewdeck task release 1 --as eve")
         );
-        let found = judge(&graph, &[], &["task_2.json is damaged".into()], now);
+        let found = evaluate(&graph, &[], &["task_2.json is damaged".into()], now);
         assert_eq!((found.len(), found[0].level), (1, Level::Warn));
-        let found = judge(&graph, &[], &[], now);
+        let found = evaluate(&graph, &[], &[], now);
         assert_eq!(
             found,
             [Finding::ok(CHECK, "1 task on the board, 0 completed")]

@@ -1,7 +1,7 @@
-//! The roster: members that count as present although no crew runs.
+//! Finds team members that are listed as present although their crew is not running.
 
-use crate::doctor::words::ago;
-use crate::doctor::{Finding, Mend, Place};
+use crate::doctor::units::ago;
+use crate::doctor::{Finding, Fix, Place};
 use crate::domain::aftermath;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::{MemberStatus, Team};
@@ -9,38 +9,42 @@ use crate::store::Roster;
 
 const CHECK: &str = "team";
 
-/// Looks at the roster.
-pub fn look(place: &Place) -> Vec<Finding> {
-    if let Some(said) = super::left_to_others(CHECK, place) {
-        return said;
+/// Checks the roster.
+pub fn run(context: &Place) -> Vec<Finding> {
+    if let Some(findings) = super::skip_check(CHECK, context) {
+        return findings;
     }
-    match Roster::open(&place.root).read() {
-        Ok(team) => judge(&team, place.now),
+    match Roster::open(&context.root).read() {
+        Ok(team) => evaluate(&team, context.now),
         Err(error) => vec![super::unreadable(CHECK, &error)],
     }
 }
 
-fn judge(team: &Team, now: Stamp) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        aftermath::gone(team, &[])
-            .into_iter()
-            .map(|member| {
-                let seen = ago(now, member.seen_at)
-                    .map_or(String::new(), |ago| format!(", last seen {ago}"));
-                let name = &member.name;
-                Finding::warn(
+fn evaluate(team: &Team, now: Stamp) -> Vec<Finding> {
+    let mut found: Vec<Finding> = aftermath::gone(team, &[])
+        .into_iter()
+        .map(|member| {
+            let seen =
+                ago(now, member.seen_at).map_or(String::new(), |ago| format!(", last seen {ago}"));
+            let name = &member.name;
+            Finding::warn(
                 CHECK,
-                format!("{name} counts as {}{seen}, and its crew is gone", member.status),
-                "crewdeck --resume brings it back; crewdeck doctor --mend notes that it has left",
+                format!(
+                    "{name} is listed as {}{seen}, but its crew is not running",
+                    member.status
+                ),
+                "resume it: crewdeck --resume; or mark it as shut down: crewdeck doctor --mend",
             )
-            .mended_by(Mend::Leave { member: name.clone() })
+            .with_fix(Fix::Leave {
+                member: name.clone(),
             })
-            .collect();
+        })
+        .collect();
     for member in team.present().filter(|m| m.session.is_empty()) {
         let (name, status) = (&member.name, member.status);
         found.push(Finding::ok(
             CHECK,
-            format!("{name} ({status}) was entered by another program, which sees to it"),
+            format!("{name} ({status}) is managed by another program"),
         ));
     }
     if found.is_empty() {
@@ -51,8 +55,8 @@ fn judge(team: &Team, now: Stamp) -> Vec<Finding> {
         found.push(Finding::ok(
             CHECK,
             match left.count() {
-                0 => "nobody yet".to_string(),
-                left => format!("{left} in the roster, all of them have left"),
+                0 => "no members".to_string(),
+                left => format!("{left} shut down, none active"),
             },
         ));
     }
@@ -67,7 +71,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn who_is_gone_and_who_is_another_programs() {
+    fn gone_members_have_a_fix_and_foreign_ones_do_not() {
         let member = |name: &str, status, session: &str| Member {
             status,
             session: session.into(),
@@ -83,23 +87,23 @@ mod tests {
             ],
             ..Team::default()
         };
-        let found = judge(&team, Stamp(1000.0));
+        let found = evaluate(&team, Stamp(1000.0));
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[0].text,
-            "bob counts as working, last seen 60 s ago, and its crew is gone"
+            "bob is listed as working, last seen 60 s ago, but its crew is not running"
         );
-        assert_eq!(found[0].mend, Some(Mend::Leave { member: bob }));
+        assert_eq!(found[0].mend, Some(Fix::Leave { member: bob }));
         assert_eq!((found[1].check, &found[1].mend), ("team", &None));
         team.members.truncate(1);
         team.members[0].status = MemberStatus::Shutdown;
         assert_eq!(
-            judge(&team, Stamp(1000.0)),
-            [Finding::ok(CHECK, "1 in the roster, all of them have left")]
+            evaluate(&team, Stamp(1000.0)),
+            [Finding::ok(CHECK, "1 shut down, none active")]
         );
         assert_eq!(
-            judge(&Team::default(), Stamp(1.0)),
-            [Finding::ok(CHECK, "nobody yet")]
+            evaluate(&Team::default(), Stamp(1.0)),
+            [Finding::ok(CHECK, "no members")]
         );
     }
 }

@@ -1,17 +1,17 @@
-//! The terminal: its size, its colours, whether it shows more than ASCII.
+//! Checks the terminal: its size, its colours, and whether the locale is UTF-8.
 
 use std::io::IsTerminal;
 
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "terminal";
-/// The smallest screen that the dashboard is made for.
+/// The minimum size of the dashboard in columns and rows.
 const SMALLEST: (u16, u16) = (60, 16);
 
-/// What is known of the terminal.
+/// The properties of the terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
-    /// Columns and rows; `None`: the output is no terminal.
+    /// Columns and rows. `None`: the output is not a terminal.
     size: Option<(u16, u16)>,
     term: String,
     colorterm: String,
@@ -21,11 +21,11 @@ struct Facts {
     tmux: String,
 }
 
-/// Looks at the terminal of this process.
-pub fn look(_: &Place) -> Vec<Finding> {
+/// Checks the terminal of this process.
+pub fn run(_: &Place) -> Vec<Finding> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let is_terminal = std::io::stdout().is_terminal();
-    judge(&Facts {
+    evaluate(&Facts {
         size: is_terminal
             .then(|| crossterm::terminal::size().ok())
             .flatten(),
@@ -41,7 +41,7 @@ pub fn look(_: &Place) -> Vec<Finding> {
     })
 }
 
-fn judge(facts: &Facts) -> Vec<Finding> {
+fn evaluate(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![screen(facts)];
     if !is_utf8(&facts.locale) {
         let locale = match facts.locale.as_str() {
@@ -50,16 +50,16 @@ fn judge(facts: &Facts) -> Vec<Finding> {
         };
         found.push(Finding::warn(
             CHECK,
-            format!("{locale}: some terminals then show frames and marks wrongly"),
-            "set a UTF-8 locale, for example export LANG=C.UTF-8",
+            format!("{locale}, so borders and symbols may look wrong"),
+            "set a UTF-8 locale: export LANG=C.UTF-8",
         ));
     }
     let is_dumb = facts.term == "dumb" || facts.term.is_empty();
     if is_dumb && facts.size.is_some() {
         found.push(Finding::fail(
             CHECK,
-            "TERM says that the terminal can not move its cursor",
-            "start crewdeck in a terminal with TERM set, or use crewdeck run",
+            "the terminal cannot move its cursor (TERM is unset or \"dumb\")",
+            "set TERM to your terminal's type, or use crewdeck run",
         ));
     }
     found
@@ -75,7 +75,7 @@ fn screen(facts: &Facts) -> Finding {
         words.push("in tmux".into());
     }
     let Some((columns, rows)) = facts.size else {
-        let text = format!("the output goes to no terminal ({})", words.join(", "));
+        let text = format!("the output is not a terminal ({})", words.join(", "));
         return Finding::ok(CHECK, text);
     };
     let text = format!("{columns}x{rows}, {}", words.join(", "));
@@ -84,7 +84,7 @@ fn screen(facts: &Facts) -> Finding {
         return Finding::warn(
             CHECK,
             format!("{text}: too small to show everything"),
-            format!("make it {columns}x{rows} or larger"),
+            format!("resize it to {columns}x{rows} or larger"),
         );
     }
     Finding::ok(CHECK, text)
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_is_good_for() {
+    fn terminal_size_and_colours_are_reported() {
         for (facts, level, text) in [
             (good(), Level::Ok, "120x40, xterm-256color, 256 colours"),
             (
@@ -158,10 +158,10 @@ mod tests {
                     ..good()
                 },
                 Level::Ok,
-                "the output goes to no terminal (xterm-256color, 256 colours)",
+                "the output is not a terminal (xterm-256color, 256 colours)",
             ),
         ] {
-            let found = judge(&facts);
+            let found = evaluate(&facts);
             assert_eq!(
                 (found.len(), found[0].level, found[0].text.as_str()),
                 (1, level, text)
@@ -170,22 +170,22 @@ mod tests {
     }
 
     #[test]
-    fn a_locale_without_utf8_and_a_dumb_terminal_are_told() {
+    fn non_utf8_locale_warns_and_dumb_terminal_fails() {
         for locale in ["", "C", "POSIX", "de_DE@euro", "ja_JP.eucJP"] {
-            let found = judge(&Facts {
+            let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()
             });
             assert_eq!(found[1].level, Level::Warn, "{locale}");
         }
         for locale in ["C.UTF-8", "en_US.utf8", "ca_ES.UTF-8@valencia"] {
-            let found = judge(&Facts {
+            let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()
             });
             assert_eq!(found.len(), 1, "{locale}");
         }
-        let found = judge(&Facts {
+        let found = evaluate(&Facts {
             term: "dumb".into(),
             ..good()
         });

@@ -1,33 +1,33 @@
-//! Watches on files (inotify): without them a change of another process is seen seconds later.
+//! Checks the kernel's inotify limits. Without file watches, changes by other processes show seconds later.
 
 use crate::doctor::{Finding, Place};
 
 const CHECK: &str = "watches";
-/// What one crew needs at most: it watches a handful of folders.
+/// The maximum watches and instances that one crew needs.
 const NEEDED: (u64, u64) = (16, 4);
 
-/// Looks at the limits of the kernel.
-pub fn look(_: &Place) -> Vec<Finding> {
+/// Checks the limits of the kernel.
+pub fn run(_: &Place) -> Vec<Finding> {
     let limit = |name: &str| {
         let path = format!("/proc/sys/fs/inotify/{name}");
         std::fs::read_to_string(path).ok()?.trim().parse().ok()
     };
-    vec![judge(
+    vec![evaluate(
         limit("max_user_watches"),
         limit("max_user_instances"),
     )]
 }
 
-fn judge(watches: Option<u64>, instances: Option<u64>) -> Finding {
+fn evaluate(watches: Option<u64>, instances: Option<u64>) -> Finding {
     let (Some(watches), Some(instances)) = (watches, instances) else {
-        return Finding::ok(CHECK, "this system does not tell its limits");
+        return Finding::ok(CHECK, "the inotify limits are not known on this system");
     };
-    let text = format!("{watches} watches and {instances} watchers a user");
+    let text = format!("{watches} watches and {instances} instances per user");
     if watches < NEEDED.0 || instances < NEEDED.1 {
         return Finding::warn(
             CHECK,
-            format!("{text}: too few, so changes of others are seen seconds later"),
-            "raise fs.inotify.max_user_watches and max_user_instances with sysctl",
+            format!("{text}: too few, so changes by other processes show seconds later"),
+            "raise fs.inotify.max_user_watches and fs.inotify.max_user_instances with sysctl",
         );
     }
     Finding::ok(CHECK, text)
@@ -39,10 +39,10 @@ mod tests {
     use crate::doctor::Level;
 
     #[test]
-    fn too_few_watches_are_told() {
-        assert_eq!(judge(Some(8192), Some(128)).level, Level::Ok);
-        assert_eq!(judge(Some(8), Some(128)).level, Level::Warn);
-        assert_eq!(judge(Some(8192), Some(1)).level, Level::Warn);
-        assert_eq!(judge(None, Some(1)).level, Level::Ok);
+    fn too_few_watches_are_a_warning() {
+        assert_eq!(evaluate(Some(8192), Some(128)).level, Level::Ok);
+        assert_eq!(evaluate(Some(8), Some(128)).level, Level::Warn);
+        assert_eq!(evaluate(Some(8192), Some(1)).level, Level::Warn);
+        assert_eq!(evaluate(None, Some(1)).level, Level::Ok);
     }
 }

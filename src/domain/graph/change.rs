@@ -1,4 +1,5 @@
-//! The changes of the graph: each is allowed whole or refused whole, and says which tasks it touched.
+//! Changes of the task graph. Each change is applied completely or rejected, and returns the ids of the changed
+//! tasks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -7,14 +8,14 @@ use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
 use super::super::stamp::Stamp;
-use super::super::task::{TAKEN_MAX, Task, TaskStatus};
+use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
 use super::super::worktree::WorktreeName;
-use super::may::list;
+use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a task with number `id`. The ids of all changed tasks come back.
+    /// Adds a task with number `id`. Returns the ids of all changed tasks.
     pub fn create(
         &mut self,
         id: TaskId,
@@ -47,7 +48,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Gives task `id` to `claimer`, if it may have it.
+    /// Claims task `id` for `claimer`. Fails unless [`TaskGraph::may_claim`] allows it.
     pub fn claim(
         &mut self,
         id: TaskId,
@@ -66,7 +67,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Completes task `id` for `who` and frees what waited for it. A task without owner becomes theirs.
+    /// Completes task `id` for `who` and unblocks the tasks that wait for it. A task without an owner gets `who` as
+    /// owner.
     pub fn complete(
         &mut self,
         id: TaskId,
@@ -88,7 +90,7 @@ impl TaskGraph {
             });
             changed.push(other);
         }
-        // The edge stays on the blocker's side, also where it was written on one side only.
+        // Keep the edge in `blocks`, even if it was only recorded in the other task's `blocked_by`.
         let freed: Vec<TaskId> = changed[1..].to_vec();
         self.alter(id, |task| {
             for other in freed {
@@ -100,7 +102,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Starts a pending task that `who` owns or that nobody owns.
+    /// Starts a pending task that `claimer` owns; claims it first if it has no owner.
     pub fn start(
         &mut self,
         id: TaskId,
@@ -114,10 +116,10 @@ impl TaskGraph {
         if task.status == TaskStatus::Completed {
             return Err(GraphError::Finished(id));
         }
-        Self::own(task, &claimer.name)?;
+        Self::check_owner(task, &claimer.name)?;
         let open = self.open_blockers(task);
         if !open.is_empty() {
-            return Err(GraphError::Blocked(id, list(&open)));
+            return Err(GraphError::Blocked(id, join_ids(&open)));
         }
         self.alter(id, |task| {
             task.status = TaskStatus::InProgress;
@@ -126,14 +128,14 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Puts a claimed task back on the board.
+    /// Returns a claimed task to the board.
     pub fn release(
         &mut self,
         id: TaskId,
         who: &Name,
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
-        self.may_release(id, who)?;
+        self.check_release(id, who)?;
         self.alter(id, |task| {
             task.owner.clear();
             task.status = TaskStatus::Pending;
@@ -142,7 +144,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Puts the task of `owner` back on the board because the person takes it away: `owner` does not choose it again.
+    /// Returns the task of `owner` to the board on behalf of the user. `owner` does not choose the task again by
+    /// itself.
     pub fn take(
         &mut self,
         id: TaskId,
@@ -150,13 +153,13 @@ impl TaskGraph {
         now: Stamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         if self.known(id)?.owner.is_empty() {
-            return Err(GraphError::Unowned(id));
+            return Err(GraphError::NoOwner(id));
         }
         let changed = self.release(id, owner, now)?;
         self.alter(id, |task| {
             task.taken_from
                 .retain(|t| !t.eq_ignore_ascii_case(owner.as_str()));
-            if task.taken_from.len() >= TAKEN_MAX {
+            if task.taken_from.len() >= TAKEN_FROM_MAX {
                 task.taken_from.remove(0);
             }
             task.taken_from.push(owner.to_string());
@@ -164,7 +167,7 @@ impl TaskGraph {
         Ok(changed)
     }
 
-    /// Notes in which worktree a task is worked on.
+    /// Records the worktree of a task.
     pub fn bind(
         &mut self,
         id: TaskId,
@@ -179,7 +182,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Changes subject, description, tags or edges; all of it or nothing.
+    /// Changes the subject, description, tags or blockers of a task. If one of the changes is invalid, none is
+    /// applied.
     pub fn edit(
         &mut self,
         id: TaskId,
@@ -194,15 +198,15 @@ impl TaskGraph {
         if let Some(text) = &edit.description {
             checked_description(text)?;
         }
-        for gone in &edit.unblock {
-            if !task.blocked_by.contains(gone) {
-                self.known(*gone)?;
+        for blocker in &edit.unblock {
+            if !task.blocked_by.contains(blocker) {
+                self.known(*blocker)?;
             }
         }
         let blockers = self.checked_blockers(id, &edit.block_on)?;
         let mut changed = vec![id];
-        for gone in &edit.unblock {
-            changed.extend(self.disconnect(id, *gone, now));
+        for blocker in &edit.unblock {
+            changed.extend(self.disconnect(id, *blocker, now));
         }
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));
@@ -214,7 +218,7 @@ impl TaskGraph {
             if let Some(description) = &edit.description {
                 task.description.clone_from(description);
             }
-            // Another wording is another try.
+            // A new description makes it a new attempt for everyone.
             if edit.subject.is_some() || edit.description.is_some() {
                 task.attempts = 0;
                 task.taken_from.clear();
@@ -227,7 +231,7 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Takes a task off the board; what waited for it waits no longer. An owned open task is refused.
+    /// Deletes a task and unblocks the tasks that wait for it. Fails for an open task that has an owner.
     pub fn remove(&mut self, id: TaskId, now: Stamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.known(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
@@ -254,7 +258,7 @@ impl TaskGraph {
                 return Err(GraphError::SelfBlock(id));
             }
             if self.known(*blocker)?.status == TaskStatus::Completed {
-                return Err(GraphError::FinishedBlocker(*blocker));
+                return Err(GraphError::CompletedBlocker(*blocker));
             }
             if let Some(path) = self.path(*blocker, id) {
                 return Err(GraphError::Cycle {
@@ -267,15 +271,15 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// The way from `from` over its blockers to `to`, if there is one.
+    /// Returns the path of blockers that leads from `from` to `to`, if there is one.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
-        let mut came: BTreeMap<TaskId, TaskId> = BTreeMap::new();
+        let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
             if at == to {
                 let mut path = vec![at];
                 let mut step = at;
-                while let Some(before) = came.get(&step).filter(|_| step != from) {
+                while let Some(before) = previous.get(&step).filter(|_| step != from) {
                     path.push(*before);
                     step = *before;
                 }
@@ -284,8 +288,8 @@ impl TaskGraph {
             }
             let Some(task) = self.get(at) else { continue };
             for next in &task.blocked_by {
-                if *next != from && !came.contains_key(next) {
-                    came.insert(*next, at);
+                if *next != from && !previous.contains_key(next) {
+                    previous.insert(*next, at);
                     queue.push_back(*next);
                 }
             }
@@ -329,7 +333,7 @@ impl TaskGraph {
         vec![id, blocker]
     }
 
-    /// Changes one task; a number that is not there changes nothing.
+    /// Changes one task. Does nothing if the task does not exist.
     fn alter(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
         if let Some(task) = self.get(id) {
             let mut task = task.clone();
@@ -345,14 +349,14 @@ fn checked_subject(text: &str) -> Result<String, GraphError> {
         return Err(GraphError::NoSubject);
     }
     if subject.chars().count() > SUBJECT_MAX {
-        return Err(GraphError::TooLong("subject", SUBJECT_MAX));
+        return Err(GraphError::TooLong("subject", SUBJECT_MAX, "characters"));
     }
     Ok(subject)
 }
 
 fn checked_description(text: &str) -> Result<(), GraphError> {
     if text.len() > DESCRIPTION_MAX {
-        return Err(GraphError::TooLong("description", DESCRIPTION_MAX));
+        return Err(GraphError::TooLong("description", DESCRIPTION_MAX, "bytes"));
     }
     Ok(())
 }

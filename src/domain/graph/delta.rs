@@ -1,4 +1,4 @@
-//! What changed between two versions of a board, and how a copy follows.
+//! The difference between two versions of a board, and how to apply it to a copy.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use super::super::ids::TaskId;
 use super::super::task::Task;
 use super::TaskGraph;
 
-/// Most tasks of one piece.
+/// Maximum number of tasks in one piece.
 const PIECE_TASKS: usize = 500;
-/// About the most bytes of one piece; a single larger task is a piece of its own.
+/// Approximate maximum size of one piece, in bytes. A larger task is sent as its own piece.
 const PIECE_BYTES: usize = 256 * 1024;
-/// What a task takes beside its texts, in bytes.
+/// Estimated size of a task without its texts, in bytes.
 const TASK_BYTES: usize = 300;
 
-/// What changed on a board.
+/// The difference between two versions of a board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Delta {
-    /// Tasks that are new or other than before, whole.
+    /// New and changed tasks, complete.
     pub changed: Vec<Arc<Task>>,
-    /// Tasks that are there no more.
+    /// Deleted tasks.
     pub removed: Vec<TaskId>,
 }
 
 impl TaskGraph {
-    /// What leads from `self` to `new`. Tasks that both share are not looked into.
+    /// Returns the changes from `self` to `new`. Tasks shared by both graphs are not compared in depth.
     pub fn delta(&self, new: &TaskGraph) -> Delta {
-        let is_news = |t: &&Arc<Task>| !self.has(t);
+        let is_news = |t: &&Arc<Task>| !self.has_same(t);
         Delta {
             changed: new.tasks.values().filter(is_news).cloned().collect(),
             removed: self
@@ -38,12 +38,12 @@ impl TaskGraph {
         }
     }
 
-    /// The same, of some tasks only.
+    /// Like [`TaskGraph::delta`], for some tasks only.
     pub fn delta_of(&self, new: &TaskGraph, ids: &BTreeSet<TaskId>) -> Delta {
         let mut delta = Delta::default();
         for id in ids {
             match new.tasks.get(id) {
-                Some(task) if self.has(task) => {}
+                Some(task) if self.has_same(task) => {}
                 Some(task) => delta.changed.push(Arc::clone(task)),
                 None if self.tasks.contains_key(id) => delta.removed.push(*id),
                 None => {}
@@ -52,13 +52,13 @@ impl TaskGraph {
         delta
     }
 
-    fn has(&self, task: &Arc<Task>) -> bool {
+    fn has_same(&self, task: &Arc<Task>) -> bool {
         self.tasks
             .get(&task.id)
             .is_some_and(|known| Arc::ptr_eq(known, task) || known == task)
     }
 
-    /// Follows a change that was made elsewhere.
+    /// Applies a delta.
     pub fn apply(&mut self, changed: &[Arc<Task>], removed: &[TaskId]) {
         for task in changed {
             self.put(Arc::clone(task));
@@ -70,12 +70,11 @@ impl TaskGraph {
 }
 
 impl Delta {
-    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// The same change in pieces of a bounded size, in order; none when nothing changed.
+    /// Splits the delta into pieces of bounded size, in order. An empty delta gives no pieces.
     pub fn pieces(self) -> Vec<Delta> {
         let mut pieces: Vec<Delta> = Vec::new();
         let mut room = 0;
@@ -95,7 +94,7 @@ impl Delta {
                 }
             }
         }
-        // A number is small: some thousands of them make no large piece.
+        // An id is small, so a piece can hold more of them.
         for ids in self.removed.chunks(PIECE_TASKS * 10) {
             pieces.push(Delta {
                 changed: vec![],
@@ -106,7 +105,7 @@ impl Delta {
     }
 }
 
-/// About how many bytes a task takes as text.
+/// Estimates the size of a task as JSON, in bytes.
 fn size_of_task(task: &Task) -> usize {
     let extra: usize = task
         .extra
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_follows_is_equal() {
+    fn applying_a_delta_reproduces_the_new_graph() {
         let old = TaskGraph::new([task(1, "a"), task(2, "b"), task(3, "c")]);
         let new = TaskGraph::new([task(2, "b"), task(3, "other"), task(4, "d")]);
         let delta = old.delta(&new);
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_bounded_by_tasks_and_by_bytes_and_lose_nothing() {
+    fn pieces_are_bounded_by_count_and_size() {
         let sizes = |tasks: Vec<Task>, removed: u64| -> Vec<(usize, usize)> {
             let delta = Delta {
                 changed: tasks.into_iter().map(Arc::new).collect(),

@@ -1,4 +1,4 @@
-//! What the graph knows of its tasks without looking at each of them. All of it follows from the tasks.
+//! An index over the tasks of a graph. It is derived from the tasks alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use super::super::task::{Task, TaskStatus};
 type Edges = BTreeMap<TaskId, BTreeSet<TaskId>>;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Index {
+pub(super) struct GraphIndex {
     done: usize,
-    /// The open tasks of an owner, whose name is in small letters.
+    /// Open tasks by owner. Keys are lowercase names.
     open: BTreeMap<String, BTreeSet<TaskId>>,
-    /// Which tasks say that they wait for this one.
+    /// For each task, the tasks that list it in `blocked_by`.
     waiting: Edges,
-    /// Which tasks say that they block this one.
+    /// For each task, the tasks that list it in `blocks`.
     blocking: Edges,
     ready: BTreeSet<TaskId>,
 }
 
-impl Index {
-    /// Forgets one version of a task and learns the next. What is ready is said
-    /// apart, because it depends on other tasks too.
+impl GraphIndex {
+    /// Replaces one version of a task with the next. Readiness is updated separately, because it depends on other
+    /// tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {
             if task.status == TaskStatus::Completed {
@@ -35,8 +35,8 @@ impl Index {
                     }
                 }
             }
-            cut(&mut self.waiting, &task.blocked_by, task.id);
-            cut(&mut self.blocking, &task.blocks, task.id);
+            remove_edges(&mut self.waiting, &task.blocked_by, task.id);
+            remove_edges(&mut self.blocking, &task.blocks, task.id);
         }
         if let Some(task) = now {
             if task.status == TaskStatus::Completed {
@@ -45,16 +45,16 @@ impl Index {
                 let owner = task.owner.to_ascii_lowercase();
                 self.open.entry(owner).or_default().insert(task.id);
             }
-            tie(&mut self.waiting, &task.blocked_by, task.id);
-            tie(&mut self.blocking, &task.blocks, task.id);
+            add_edges(&mut self.waiting, &task.blocked_by, task.id);
+            add_edges(&mut self.blocking, &task.blocks, task.id);
         }
     }
 
-    pub(super) fn enter_ready(&mut self, id: TaskId) {
+    pub(super) fn add_ready(&mut self, id: TaskId) {
         self.ready.insert(id);
     }
 
-    pub(super) fn leave_ready(&mut self, id: TaskId) {
+    pub(super) fn remove_ready(&mut self, id: TaskId) {
         self.ready.remove(&id);
     }
 
@@ -70,8 +70,8 @@ impl Index {
         self.done
     }
 
-    /// The first open task of an owner, whatever the case of the name.
-    pub(super) fn open_of(&self, owner: &str) -> Option<TaskId> {
+    /// Returns the open task of an owner with the lowest number. The case of the name does not matter.
+    pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()
     }
@@ -85,13 +85,13 @@ impl Index {
     }
 }
 
-fn tie(edges: &mut Edges, to: &[TaskId], from: TaskId) {
+fn add_edges(edges: &mut Edges, to: &[TaskId], from: TaskId) {
     for id in to {
         edges.entry(*id).or_default().insert(from);
     }
 }
 
-fn cut(edges: &mut Edges, to: &[TaskId], from: TaskId) {
+fn remove_edges(edges: &mut Edges, to: &[TaskId], from: TaskId) {
     for id in to {
         if let Some(others) = edges.get_mut(id) {
             others.remove(&from);

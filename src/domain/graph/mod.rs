@@ -1,11 +1,11 @@
-//! The task graph: what may be created, claimed, completed, and what blocks what. Always a DAG.
+//! The task graph: tasks, their dependencies and owners. It has no cycles.
 
 mod change;
-mod circle;
+mod cycle;
 mod delta;
+mod error;
 mod index;
-mod may;
-mod refusal;
+mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -18,59 +18,55 @@ use super::ids::{Name, TaskId};
 use super::task::{Task, TaskStatus};
 use super::text::{clip, one_line};
 pub use delta::Delta;
-use index::Index;
-pub use refusal::GraphError;
+pub use error::GraphError;
+use index::GraphIndex;
 
-/// Longest subject, in characters.
+/// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
-/// How often a task may be claimed before no agent claims it by itself any more.
+/// Number of claims after which agents no longer claim a task by themselves.
 pub const ATTEMPTS_MAX: u32 = 5;
-/// Longest description, in bytes.
+/// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
-/// Most characters of somebody's words that a refusal repeats.
+/// Maximum number of characters of invalid input that an error message repeats.
 const WORDS_MAX: usize = 200;
 
-/// What a new task is to be.
+/// The fields of a new task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NewTask {
-    /// One line that says what is to be done.
+    /// The goal of the task, in one line.
     pub subject: String,
-    /// Everything else.
+    /// All other details.
     pub description: String,
     /// Tasks that must be completed first.
     pub blocked_by: Vec<TaskId>,
-    /// What a claimer must be good at.
+    /// Tags a teammate must have to claim the task.
     pub tags: Vec<String>,
-    /// The worktree in which it is worked on, where that is known; empty: none yet.
+    /// The name of the task's worktree; empty: none yet.
     pub worktree: String,
 }
 
-/// What is to be changed; `None` and empty lists leave things as they are.
+/// Changes of a task. `None` and empty lists mean no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {
-    /// A new subject.
     pub subject: Option<String>,
-    /// A new description.
     pub description: Option<String>,
     /// Blockers to add.
     pub block_on: Vec<TaskId>,
-    /// Blockers to take away.
+    /// Blockers to remove.
     pub unblock: Vec<TaskId>,
-    /// New tags, in place of the old ones.
+    /// Tags that replace the old ones.
     pub tags: Option<Vec<String>>,
 }
 
-/// Who wants to claim, and what it is good at.
+/// The agent or user that claims a task, with its tags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimer {
-    /// Its name.
     pub name: Name,
-    /// Its tags.
     pub tags: Vec<String>,
 }
 
 impl Claimer {
-    /// The person.
+    /// Returns the user as claimer, without tags.
     pub fn person() -> Claimer {
         Claimer {
             name: Name::user(),
@@ -79,14 +75,14 @@ impl Claimer {
     }
 }
 
-/// All tasks of a board, by number. A copy shares its tasks with the original.
+/// All tasks of a board by number. Clones share the tasks.
 #[derive(Debug, Clone, Default)]
 pub struct TaskGraph {
     tasks: BTreeMap<TaskId, Arc<Task>>,
-    index: Index,
+    index: GraphIndex,
 }
 
-/// The index follows from the tasks.
+/// Compares the tasks only, because the index is derived from them.
 impl PartialEq for TaskGraph {
     fn eq(&self, other: &TaskGraph) -> bool {
         self.tasks == other.tasks
@@ -94,7 +90,7 @@ impl PartialEq for TaskGraph {
 }
 
 impl TaskGraph {
-    /// A graph of tasks that were read; later ones of the same number win.
+    /// Builds a graph from tasks. If a number occurs twice, the last task wins.
     pub fn new(tasks: impl IntoIterator<Item = Task>) -> TaskGraph {
         let mut graph = TaskGraph::default();
         for task in tasks {
@@ -103,14 +99,14 @@ impl TaskGraph {
         graph
     }
 
-    /// Puts a task as it was read in the place of the one with its number.
+    /// Inserts or replaces a task without checking any rules.
     pub fn put(&mut self, task: Arc<Task>) {
         let id = task.id;
         let before = self.tasks.insert(id, task);
         self.reindex(id, before.as_deref());
     }
 
-    /// Forgets a task that is not there any more; what others say of it stays as it is.
+    /// Removes a task without changing the tasks that refer to it.
     pub fn forget(&mut self, id: TaskId) {
         if let Some(before) = self.tasks.remove(&id) {
             self.reindex(id, Some(&before));
@@ -122,51 +118,50 @@ impl TaskGraph {
         self.index.replace(before, now.as_deref());
         let was_done = before.map(|t| t.status == TaskStatus::Completed);
         let is_done = now.map(|t| t.status == TaskStatus::Completed);
-        self.note_ready(id);
+        self.update_ready(id);
         if was_done != is_done {
             for other in self.index.waiting(id) {
-                self.note_ready(other);
+                self.update_ready(other);
             }
         }
     }
 
-    fn note_ready(&mut self, id: TaskId) {
+    fn update_ready(&mut self, id: TaskId) {
         let is_ready = self.get(id).is_some_and(|t| {
             t.status == TaskStatus::Pending && t.owner.is_empty() && !self.has_open_blocker(t)
         });
         if is_ready {
-            self.index.enter_ready(id);
+            self.index.add_ready(id);
         } else {
-            self.index.leave_ready(id);
+            self.index.remove_ready(id);
         }
     }
 
-    /// The task of that number.
+    /// Returns a task by its number.
     pub fn get(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(&id).map(|t| &**t)
     }
 
-    /// All tasks in the order of their numbers.
+    /// Returns all tasks in the order of their numbers.
     pub fn tasks(&self) -> impl DoubleEndedIterator<Item = &Task> {
         self.tasks.values().map(|t| &**t)
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// How many tasks are completed.
+    /// Returns the number of completed tasks.
     pub fn done(&self) -> usize {
         self.index.done()
     }
 
-    /// What keeps `task` from being claimed: blockers that are not completed, or not there at all.
+    /// Returns the blockers of `task` that are not completed or do not exist.
     pub fn open_blockers(&self, task: &Task) -> Vec<TaskId> {
         let open = |id: &TaskId| self.is_open(*id);
         task.blocked_by.iter().copied().filter(open).collect()
@@ -181,45 +176,45 @@ impl TaskGraph {
             .is_none_or(|b| b.status != TaskStatus::Completed)
     }
 
-    /// Whether `task` could be claimed by somebody with the right tags.
+    /// Returns whether `task` is pending, has no owner and no open blockers. Tags are not considered.
     pub fn is_ready(&self, task: &Task) -> bool {
         self.index.is_ready(task.id)
     }
 
-    /// The tasks that could be claimed by somebody with the right tags, in the order of their numbers.
+    /// Returns the ready tasks in the order of their numbers. Tags are not considered.
     pub fn ready(&self) -> impl Iterator<Item = &Task> {
         self.index.ready().filter_map(|id| self.get(id))
     }
 
-    /// The task that `owner` works on.
+    /// Returns the open task that `owner` has claimed.
     pub fn open_task_of(&self, owner: &Name) -> Option<&Task> {
-        self.get(self.index.open_of(owner.as_str())?)
+        self.get(self.index.first_open_task(owner.as_str())?)
     }
 
-    /// Whether anything is left to do.
+    /// Returns whether any task is not completed.
     pub fn has_open(&self) -> bool {
         self.done() < self.len()
     }
 
-    /// The first task that `claimer` may claim: none that the person has taken from it.
+    /// Returns the first ready task that `claimer` may claim, except tasks that the user took away from it.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
         }
-        self.ready().find(|t| may_choose(t, claimer))
+        self.ready().find(|t| can_choose(t, claimer))
     }
 
-    /// The first task that `claimer` may claim by itself: one that was given up too often needs a person,
-    /// who claims it for somebody or changes it.
+    /// Like [`TaskGraph::claimable`], but skips tasks that were claimed and released [`ATTEMPTS_MAX`] times. Such a
+    /// task needs the user, who edits or assigns it.
     pub fn claimable_unasked(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
         }
         self.ready()
-            .find(|t| t.attempts < ATTEMPTS_MAX && may_choose(t, claimer))
+            .find(|t| t.attempts < ATTEMPTS_MAX && can_choose(t, claimer))
     }
 
-    /// Every task that `id` waits for or waited for, from both ends of the edges.
+    /// Returns every task that `id` waits for or waited for, according to both ends of the edges.
     pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.blocking(id);
         if let Some(task) = self.get(id) {
@@ -228,7 +223,7 @@ impl TaskGraph {
         all
     }
 
-    /// Every task that waits or waited for `id`, from both ends of the edges.
+    /// Returns every task that waits or waited for `id`, according to both ends of the edges.
     pub fn dependants(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.waiting(id);
         if let Some(task) = self.get(id) {
@@ -237,7 +232,8 @@ impl TaskGraph {
         all
     }
 
-    /// The refusal of words where the number of a task belongs: it names the number of the task with that subject.
+    /// Returns the error for text given as a task number. If the text is the subject of a task, the error names its
+    /// number.
     pub fn no_number(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
         let shown = clip(&one_line(words), WORDS_MAX);
@@ -247,7 +243,7 @@ impl TaskGraph {
         }
     }
 
-    /// The task of that number, or a refusal that names what there is.
+    /// Returns the task with that number. The error says how many tasks the board has.
     pub fn known(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();
@@ -260,13 +256,13 @@ impl TaskGraph {
     }
 }
 
-/// Whether `claimer` has every tag that `task` asks for. Tags say which agent is good at it: the person knows.
+/// Returns whether `claimer` has all tags that `task` requires. The user may claim every task.
 pub fn tags_fit(task: &Task, claimer: &Claimer) -> bool {
     let has = |tag: &String| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag));
     claimer.name.is_user() || task.tags.iter().all(has)
 }
 
-/// Whether `claimer` may take `task` without being told its number.
-fn may_choose(task: &Task, claimer: &Claimer) -> bool {
+/// Returns whether `claimer` may claim `task` by its own choice, without being assigned to it.
+fn can_choose(task: &Task, claimer: &Claimer) -> bool {
     tags_fit(task, claimer) && !task.was_taken_from(claimer.name.as_str())
 }

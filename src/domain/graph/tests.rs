@@ -1,4 +1,4 @@
-//! The rules of the graph under every order of changes.
+//! Tests of the task graph, including random sequences of changes.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn new(subject: &str, blocked_by: &[u64]) -> NewTask {
     }
 }
 
-/// 1 and 2 block 3.
+/// Task 3 is blocked by tasks 1 and 2.
 fn join() -> TaskGraph {
     let mut graph = TaskGraph::default();
     graph.create(TaskId(1), new("a", &[]), NOW).unwrap();
@@ -33,7 +33,7 @@ fn join() -> TaskGraph {
 }
 
 #[test]
-fn a_join_is_free_when_both_blockers_are_done_and_keeps_its_edges() {
+fn task_is_ready_when_all_blockers_are_completed() {
     let mut graph = join();
     for (id, who) in [(1, "alice"), (2, "bob")] {
         assert!(!graph.is_ready(graph.get(TaskId(3)).unwrap()));
@@ -51,7 +51,7 @@ fn a_join_is_free_when_both_blockers_are_done_and_keeps_its_edges() {
 }
 
 #[test]
-fn an_edge_that_stands_on_one_side_only_counts_and_is_kept() {
+fn dependency_recorded_on_one_side_only_counts() {
     let text = r#"[{"id":1,"subject":"a"},{"id":2,"subject":"b","blockedBy":[1]}]"#;
     let tasks: Vec<Task> = serde_json::from_str(text).unwrap();
     let mut graph = TaskGraph::new(tasks);
@@ -65,7 +65,7 @@ fn an_edge_that_stands_on_one_side_only_counts_and_is_kept() {
 }
 
 #[test]
-fn a_blocker_that_is_not_there_blocks_until_it_is_taken_away() {
+fn missing_blocker_blocks_until_removed() {
     let task: Task = serde_json::from_str(r#"{"id":1,"subject":"a","blockedBy":[99]}"#).unwrap();
     let mut graph = TaskGraph::new([task]);
     assert_eq!(
@@ -81,7 +81,7 @@ fn a_blocker_that_is_not_there_blocks_until_it_is_taken_away() {
 }
 
 #[test]
-fn tags_decide_who_may_claim() {
+fn claim_requires_matching_tags() {
     let mut graph = TaskGraph::default();
     let tagged = NewTask {
         tags: vec!["rust".into()],
@@ -101,7 +101,7 @@ fn tags_decide_who_may_claim() {
 }
 
 #[test]
-fn a_refused_edit_changes_nothing() {
+fn rejected_edit_changes_nothing() {
     let mut graph = join();
     let before = graph.clone();
     let edit = TaskEdit {
@@ -138,7 +138,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Whether every task can be reached by completing what is ready, over and over: there is no circle.
+/// Returns whether completing ready tasks repeatedly completes all tasks, which means there is no cycle.
 fn drains(graph: &TaskGraph) -> bool {
     let mut graph = graph.clone();
     loop {
@@ -165,9 +165,9 @@ fn drains(graph: &TaskGraph) -> bool {
 }
 
 proptest! {
-    /// Promises 2 and 4, whatever is done in whatever order.
+    /// Promises 2 and 4 hold for every sequence of changes.
     #[test]
-    fn it_stays_a_dag_with_one_owner_a_task(steps in prop::collection::vec(any_step(), 0..40)) {
+    fn graph_stays_acyclic_with_one_owner_per_task(steps in prop::collection::vec(any_step(), 0..40)) {
         let names = ["alice", "bob", "carol"];
         let list = |ids: Vec<u64>| ids.into_iter().map(TaskId).collect::<Vec<_>>();
         let mut graph = TaskGraph::default();
@@ -195,9 +195,9 @@ proptest! {
                 Step::Remove(id) => graph.remove(TaskId(id), NOW),
             };
             match done {
-                Err(_) => prop_assert_eq!(&graph, &before, "a refusal changes nothing"),
+                Err(_) => prop_assert_eq!(&graph, &before, "a rejected change has no effect"),
                 Ok(changed) => {
-                    // What is said to have changed is all that has: only that is written to disk.
+                    // Only tasks reported as changed may differ, because only those are written to disk.
                     for task in graph.tasks().filter(|t| !changed.contains(&t.id)) {
                         prop_assert_eq!(Some(task), before.get(task.id));
                     }
@@ -219,7 +219,7 @@ proptest! {
 }
 
 #[test]
-fn a_task_that_was_given_up_too_often_waits_for_a_person() {
+fn task_released_too_often_is_not_claimed_automatically() {
     let mut graph = TaskGraph::default();
     let tagged = NewTask {
         tags: vec!["rust".into()],
@@ -236,7 +236,7 @@ fn a_task_that_was_given_up_too_often_waits_for_a_person() {
     assert_eq!(graph.claimable_unasked(&claimer("bob")), None);
     assert!(
         graph.claimable(&claimer("bob")).is_some(),
-        "somebody may still be told to"
+        "it can still be assigned"
     );
     let edit = TaskEdit {
         description: Some("smaller steps".into()),
@@ -247,7 +247,7 @@ fn a_task_that_was_given_up_too_often_waits_for_a_person() {
 }
 
 #[test]
-fn what_the_person_takes_is_not_chosen_again_by_who_had_it() {
+fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
     let mut graph = TaskGraph::default();
     let now = Stamp(1.0);
     let new = NewTask {
@@ -279,20 +279,20 @@ fn what_the_person_takes_is_not_chosen_again_by_who_had_it() {
     );
     assert_eq!(chosen(&graph, &alice), (false, false));
     assert_eq!(chosen(&graph, &bob), (true, true));
-    // What it had under way it does not finish behind the person's back.
+    // The former owner cannot complete a task that the user took away.
     assert_eq!(
         graph.complete(TaskId(1), &alice.name, now),
-        Err(GraphError::Taken(TaskId(1)))
+        Err(GraphError::TakenByUser(TaskId(1)))
     );
     assert_eq!(
         graph.take(TaskId(1), &alice.name, now),
-        Err(GraphError::Unowned(TaskId(1)))
+        Err(GraphError::NoOwner(TaskId(1)))
     );
-    // From hand to hand it does not go back by itself.
+    // A later owner does not make the task claimable for the former one.
     graph.claim(TaskId(1), &bob, now).unwrap();
     graph.take(TaskId(1), &bob.name, now).unwrap();
     assert_eq!(chosen(&graph, &alice), (false, false));
-    // Told its number, alice has it again.
+    // A claim by number is allowed again.
     graph.claim(TaskId(1), &alice, now).unwrap();
     assert_eq!(graph.get(TaskId(1)).unwrap().taken_from, ["bob"]);
     graph.release(TaskId(1), &alice.name, now).unwrap();
@@ -304,12 +304,12 @@ fn what_the_person_takes_is_not_chosen_again_by_who_had_it() {
     assert_eq!(
         chosen(&graph, &bob),
         (true, true),
-        "another wording is another task"
+        "an edited task counts as new"
     );
 }
 
 #[test]
-fn the_person_has_every_tag_and_one_open_task() {
+fn user_matches_all_tags_but_holds_one_open_task() {
     let mut graph = TaskGraph::default();
     let now = Stamp(1.0);
     for id in [1, 2] {
@@ -320,11 +320,11 @@ fn the_person_has_every_tag_and_one_open_task() {
         };
         graph.create(TaskId(id), new, now).unwrap();
     }
-    let person = Claimer::person();
-    graph.claim(TaskId(1), &person, now).unwrap();
+    let user = Claimer::person();
+    graph.claim(TaskId(1), &user, now).unwrap();
     let busy = GraphError::Busy {
         who: Name::user(),
         open: TaskId(1),
     };
-    assert_eq!(graph.claim(TaskId(2), &person, now), Err(busy));
+    assert_eq!(graph.claim(TaskId(2), &user, now), Err(busy));
 }

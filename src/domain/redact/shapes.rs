@@ -1,29 +1,29 @@
-//! Keys that are known by their shape. Each rule demands so much of what follows its beginning that words, class names
-//! and placeholders are left alone.
+//! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
+//! names and placeholders do not match.
 
-use super::stream::HELD_MAX;
-use super::tokens::{JWT_START, Shape, TOKENS, jwt};
-use super::{End, Here};
+use super::stream::PENDING_MAX;
+use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
+use super::{InputState, Match};
 
-/// What a secret may go on with, once it has begun.
+/// The characters that a secret can consist of after its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
+pub enum SecretBody {
     /// Letters, digits, `-` and `_`.
     Token,
-    /// That and what base64 and dotted tokens have.
+    /// Characters of `Token` and those of base64 and dotted tokens.
     Header,
     /// The lines of a private key.
     Block,
 }
 
-impl Body {
+impl SecretBody {
     fn has(self, byte: u8) -> bool {
         let is_token = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         match self {
-            Body::Token => is_token,
-            Body::Header => is_token || b".~+/=".contains(&byte),
-            // `\n` may stand there as two characters, and the oldest keys have headers.
-            Body::Block => {
+            SecretBody::Token => is_token,
+            SecretBody::Header => is_token || b".~+/=".contains(&byte),
+            // A line break may be escaped as `\n`, and old key formats have header lines.
+            SecretBody::Block => {
                 byte.is_ascii_alphanumeric()
                     || byte.is_ascii_whitespace()
                     || b"+/=\\:,".contains(&byte)
@@ -31,60 +31,61 @@ impl Body {
         }
     }
 
-    /// How many bytes at the start of `rest` belong to it.
+    /// Returns how many bytes at the start of `rest` belong to the secret.
     pub fn length(self, rest: &[u8]) -> usize {
         let other = rest.iter().position(|byte| !self.has(*byte));
         other.unwrap_or(rest.len())
     }
 }
 
-/// What must be in a token.
+/// What a token must contain to count as random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Demand {
+pub enum Requirement {
     /// A digit.
     Digit,
-    /// A digit, and so many letters and digits in one go: what random text has and names that people write have not.
+    /// A digit, and a run of at least this many letters and digits without a separator. Names written by people have
+    /// shorter runs.
     Run(usize),
 }
 
-/// What may stand before a token.
+/// Which characters may precede a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edge {
-    /// Anything.
+pub enum Boundary {
     Any,
-    /// Nothing of a word: `task-…` is no key.
+    /// No word character: the `sk-` in `task-…` is not a key.
     NoWord,
 }
 
-/// Words of a header, in small letters, whose value is a secret.
+/// HTTP header prefixes, in lowercase, followed by a secret: prefix, label, minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
     ("authorization: basic ", "password", 8),
     ("bearer ", "bearer token", 20),
     ("x-api-key: ", "API key", 16),
 ];
 
-/// Letters with which keys of AWS begin; 16 capital letters and digits follow.
+/// Prefixes of AWS access key ids. 16 uppercase letters and digits follow.
 const AWS: &[&str] = &["AKIA", "ASIA"];
 const AWS_REST: usize = 16;
 
 const BLOCK_START: &str = "-----BEGIN ";
 const BLOCK_END: &str = "-----END ";
 const DASHES: &str = "-----";
-/// Most bytes of the name in the first line of a key.
+/// Maximum length of the key type in the first line of a PEM block, in bytes.
 const BLOCK_NAME_MAX: usize = 40;
-/// Fewest bytes of a key: less is code that mentions one.
+/// Minimum length of a PEM body, in bytes. Shorter text is code that mentions a key.
 const BLOCK_MIN: usize = 40;
 
-/// Longest user and password in an address.
+/// Maximum length of the user and the password in a URL, in bytes.
 const USER_MAX: usize = 128;
 const PASSWORD_MAX: usize = 512;
-/// Passwords that are none, and with which those begin that are put in later.
-const NO_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-const PUT_IN_LATER: &[u8] = b"$<{*%[";
+/// Passwords used in examples. They are not redacted.
+const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
+/// First characters of a variable or placeholder that stands for a password.
+const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
-/// The bytes with which one of the shapes can begin: a table by byte.
-pub fn begins() -> [bool; 256] {
-    let starts = TOKENS.iter().map(|shape| shape.start);
+/// Returns a table of the bytes with which a known format can begin.
+pub fn first_bytes() -> [bool; 256] {
+    let starts = TOKENS.iter().map(|format| format.start);
     let starts = starts.chain(AWS.iter().copied());
     let starts = starts.chain([BLOCK_START, "://", JWT_START]);
     let mut table = [false; 256];
@@ -101,29 +102,33 @@ pub fn begins() -> [bool; 256] {
     table
 }
 
-/// What stands at the start of `rest`, behind the byte `before`.
-pub fn look(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
+/// Matches the known formats at the start of `rest`. `before` is the byte in front of it.
+pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let found = TOKENS
         .iter()
-        .map(|shape| shape.look(before, rest, end))
-        .find(|here| *here != Here::Nothing);
-    let rules = [header, aws, block, address, jwt];
+        .map(|format| format.match_at(before, rest, end))
+        .find(|matched| *matched != Match::Nothing);
+    let rules = [header, aws_key, private_key, url_password, jwt];
     found.unwrap_or_else(|| {
         rules
             .iter()
             .map(|rule| rule(before, rest, end))
-            .find(|here| *here != Here::Nothing)
-            .unwrap_or(Here::Nothing)
+            .find(|matched| *matched != Match::Nothing)
+            .unwrap_or(Match::Nothing)
     })
 }
 
-/// What is behind `start` at the start of `rest`; else whether it may come.
-pub fn behind<'a>(start: &str, rest: &'a [u8], end: End) -> Result<&'a [u8], Here<'static>> {
+/// Returns what follows `start` in `rest`. If `rest` ends within `start`, the error asks for more input.
+pub fn strip_start<'a>(
+    start: &str,
+    rest: &'a [u8],
+    end: InputState,
+) -> Result<&'a [u8], Match<'static>> {
     let start = start.as_bytes();
     match rest.strip_prefix(start) {
-        Some(behind) => Ok(behind),
-        None if end == End::Open && start.starts_with(rest) => Err(Here::Perhaps),
-        None => Err(Here::Nothing),
+        Some(after) => Ok(after),
+        None if end == InputState::Partial && start.starts_with(rest) => Err(Match::Incomplete),
+        None => Err(Match::Nothing),
     }
 }
 
@@ -131,173 +136,173 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-impl Shape {
-    fn look(&self, before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
-        if self.edge == Edge::NoWord && is_word(before) {
-            return Here::Nothing;
+impl TokenFormat {
+    fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
+        if self.boundary == Boundary::NoWord && is_word(before) {
+            return Match::Nothing;
         }
-        let behind = match behind(self.start, rest, end) {
-            Ok(behind) => behind,
-            Err(here) => return here,
+        let after = match strip_start(self.start, rest, end) {
+            Ok(after) => after,
+            Err(matched) => return matched,
         };
-        let length = self.body.length(behind);
-        if is_random(&behind[..length], self.min, self.demand) {
-            return Here::Begun {
-                kept: 0,
+        let length = self.body.length(after);
+        if is_random(&after[..length], self.min, self.requirement) {
+            return Match::OpenSecret {
+                prefix: 0,
                 length: self.start.len() + length,
-                what: self.what,
+                label: self.label,
                 body: self.body,
             };
         }
-        unless_more(behind.len(), length + 1, end)
+        unless_more(after.len(), length + 1, end)
     }
 }
 
-/// Nothing, unless what would decide may still come: there are fewer bytes than it takes.
-pub fn unless_more(bytes: usize, decided_by: usize, end: End) -> Here<'static> {
+/// Returns `Nothing`, or `Incomplete` if fewer bytes are available than a decision takes and more may follow.
+pub fn unless_more(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
-        End::Open if bytes < decided_by => Here::Perhaps,
-        End::Open | End::Whole => Here::Nothing,
+        InputState::Partial if bytes < decided_by => Match::Incomplete,
+        InputState::Partial | InputState::Complete => Match::Nothing,
     }
 }
 
-fn is_random(bytes: &[u8], min: usize, demand: Demand) -> bool {
+fn is_random(bytes: &[u8], min: usize, requirement: Requirement) -> bool {
     let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    let is_dense = match demand {
-        Demand::Digit => true,
-        Demand::Run(length) => bytes
+    let is_dense = match requirement {
+        Requirement::Digit => true,
+        Requirement::Run(length) => bytes
             .split(|b| !b.is_ascii_alphanumeric())
             .any(|run| run.len() >= length),
     };
     bytes.len() >= min && has_digit && is_dense
 }
 
-fn header(_: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
-    let mut perhaps = false;
-    for (start, what, min) in HEADERS {
-        let there = rest.len().min(start.len());
-        if !rest[..there].eq_ignore_ascii_case(&start.as_bytes()[..there]) {
+fn header(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
+    let mut incomplete = false;
+    for (start, label, min) in HEADERS {
+        let available = rest.len().min(start.len());
+        if !rest[..available].eq_ignore_ascii_case(&start.as_bytes()[..available]) {
             continue;
         }
-        if there < start.len() {
-            perhaps = perhaps || end == End::Open;
+        if available < start.len() {
+            incomplete = incomplete || end == InputState::Partial;
             continue;
         }
-        let behind = &rest[start.len()..];
-        let length = Body::Header.length(behind);
-        if is_random(&behind[..length], *min, Demand::Digit) {
-            return Here::Begun {
-                kept: start.len(),
+        let after = &rest[start.len()..];
+        let length = SecretBody::Header.length(after);
+        if is_random(&after[..length], *min, Requirement::Digit) {
+            return Match::OpenSecret {
+                prefix: start.len(),
                 length: start.len() + length,
-                what,
-                body: Body::Header,
+                label,
+                body: SecretBody::Header,
             };
         }
-        perhaps = perhaps || (end == End::Open && length == behind.len());
+        incomplete = incomplete || (end == InputState::Partial && length == after.len());
     }
-    if perhaps {
-        Here::Perhaps
+    if incomplete {
+        Match::Incomplete
     } else {
-        Here::Nothing
+        Match::Nothing
     }
 }
 
-fn aws(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
+fn aws_key(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
-        return Here::Nothing;
+        return Match::Nothing;
     }
-    let mut perhaps = Here::Nothing;
+    let mut incomplete = Match::Nothing;
     for start in AWS {
-        let behind = match behind(start, rest, end) {
-            Ok(behind) => behind,
-            Err(Here::Perhaps) => {
-                perhaps = Here::Perhaps;
+        let after = match strip_start(start, rest, end) {
+            Ok(after) => after,
+            Err(Match::Incomplete) => {
+                incomplete = Match::Incomplete;
                 continue;
             }
             Err(_) => continue,
         };
         let is_part = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
-        let length = behind
+        let length = after
             .iter()
             .position(|b| !is_part(b))
-            .unwrap_or(behind.len());
-        if length == behind.len() && end == End::Open && length <= AWS_REST {
-            return Here::Perhaps;
+            .unwrap_or(after.len());
+        if length == after.len() && end == InputState::Partial && length <= AWS_REST {
+            return Match::Incomplete;
         }
-        let is_whole = length == AWS_REST && !is_word(behind.get(length).copied());
+        let is_whole = length == AWS_REST && !is_word(after.get(length).copied());
         if is_whole {
-            return Here::Secret {
-                kept: 0,
+            return Match::Secret {
+                prefix: 0,
                 length: start.len() + length,
-                what: "AWS key",
+                label: "AWS key",
             };
         }
     }
-    perhaps
+    incomplete
 }
 
-fn block(_: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
-    let behind = match behind(BLOCK_START, rest, end) {
-        Ok(behind) => behind,
-        Err(here) => return here,
+fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
+    let after = match strip_start(BLOCK_START, rest, end) {
+        Ok(after) => after,
+        Err(matched) => return matched,
     };
-    let name = behind.iter().take(BLOCK_NAME_MAX).position(|b| *b == b'-');
+    let name = after.iter().take(BLOCK_NAME_MAX).position(|b| *b == b'-');
     let Some(name) = name else {
-        return unless_more(behind.len(), BLOCK_NAME_MAX, end);
+        return unless_more(after.len(), BLOCK_NAME_MAX, end);
     };
     let is_key =
-        behind[..name].ends_with(b"PRIVATE KEY") || behind[..name].ends_with(b"PRIVATE KEY BLOCK");
+        after[..name].ends_with(b"PRIVATE KEY") || after[..name].ends_with(b"PRIVATE KEY BLOCK");
     if !is_key {
-        return Here::Nothing;
+        return Match::Nothing;
     }
     let from = BLOCK_START.len() + name;
-    let Ok(behind) = self::behind(DASHES, &rest[from..], end) else {
+    let Ok(after) = strip_start(DASHES, &rest[from..], end) else {
         return unless_more(rest.len(), from + DASHES.len(), end);
     };
     let from = from + DASHES.len();
-    let length = lines_of(behind);
-    let (rest_of_it, what) = (&behind[length..], "private key");
-    let is_open = end == End::Open && rest.len() <= HELD_MAX;
-    if is_open && (rest_of_it.is_empty() || BLOCK_END.as_bytes().starts_with(rest_of_it)) {
-        return Here::Perhaps;
+    let length = key_body_length(after);
+    let (remainder, label) = (&after[length..], "private key");
+    let is_open = end == InputState::Partial && rest.len() <= PENDING_MAX;
+    if is_open && (remainder.is_empty() || BLOCK_END.as_bytes().starts_with(remainder)) {
+        return Match::Incomplete;
     }
     if length < BLOCK_MIN {
-        return Here::Nothing;
+        return Match::Nothing;
     }
-    if rest_of_it.is_empty() && end == End::Open {
-        // Longer than any key: it goes on as it began.
-        return Here::Begun {
-            kept: 0,
+    if remainder.is_empty() && end == InputState::Partial {
+        // Longer than any real key: treat the rest of the body as part of it.
+        return Match::OpenSecret {
+            prefix: 0,
             length: from + length,
-            what,
-            body: Body::Block,
+            label,
+            body: SecretBody::Block,
         };
     }
-    let last = rest_of_it.strip_prefix(BLOCK_END.as_bytes());
+    let last = remainder.strip_prefix(BLOCK_END.as_bytes());
     let last_line = match last {
         None => 0,
         Some(name) => {
             let until = name.windows(DASHES.len()).take(BLOCK_NAME_MAX);
             match until.clone().position(|w| w == DASHES.as_bytes()) {
                 Some(at) => BLOCK_END.len() + at + DASHES.len(),
-                None if is_open && name.len() < BLOCK_NAME_MAX => return Here::Perhaps,
+                None if is_open && name.len() < BLOCK_NAME_MAX => return Match::Incomplete,
                 None => BLOCK_END.len(),
             }
         }
     };
-    Here::Secret {
-        kept: 0,
+    Match::Secret {
+        prefix: 0,
         length: from + length + last_line,
-        what,
+        label,
     }
 }
 
-/// How many bytes belong to the lines of a key; a single `-` does, as in `Proc-Type`.
-fn lines_of(bytes: &[u8]) -> usize {
+/// Returns how many bytes belong to the lines of a key. A single `-` is allowed, as in `Proc-Type`.
+fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let is_dash = *byte == b'-' && bytes.get(at + 1).is_some_and(|next| *next != b'-');
-        if !is_dash && !Body::Block.has(*byte) {
+        if !is_dash && !SecretBody::Block.has(*byte) {
             break;
         }
         at += 1;
@@ -305,44 +310,46 @@ fn lines_of(bytes: &[u8]) -> usize {
     at
 }
 
-/// `://user:password@`: the password.
-fn address(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
+/// Matches the password in `://user:password@`.
+fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
-        return Here::Nothing;
+        return Match::Nothing;
     }
-    let behind = match behind("://", rest, end) {
-        Ok(behind) => behind,
-        Err(here) => return here,
+    let after = match strip_start("://", rest, end) {
+        Ok(after) => after,
+        Err(matched) => return matched,
     };
     let is_part =
         |b: u8| !b.is_ascii_whitespace() && !b.is_ascii_control() && !b"/@\"'<>`\\".contains(&b);
-    let user = behind
+    let user = after
         .iter()
         .take(USER_MAX)
         .position(|b| *b == b':' || !is_part(*b));
     let Some(user) = user else {
-        return unless_more(behind.len(), USER_MAX, end);
+        return unless_more(after.len(), USER_MAX, end);
     };
-    if behind[user] != b':' {
-        return Here::Nothing;
+    if after[user] != b':' {
+        return Match::Nothing;
     }
-    let secret = &behind[user + 1..];
+    let secret = &after[user + 1..];
     let length = secret.iter().take(PASSWORD_MAX).position(|b| !is_part(*b));
     let Some(length) = length else {
         return unless_more(secret.len(), PASSWORD_MAX, end);
     };
     let password = &secret[..length];
-    let is_word = NO_PASSWORDS
+    let is_word = EXAMPLE_PASSWORDS
         .iter()
         .any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    let is_put_in = password.first().is_none_or(|b| PUT_IN_LATER.contains(b));
-    if secret[length] != b'@' || is_word || is_put_in {
-        return Here::Nothing;
+    let is_placeholder = password
+        .first()
+        .is_none_or(|b| PLACEHOLDER_STARTS.contains(b));
+    if secret[length] != b'@' || is_word || is_placeholder {
+        return Match::Nothing;
     }
-    let kept = "://".len() + user + 1;
-    Here::Secret {
-        kept,
-        length: kept + length,
-        what: "password",
+    let prefix = "://".len() + user + 1;
+    Match::Secret {
+        prefix,
+        length: prefix + length,
+        label: "password",
     }
 }

@@ -1,108 +1,112 @@
-//! A text that comes in pieces, wherever they are cut: what could be the start of a secret is held back until it is
-//! known what it is.
+//! Redaction of input that arrives in pieces. Bytes that may be the start of a secret are held back until more input
+//! decides.
 
-use super::{End, Here, MARK, Redactor, shapes};
+use super::{InputState, MARK, Match, Redactor, shapes};
 
-/// Most bytes that are held back because a secret may begin with them: more than any of them has.
-pub const HELD_MAX: usize = 20 * 1024;
+/// Maximum number of bytes held back. Longer than every recognized secret.
+pub const PENDING_MAX: usize = 20 * 1024;
 
-/// The state between two pieces.
+/// The state of a redacted stream between two pieces.
 #[derive(Debug)]
 pub struct Stream {
     redactor: Redactor,
-    /// What is not decided yet.
-    held: Vec<u8>,
-    /// The last byte before it.
+    /// Bytes that may be the start of a secret.
+    pending: Vec<u8>,
+    /// The last byte before `pending`.
     before: Option<u8>,
-    /// Whether a secret goes on that was named already.
-    inside: Option<shapes::Body>,
+    /// Set while the input continues a secret that is already replaced by a placeholder.
+    open_secret: Option<shapes::SecretBody>,
 }
 
 impl Stream {
     pub(super) fn new(redactor: Redactor) -> Stream {
         Stream {
             redactor,
-            held: Vec::new(),
+            pending: Vec::new(),
             before: None,
-            inside: None,
+            open_secret: None,
         }
     }
 
-    /// Takes the next piece; what is decided comes back.
+    /// Adds a piece and returns the redacted bytes that are decided.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
-        self.held.extend_from_slice(piece);
-        self.decide(End::Open)
+        self.pending.extend_from_slice(piece);
+        self.process(InputState::Partial)
     }
 
-    /// The same for a piece of text, which comes back as text: nothing is cut within a character.
+    /// Like [`Stream::push`], for text. The output is never cut within a character.
     pub fn push_text(&mut self, piece: &str) -> String {
         String::from_utf8_lossy(&self.push(piece.as_bytes())).into_owned()
     }
 
-    /// The same for the rest.
+    /// Like [`Stream::end`], for text.
     pub fn end_text(&mut self) -> String {
         String::from_utf8_lossy(&self.end()).into_owned()
     }
 
-    /// No more comes: the rest.
+    /// Ends the input and returns the rest, redacted.
     pub fn end(&mut self) -> Vec<u8> {
-        let rest = self.decide(End::Whole);
-        (self.before, self.inside) = (None, None);
+        let rest = self.process(InputState::Complete);
+        (self.before, self.open_secret) = (None, None);
         rest
     }
 
-    fn decide(&mut self, end: End) -> Vec<u8> {
-        let held = std::mem::take(&mut self.held);
-        let mut out = Vec::with_capacity(held.len());
+    fn process(&mut self, end: InputState) -> Vec<u8> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut out = Vec::with_capacity(pending.len());
         let mut at = 0;
-        while let Some(rest) = held.get(at..).filter(|rest| !rest.is_empty()) {
-            if let Some(body) = self.inside {
+        while let Some(rest) = pending.get(at..).filter(|rest| !rest.is_empty()) {
+            if let Some(body) = self.open_secret {
                 let more = body.length(rest);
                 at += more;
                 if more < rest.len() {
-                    self.inside = None;
+                    self.open_secret = None;
                 }
                 continue;
             }
             let byte = rest[0];
-            let here = if self.redactor.can_begin(byte) {
-                self.redactor.look(self.before, rest, end)
+            let matched = if self.redactor.can_begin(byte) {
+                self.redactor.match_at(self.before, rest, end)
             } else {
-                Here::Nothing
+                Match::Nothing
             };
-            match here {
-                Here::Perhaps if rest.len() <= HELD_MAX => break,
-                Here::Nothing | Here::Perhaps => {
+            match matched {
+                Match::Incomplete if rest.len() <= PENDING_MAX => break,
+                Match::Nothing | Match::Incomplete => {
                     out.push(byte);
                     self.before = Some(byte);
                     at += 1;
                 }
-                Here::Secret { kept, length, what } => {
-                    mark(&mut out, &rest[..kept], what);
+                Match::Secret {
+                    prefix,
+                    length,
+                    label,
+                } => {
+                    push_placeholder(&mut out, &rest[..prefix], label);
                     self.before = Some(b']');
                     at += length.max(1);
                 }
-                Here::Begun {
-                    kept,
+                Match::OpenSecret {
+                    prefix,
                     length,
-                    what,
+                    label,
                     body,
                 } => {
-                    mark(&mut out, &rest[..kept], what);
+                    push_placeholder(&mut out, &rest[..prefix], label);
                     self.before = Some(b']');
-                    self.inside = Some(body);
+                    self.open_secret = Some(body);
                     at += length.max(1);
                 }
             }
         }
-        self.held = held[at..].to_vec();
+        self.pending = pending[at..].to_vec();
         out
     }
 }
 
-fn mark(out: &mut Vec<u8>, kept: &[u8], what: &str) {
-    out.extend_from_slice(kept);
+fn push_placeholder(out: &mut Vec<u8>, prefix: &[u8], label: &str) {
+    out.extend_from_slice(prefix);
     out.extend_from_slice(MARK.as_bytes());
-    out.extend_from_slice(what.as_bytes());
+    out.extend_from_slice(label.as_bytes());
     out.push(b']');
 }

@@ -1,4 +1,4 @@
-//! What is found, what is left alone, and that no cut lets anything through.
+//! Tests of redaction: what is redacted, what is kept, and that splitting the input leaks nothing.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn pem() -> String {
 }
 
 #[test]
-fn secrets_are_named_in_their_place() {
+fn secrets_are_replaced_by_placeholders() {
     let escaped = pem().replace('\n', "\\n");
     for (text, clean) in [
         (format!("DB={VALUE}\n"), "DB=[redacted: DB_PASSWORD]\n"),
@@ -95,7 +95,7 @@ fn secrets_are_named_in_their_place() {
 }
 
 #[test]
-fn code_and_prose_are_left_alone() {
+fn code_and_prose_are_not_redacted() {
     for text in [
         "1234567",
         "let prefix = \"sk-\"; // keys begin with sk- or sk-ant-",
@@ -124,7 +124,7 @@ fn code_and_prose_are_left_alone() {
 }
 
 #[test]
-fn json_keeps_its_form() {
+fn json_keeps_its_structure() {
     let mut value = json!({"a": [1, null, format!("x {VALUE}")], VALUE: {"b": "plain"}});
     assert_eq!(redactor().json(&mut value), 1);
     assert_eq!(
@@ -135,13 +135,13 @@ fn json_keeps_its_form() {
 }
 
 #[test]
-fn what_is_no_text_passes() {
+fn invalid_utf8_is_unchanged() {
     let bytes = [0xff, 0xfe, b's', b'k', b'-', 0x80, b':', b'/', b'/', 0];
     assert_eq!(redactor().bytes(&bytes).as_ref(), bytes);
 }
 
 #[test]
-fn what_can_not_begin_a_secret_comes_at_once() {
+fn stream_holds_back_only_possible_secrets() {
     let mut stream = redactor().stream();
     assert_eq!(stream.push(b"progress 10% "), b"progress 10% ");
     assert_eq!(stream.push(b"hunt"), b"");
@@ -151,7 +151,7 @@ fn what_can_not_begin_a_secret_comes_at_once() {
 }
 
 #[test]
-fn a_secret_without_end_is_swallowed_and_what_follows_is_not() {
+fn unbounded_secret_is_dropped_up_to_its_end() {
     let mut stream = redactor().stream();
     let mut out = stream.push(b"sk-ant-0");
     for _ in 0..100 {
@@ -180,7 +180,7 @@ fn a_secret_without_end_is_swallowed_and_what_follows_is_not() {
     );
 }
 
-/// The text through a stream, cut at these lengths.
+/// Redacts the text as a stream, split at these lengths.
 fn cut(text: &[u8], cuts: &[usize]) -> Vec<u8> {
     let mut stream = redactor().stream();
     let (mut out, mut rest) = (Vec::new(), text);
@@ -221,9 +221,9 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// However a text is cut, the same comes out as of the whole, and no secret is in it.
+    /// Every split gives the same output as the whole text, without secrets.
     #[test]
-    fn no_cut_lets_a_secret_through(
+    fn no_split_leaks_a_secret(
         pieces in prop::collection::vec(piece(), 0..8),
         cuts in prop::collection::vec(1usize..40, 1..20),
     ) {
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn a_secret_cut_at_each_byte_never_shows(at in 0usize..400, before in "[ a-z=\n]{0,8}") {
+    fn secret_split_at_any_byte_is_redacted(at in 0usize..400, before in "[ a-z=\n]{0,8}") {
         let text = format!("{before} {VALUE} {KEY} {}", pem());
         let at = at.min(text.len());
         let mut stream = redactor().stream();
@@ -248,9 +248,9 @@ proptest! {
         prop_assert_eq!(String::from_utf8(clean).unwrap(), format!("{before} [redacted: DB_PASSWORD] [redacted: Anthropic key] [redacted: private key]"));
     }
 
-    /// Words without digits, whatever they are made of, hold no secret.
+    /// Text without digits contains no secret.
     #[test]
-    fn no_text_without_a_secret_is_changed(text in "[a-zA-Z äö漢\n\"'(){}<>;,.=_*#|&!?-]{0,200}") {
+    fn text_without_secrets_is_unchanged(text in "[a-zA-Z äö漢\n\"'(){}<>;,.=_*#|&!?-]{0,200}") {
         prop_assume!(!text.contains("hunter"));
         let found = redactor().text(&text).into_owned();
         prop_assert_eq!(found, text);

@@ -1,42 +1,38 @@
-//! Tokens that are known by their first characters, and JSON web tokens.
+//! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::shapes::{Body, Demand, Edge, behind, is_word, unless_more};
-use super::{End, Here};
+use super::shapes::{Boundary, Requirement, SecretBody, is_word, strip_start, unless_more};
+use super::{InputState, Match};
 
-/// A key that begins with certain characters.
-pub struct Shape {
-    /// Its first characters.
+/// A token format with a fixed prefix.
+pub struct TokenFormat {
     pub start: &'static str,
-    /// What it is called.
-    pub what: &'static str,
-    /// What it goes on with.
-    pub body: Body,
-    /// Fewest bytes behind the start.
-    /// Fewest bytes behind its first characters.
+    /// The label in the placeholder.
+    pub label: &'static str,
+    /// The characters that follow the prefix.
+    pub body: SecretBody,
+    /// Minimum number of bytes after the prefix.
     pub min: usize,
-    /// What must be in it.
-    pub demand: Demand,
-    /// What may stand before it.
-    pub edge: Edge,
+    pub requirement: Requirement,
+    pub boundary: Boundary,
 }
 
-const fn token(start: &'static str, what: &'static str, min: usize) -> Shape {
-    Shape {
+const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFormat {
+    TokenFormat {
         start,
-        what,
-        body: Body::Token,
+        label,
+        body: SecretBody::Token,
         min,
-        demand: Demand::Digit,
-        edge: Edge::Any,
+        requirement: Requirement::Digit,
+        boundary: Boundary::Any,
     }
 }
 
-/// Longer starts before those that they begin with.
-pub const TOKENS: &[Shape] = &[
+/// A longer prefix is listed before a shorter one that it begins with.
+pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
-    Shape {
-        demand: Demand::Run(16),
-        edge: Edge::NoWord,
+    TokenFormat {
+        requirement: Requirement::Run(16),
+        boundary: Boundary::NoWord,
         ..token("sk-", "API key", 20)
     },
     token("ghp_", "GitHub token", 30),
@@ -56,65 +52,65 @@ pub const TOKENS: &[Shape] = &[
     token("sk_test_", "Stripe key", 16),
     token("rk_live_", "Stripe key", 16),
     token("whsec_", "webhook secret", 24),
-    Shape {
-        demand: Demand::Run(30),
-        edge: Edge::NoWord,
+    TokenFormat {
+        requirement: Requirement::Run(30),
+        boundary: Boundary::NoWord,
         ..token("npm_", "npm token", 30)
     },
     token("pypi-AgE", "PyPI token", 40),
     token("dop_v1_", "DigitalOcean token", 40),
     token("shpat_", "Shopify token", 30),
     token("glrt-", "GitLab token", 20),
-    Shape {
-        demand: Demand::Run(30),
-        edge: Edge::NoWord,
+    TokenFormat {
+        requirement: Requirement::Run(30),
+        boundary: Boundary::NoWord,
         ..token("hf_", "Hugging Face token", 30)
     },
-    Shape {
-        edge: Edge::NoWord,
+    TokenFormat {
+        boundary: Boundary::NoWord,
         ..token("AIza", "Google key", 35)
     },
 ];
 
-/// The first characters of a JSON web token: `{"` in base64.
+/// The start of a JSON web token: `{"` in base64.
 pub const JWT_START: &str = "eyJ";
-/// Fewest bytes of its header and of its claims.
+/// Minimum length of each part of a JSON web token, in bytes.
 const JWT_PART_MIN: usize = 10;
 
-/// Matches a JSON web token: two JSON objects in base64 and a signature, joined by dots. JSON in base64 alone, as in a
-/// source map, is none.
-pub fn jwt(before: Option<u8>, rest: &[u8], end: End) -> Here<'static> {
+/// Matches a JSON web token: two JSON objects in base64 and a signature, joined by dots. A single JSON object in
+/// base64, as in a source map, does not match.
+pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
-        return Here::Nothing;
+        return Match::Nothing;
     }
     let header = match part(rest, end) {
         Ok(length) => length,
-        Err(here) => return here,
+        Err(matched) => return matched,
     };
     let claims = match part(&rest[header + 1..], end) {
         Ok(length) => length,
-        Err(here) => return here,
+        Err(matched) => return matched,
     };
     let from = header + claims + 2;
-    let signature = Body::Token.length(&rest[from..]);
+    let signature = SecretBody::Token.length(&rest[from..]);
     if signature >= JWT_PART_MIN {
-        return Here::Begun {
-            kept: 0,
+        return Match::OpenSecret {
+            prefix: 0,
             length: from + signature,
-            what: "JSON web token",
-            body: Body::Token,
+            label: "JSON web token",
+            body: SecretBody::Token,
         };
     }
     unless_more(rest.len(), from + signature + 1, end)
 }
 
-/// The length of one JSON object in base64 with a dot behind it.
-fn part(rest: &[u8], end: End) -> Result<usize, Here<'static>> {
-    behind(JWT_START, rest, end)?;
-    let length = Body::Token.length(rest);
+/// Returns the length of one JSON object in base64 that is followed by a dot.
+fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
+    strip_start(JWT_START, rest, end)?;
+    let length = SecretBody::Token.length(rest);
     match rest.get(length) {
         Some(b'.') if length >= JWT_PART_MIN => Ok(length),
-        Some(_) => Err(Here::Nothing),
+        Some(_) => Err(Match::Nothing),
         None => Err(unless_more(rest.len(), length + 1, end)),
     }
 }

@@ -1,21 +1,22 @@
-//! Tells random text from names, paths, versions and flags.
+//! Distinguishes random text from names, paths, versions and flags.
 
-/// Longest value that is looked at, in bytes: keys are short.
+/// Maximum length of a value that is checked, in bytes. Keys are shorter.
 const VALUE_MAX: usize = 1024;
-/// Fewest characters of a key that mixes upper-case letters, lower-case letters and digits.
+/// Minimum length of a key with uppercase letters, lowercase letters and digits, in characters.
 const MIXED_MIN: usize = 20;
-/// Fewest characters of one in small letters and digits, or in capital ones and digits.
+/// Minimum length of a key with digits and letters of one case, in characters.
 const PLAIN_MIN: usize = 24;
-/// Fewest groups of digits in such a one: versions and years make one or two.
+/// Minimum number of digit groups in such a key. Versions and years have one or two.
 const PLAIN_GROUPS: usize = 4;
-/// Fewest characters of one in hexadecimal digits.
+/// Minimum length of a hexadecimal key, in characters.
 const HEX_MIN: usize = 32;
-/// The share of neighbours of different kinds (capital, small, digit): 0.62 in random text, up to 0.43 in names with versions.
+/// Minimum share of adjacent characters of different kinds (uppercase, lowercase, digit). Random text has 0.62, names
+/// with versions up to 0.43.
 const CHANGES_MIN: f64 = 0.45;
-/// Fewest bits of entropy a character has.
+/// Minimum entropy, in bits per character.
 const ENTROPY_MIN: f64 = 3.2;
 
-/// Words of names whose values are random and no secret.
+/// Words in names of variables whose values are random but not secret.
 const NAMES: &[&str] = &[
     "ID",
     "UUID",
@@ -38,24 +39,24 @@ const NAMES: &[&str] = &[
     "PATH",
 ];
 
-/// Whether the name says that its value is random and no secret.
-pub fn names_random(name: &str) -> bool {
+/// Returns whether the name indicates a value that is random but not secret.
+pub fn is_random_name(name: &str) -> bool {
     super::words(name)
         .iter()
         .any(|word| NAMES.contains(&word.as_str()))
 }
 
-/// Whether a value, or a piece of it, is as random as a key. Paths, addresses and UUIDs are not.
+/// Returns whether the value or a part of it is as random as a key. Paths and UUIDs are not counted.
 pub fn is_random(value: &str) -> bool {
     let value = value.trim();
     if value.len() > VALUE_MAX {
         return false;
     }
-    let apart = |c: char| c.is_whitespace() || ":;,'\"()[]{}<>|".contains(c);
-    value.split(apart).any(|piece| {
-        // `NAME=value` and `--option=value`.
+    let is_separator = |c: char| c.is_whitespace() || ":;,'\"()[]{}<>|".contains(c);
+    value.split(is_separator).any(|piece| {
+        // Check only the value in `NAME=value` and `--option=value`.
         let piece = match piece.split_once('=') {
-            Some((_, behind)) if !behind.trim_matches('=').is_empty() => behind,
+            Some((_, after)) if !after.trim_matches('=').is_empty() => after,
             Some(_) | None => piece,
         };
         !is_path(piece) && !is_uuid(piece) && is_random_piece(piece)
@@ -76,7 +77,7 @@ fn is_uuid(piece: &str) -> bool {
 }
 
 fn is_random_piece(piece: &str) -> bool {
-    // Bytes in base64 have these between the letters.
+    // Separators that occur in base64 and in dotted tokens.
     let text: Vec<u8> = piece.bytes().filter(|b| !b"+/=_-.~".contains(b)).collect();
     if !text.iter().all(u8::is_ascii_alphanumeric) {
         return false;
@@ -110,7 +111,7 @@ fn is_random_piece(piece: &str) -> bool {
     }
 }
 
-/// The share of neighbours that are of different kinds.
+/// Returns the share of adjacent characters that are of different kinds.
 fn changes(text: &[u8], kind: impl Fn(&u8) -> i32) -> f64 {
     let pairs = text.windows(2);
     let all = pairs.len().max(1);
@@ -120,7 +121,7 @@ fn changes(text: &[u8], kind: impl Fn(&u8) -> i32) -> f64 {
     share(changed, all)
 }
 
-/// Bits a character, by how often each occurs.
+/// Returns the entropy in bits per character, from the frequency of each character.
 fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0usize; 256];
     for byte in text {

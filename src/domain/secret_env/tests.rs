@@ -1,8 +1,8 @@
-//! Names and values of environment variables that are withheld, and those that pass.
+//! Environment variables that are withheld, and those that are passed on.
 
 use super::*;
 
-/// Usual names of secrets with a value that says nothing by itself.
+/// Common names of secrets. The value alone reveals nothing.
 const SECRET_NAMES: &[&str] = &[
     "STRIPE_SECRET_KEY",
     "PGPASSWORD",
@@ -55,7 +55,7 @@ const SECRET_NAMES: &[&str] = &[
     "DEVICE_PASSCODE",
 ];
 
-/// Names whose value tells, with it.
+/// Secrets that are recognized by their value.
 const SECRET_VALUES: &[(&str, &str)] = &[
     ("DATABASE_URL", "postgres://ada:s3cr3t@db:5432/shop"),
     ("DATABASE_URL", "postgres://ada:password@db/shop"),
@@ -87,12 +87,12 @@ const SECRET_VALUES: &[(&str, &str)] = &[
     ("MYSTERY", "wJ4lrXUt9FEmI/K7mDeNg/bPx2RfiCYzE5aMp9LeKeY"),
     ("MYSTERY", "k3v9x2m8q1z7w4t6y5r0b3n8c2"),
     ("MYSTERY", "9f86d081884c7d659a2feaa0c55ad015"),
-    // Password managers keep the open vault's key in these.
+    // Password managers store the key of the unlocked vault in these.
     ("BW_SESSION", "wJ4lrXUt9FEmI/K7mDeNg/bPx2RfiCYzE5aMp9LeKeY="),
     ("OP_SESSION_ada", "q7Xk2Vb9LmT4wZc8RnP1sY6u"),
 ];
 
-/// Names and values that programs need, or that only look like a secret.
+/// Variables that programs need, or that only look like secrets.
 const HARMLESS_VARIABLES: &[(&str, &str)] = &[
     (
         "PATH",
@@ -187,7 +187,7 @@ const HARMLESS_VARIABLES: &[(&str, &str)] = &[
     ("CURL_CA_BUNDLE", "/etc/ssl/certs/corporate.pem"),
     ("GIT_SSL_CAINFO", "/etc/ssl/certs/corporate.pem"),
     ("CARGO_HTTP_CAINFO", "/etc/ssl/certs/corporate.pem"),
-    // Builds and tests are seeded with numbers and files, boards have pins.
+    // Seeds of builds and tests are numbers and files; circuit boards have pins.
     ("PYTHONHASHSEED", "0"),
     ("PYTHONHASHSEED", "random"),
     ("RANDOM_SEED", "42"),
@@ -200,14 +200,14 @@ const HARMLESS_VARIABLES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn names_of_secrets_are_withheld() {
+fn secret_names_are_withheld() {
     for name in SECRET_NAMES {
         assert_eq!(reason(name, "plain words"), Some(Reason::Name), "{name}");
     }
 }
 
 #[test]
-fn values_of_secrets_are_withheld() {
+fn secret_values_are_withheld() {
     for (name, value) in SECRET_VALUES {
         assert!(
             matches!(reason(name, value), Some(Reason::Shape | Reason::Random)),
@@ -218,14 +218,14 @@ fn values_of_secrets_are_withheld() {
 }
 
 #[test]
-fn what_programs_need_is_passed_on() {
+fn harmless_variables_are_passed_on() {
     for (name, value) in HARMLESS_VARIABLES {
         assert_eq!(reason(name, value), None, "{name}={value}");
     }
 }
 
 #[test]
-fn a_secret_in_a_harmless_name_is_withheld_all_the_same() {
+fn secret_value_under_harmless_name_is_withheld() {
     let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     for name in ["PWD", "XDG_DATA_HOME", "GITHUB_SHA", "PATH"] {
         assert_eq!(reason(name, key), Some(Reason::Shape), "{name}");

@@ -1,4 +1,4 @@
-//! One SKILL.md: front matter in YAML between `---` lines, then the text that agents load.
+//! Parser of SKILL.md files: YAML front matter between `---` lines, then the text that agents load.
 
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -7,80 +7,79 @@ use serde_saphyr::UserMessageFormatter;
 use super::{DESCRIPTION_MAX, NAME_MAX, TAG_MAX, TAGS_MAX};
 use crate::domain::text::{clip, harmless, is_hidden, one_line};
 
-/// Most bytes of a skill's text. With its frame it stays below what one tool result may hold (64 KiB).
+/// Maximum size of a skill's text, in bytes. With its frame it fits into one tool result (64 KiB).
 pub const BODY_MAX: usize = 63 * 1024;
-/// Most bytes of front matter.
+/// Maximum size of the front matter, in bytes.
 const FRONT_MAX: usize = 16 * 1024;
-/// What a skill says that does not describe itself; the reference's words.
+/// The description of a skill that has none, as in learn-claude-code.
 const NO_DESCRIPTION: &str = "No description";
-/// What surrounds the front matter.
+/// The line before and after the front matter.
 const FENCE: &str = "---";
 
-/// Why a SKILL.md can not be used: the line (from 1), what is wrong with it, and what to do.
+/// Why a SKILL.md cannot be used: the line (from 1), the problem, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SkillError {
-    /// The front matter begins and does not end.
-    #[error("line {0}: the front matter has no end: write a line --- below it")]
+    /// The front matter is not closed.
+    #[error("line {0}: the front matter has no end: add a line --- below it")]
     Open(usize),
-    /// The front matter is longer than it may be.
-    #[error("line {0}: the front matter is longer than 16 KiB: move its text below the second ---")]
+    /// The front matter is too long.
+    #[error("line {0}: the front matter is longer than 16 KiB: move text below the second ---")]
     TooLong(usize),
-    /// The front matter is no YAML, or does not hold what it should.
+    /// The front matter is not valid YAML, or a field has the wrong type.
     #[error(
-        "line {line}: {what}: write lines of KEY: VALUE, and put a value with ': ' or '#' in it into quotes"
+        "line {line}: {what}: write lines of KEY: VALUE, and quote values that contain ': ' or '#'"
     )]
     Yaml {
-        /// The line in the file.
         line: usize,
-        /// What the reader of YAML says.
+        /// The message of the YAML parser.
         what: String,
     },
-    /// The name, or the folder's where none is given, can not be asked for.
-    #[error("line {line}: {name:?} is not a name: write name: and {NAME_FORM}")]
+    /// The name is not valid. Without a `name` field, the folder's name is used.
+    #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name {
-        /// The line where the name stands or could stand.
+        /// The line of the name, or the first line of the front matter.
         line: usize,
-        /// What is no name.
+        /// The invalid name.
         name: String,
     },
-    /// There is nothing to load.
-    #[error("line {0}: there is no text: write below the front matter what an agent is to do")]
+    /// The file has no text below the front matter.
+    #[error("line {0}: the skill has no text: write instructions below the front matter")]
     Empty(usize),
 }
 
-/// What a name looks like, for messages.
+/// The form of a valid name, for messages.
 const NAME_FORM: &str =
-    "1 to 64 letters, digits, blanks, '-', '_', '.', beginning with a letter or digit";
+    "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
-/// A SKILL.md that can be used.
+/// A parsed SKILL.md.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillFile {
-    /// What it is loaded by.
+    /// The name by which agents load the skill.
     pub name: String,
-    /// What it is good for, on one line.
+    /// When to use the skill, on one line.
     pub description: String,
-    /// Words to find it by.
+    /// Search terms.
     pub tags: Vec<String>,
-    /// What an agent reads; at most [`BODY_MAX`] bytes, and a mark where it was cut.
+    /// The text that agents read. Cut to [`BODY_MAX`] bytes, with a marker if it was longer.
     pub body: String,
 }
 
 impl SkillFile {
-    /// Reads `text`, the SKILL.md of the folder `folder`. As in the reference, a file without front
-    /// matter is a skill with the folder's name.
+    /// Parses `text`, the SKILL.md in the folder `folder`. As in learn-claude-code, a file without front matter is a
+    /// skill with the folder's name.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do.
+    /// Returns the line, the problem and what to do.
     pub fn parse(text: &str, folder: &str) -> Result<SkillFile, SkillError> {
-        let parts = Parts::of(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+        let parts = Parts::split(text.strip_prefix('\u{feff}').unwrap_or(text))?;
         let meta = parts.meta()?;
         let given = meta.name.as_deref().unwrap_or(folder);
-        let name = checked(given).ok_or_else(|| SkillError::Name {
+        let name = valid_name(given).ok_or_else(|| SkillError::Name {
             line: parts.line_of("name:"),
             name: one_line(&clip(given, NAME_MAX)),
         })?;
-        let description = flat(meta.description.as_deref().unwrap_or_default());
-        let body = visible(parts.body.trim());
+        let description = single_line(meta.description.as_deref().unwrap_or_default());
+        let body = escape_keeping_tabs(parts.body.trim());
         if body.is_empty() {
             return Err(SkillError::Empty(parts.body_line));
         }
@@ -92,28 +91,28 @@ impl SkillFile {
                 clip(&description, DESCRIPTION_MAX)
             },
             tags: meta.tags.0,
-            body: cut(body),
+            body: truncate_body(body),
         })
     }
 }
 
-/// A file taken apart.
+/// The front matter and the text of a file.
 struct Parts<'a> {
     front: &'a str,
-    /// The line of the file on which the front matter's first line stands.
+    /// The line number of the first line of the front matter.
     front_line: usize,
     body: &'a str,
     body_line: usize,
 }
 
 impl<'a> Parts<'a> {
-    fn of(text: &'a str) -> Result<Parts<'a>, SkillError> {
+    fn split(text: &'a str) -> Result<Parts<'a>, SkillError> {
         let mut lines = text.split_inclusive('\n').scan(0, |at, line| {
             let start = *at;
             *at += line.len();
             Some((start, *at, line.trim_end()))
         });
-        // Blank lines above the first fence are easily left behind and mean nothing.
+        // Blank lines before the front matter are ignored.
         let opening = lines.by_ref().enumerate().find(|(_, l)| !l.2.is_empty());
         let Some((before, (_, begin, FENCE))) = opening else {
             return Ok(Parts {
@@ -139,7 +138,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The line of the file that begins with `key`, or else the first one of the front matter.
+    /// Returns the line number of the line that begins with `key`, or the first line of the front matter.
     fn line_of(&self, key: &str) -> usize {
         let below = self.front.lines().position(|l| l.starts_with(key));
         self.front_line + below.unwrap_or(0)
@@ -152,9 +151,10 @@ impl<'a> Parts<'a> {
             let mut what = one_line(&what);
             let mut line = self.front_line;
             if let Some(at) = plain.location() {
-                // The place is told once, as a line of the whole file.
-                let there = format!(" at line {}, column {}", at.line(), at.column());
-                what = what.replace(&there, "");
+                // Remove the position from the message. It is relative to the front matter; `line` is relative to the
+                // file.
+                let position = format!(" at line {}, column {}", at.line(), at.column());
+                what = what.replace(&position, "");
                 let below = usize::try_from(at.line()).unwrap_or(1);
                 line += below.saturating_sub(1);
             }
@@ -166,7 +166,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The front matter; other keys mean nothing here.
+/// The front matter. Other keys are ignored.
 #[derive(Default, Deserialize)]
 struct Meta {
     #[serde(default)]
@@ -177,25 +177,25 @@ struct Meta {
     tags: Tags,
 }
 
-/// A name without the blanks around it, if it is one.
-fn checked(text: &str) -> Option<String> {
+/// Returns the trimmed name if it is valid.
+fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
-    // Fillers count as letters, and nobody sees them.
-    let letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
-    let form = |c: char| letter(c) || matches!(c, ' ' | '-' | '_' | '.');
-    let fits = name.chars().next().is_some_and(letter)
-        && name.chars().all(form)
+    // Unicode counts invisible fillers as letters.
+    let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
+    let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
+    let fits = name.chars().next().is_some_and(is_letter)
+        && name.chars().all(is_allowed)
         && name.chars().count() <= NAME_MAX;
     fits.then(|| name.to_string())
 }
 
-/// Tags: a list, or one text with commas.
+/// Tags: a list, or a string with commas.
 #[derive(Default)]
 struct Tags(Vec<String>);
 
 impl Tags {
     fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Tags {
-        let words = words.map(|w| clip(&flat(w), TAG_MAX));
+        let words = words.map(|w| clip(&single_line(w), TAG_MAX));
         Tags(words.filter(|w| !w.is_empty()).take(TAGS_MAX).collect())
     }
 }
@@ -212,7 +212,7 @@ impl<'de> Visitor<'de> for TagsVisitor {
     type Value = Tags;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a list of tags, or one text with commas")
+        f.write_str("a list of tags, or a string with commas")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Tags, E> {
@@ -256,20 +256,20 @@ impl<'de> Visitor<'de> for TagsVisitor {
     }
 }
 
-/// On one line, with single blanks, harmless.
-fn flat(text: &str) -> String {
+/// Joins the words with single spaces and escapes control characters.
+fn single_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     harmless(&words.join(" "))
 }
 
-/// Harmless, with the tabs kept: in a Makefile they are not blanks.
-fn visible(text: &str) -> String {
+/// Escapes control characters, but keeps tabs: Makefiles need them.
+fn escape_keeping_tabs(text: &str) -> String {
     let parts: Vec<String> = text.split('\t').map(harmless).collect();
     parts.join("\t")
 }
 
-/// The beginning of a text that is too long; a skill is read from the top.
-fn cut(mut body: String) -> String {
+/// Cuts a text that is too long. The beginning is kept.
+fn truncate_body(mut body: String) -> String {
     if body.len() > BODY_MAX {
         let mut at = BODY_MAX;
         while !body.is_char_boundary(at) {

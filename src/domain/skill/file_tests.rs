@@ -1,4 +1,4 @@
-//! What a SKILL.md may look like, and what is said of one that can not be used.
+//! Tests of valid and invalid SKILL.md files.
 
 use super::{BODY_MAX, DESCRIPTION_MAX, NAME_MAX, SkillFile, TAG_MAX, TAGS_MAX};
 use crate::domain::text::clip;
@@ -18,7 +18,7 @@ fn file(name: &str, description: &str, tags: &[&str], body: &str) -> SkillFile {
 }
 
 #[test]
-fn files_that_can_be_used() {
+fn valid_files_are_parsed() {
     let cases = [
         (
             "---\nname: pdf\ndescription: Reads PDF files\ntags: [a, b]\n---\n\n# Do\n\nthis\n",
@@ -62,38 +62,38 @@ fn files_that_can_be_used() {
 }
 
 #[test]
-fn files_that_can_not_be_used_say_where_and_what_to_do() {
+fn errors_name_the_line_and_the_fix() {
     let long = format!("---\nname: a\nx: {}\n---\nDo", "y".repeat(16 * 1024));
     let cases = [
         (
             "---\nname: a\nDo this",
-            "line 1: the front matter has no end: write a line --- below it",
+            "line 1: the front matter has no end: add a line --- below it",
         ),
         (
             "---\nname: a\ndescription: Use when: asked\n---\nDo",
-            "line 3: mapping values are not allowed in this context: write lines of KEY: VALUE, and put a value with ': ' or '#' in it into quotes",
+            "line 3: mapping values are not allowed in this context: write lines of KEY: VALUE, and quote values that contain ': ' or '#'",
         ),
         (
             "---\nname: a\n\n---\n\n",
-            "line 5: there is no text: write below the front matter what an agent is to do",
+            "line 5: the skill has no text: write instructions below the front matter",
         ),
         (
             "",
-            "line 1: there is no text: write below the front matter what an agent is to do",
+            "line 1: the skill has no text: write instructions below the front matter",
         ),
         ("---\nname: 'a\n---\nDo", "line 3: "),
         (
             "\n---\nname: a/b\n---\nDo",
-            "line 3: \"a/b\" is not a name: write name: and 1 to 64 letters",
+            "line 3: \"a/b\" is not a valid name: set name: to 1 to 64 letters",
         ),
         ("---\ndescription: x\nname: ../../etc\n---\nDo", "line 3: "),
         (
             "---\nname: \"a\\u001b[2J\"\n---\nDo",
-            "line 2: \"a␛[2J\" is not a name",
+            "line 2: \"a␛[2J\" is not a valid name",
         ),
         (
             "---\nname: a\u{115f}b\n---\nDo",
-            "line 2: \"a\u{fffd}b\" is not a name",
+            "line 2: \"a\u{fffd}b\" is not a valid name",
         ),
         ("---\nname: [a]\n---\nDo", "line 2: "),
         ("---\nname: a\nname: b\n---\nDo", "line 3: "),
@@ -116,13 +116,13 @@ fn files_that_can_not_be_used_say_where_and_what_to_do() {
     }
     let why = SkillFile::parse("Do", "-odd-").unwrap_err().to_string();
     assert!(
-        why.starts_with("line 1: \"-odd-\" is not a name: write name: "),
+        why.starts_with("line 1: \"-odd-\" is not a valid name: set name: "),
         "{why}"
     );
 }
 
 #[test]
-fn every_field_is_bounded() {
+fn oversized_fields_are_cut_or_rejected() {
     let long = "é".repeat(3000);
     let name = "n".repeat(NAME_MAX + 1);
     assert!(SkillFile::parse(&format!("---\nname: {name}\n---\nDo"), "f").is_err());
@@ -141,21 +141,21 @@ fn every_field_is_bounded() {
 }
 
 #[test]
-fn nothing_in_a_skill_drives_a_terminal() {
+fn control_characters_are_escaped() {
     let text = "---\nname: a\ndescription: \"x\\u001b[2J\\ny\\u202e\"\ntags: [\"\\u0007\"]\n---\nall:\n\tcc \u{1b}]0;t\u{7}\n";
     let skill = parsed(text);
     assert_eq!(skill, file("a", "x␛[2J y�", &["␇"], "all:\n\tcc ␛]0;t␇"));
 }
 
 #[test]
-fn a_bomb_of_aliases_is_refused() {
+fn yaml_alias_bomb_is_rejected_quickly() {
     let mut yaml = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for n in 1..12 {
         let refs = vec![format!("*a{}", n - 1); 10].join(", ");
         yaml.push_str(&format!("a{n}: &a{n} [{refs}]\n"));
     }
     let text = format!("---\nname: a\n{yaml}---\nDo");
-    // Either it is refused, or what is not asked for is passed over; it must not hang.
+    // Unused keys may be ignored without an error, but parsing must not hang.
     let _ = SkillFile::parse(&text, "a");
     let tags = format!("---\n{yaml}tags: *a11\n---\nDo");
     assert!(SkillFile::parse(&tags, "a").is_err());

@@ -1,4 +1,4 @@
-//! Skills: what agents can load when they need it, where it comes from, and what changed about it.
+//! Skills: instructions that agents load on demand.
 
 mod file;
 #[cfg(test)]
@@ -10,35 +10,35 @@ use serde::{Deserialize, Serialize};
 
 pub use file::{BODY_MAX, SkillError, SkillFile};
 
-/// Most skills of a crew; further ones are named as left out.
+/// Maximum number of skills. Further ones are reported as left out.
 pub const SKILLS_MAX: usize = 64;
-/// Longest name of a skill, in characters.
+/// Maximum length of a skill's name, in characters.
 pub const NAME_MAX: usize = 64;
-/// Longest description of a skill, in characters; a longer one ends in `…`.
+/// Maximum length of a skill's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 1024;
-/// Most tags of a skill; further ones are dropped.
+/// Maximum number of tags. Further ones are dropped.
 pub const TAGS_MAX: usize = 16;
-/// Longest tag, in characters.
+/// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Most names of one kind in the news; further ones are counted.
+/// Maximum number of names per kind of change in [`SkillBook::news`]. Further ones are counted.
 const NEWS_MAX: usize = 10;
 
-/// Where a skill comes from; of two skills with one name the earlier source wins.
+/// The origin of a skill. If two skills have the same name, the earlier source wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSource {
-    /// `skills/` of the project.
+    /// `skills/` in the project.
     Project,
-    /// `.claude/skills/` of the project.
+    /// `.claude/skills/` in the project.
     Claude,
-    /// The person's own folder, for all projects.
+    /// The user's own folder, for all projects.
     User,
-    /// It ships with crewdeck.
+    /// Shipped with crewdeck.
     BuiltIn,
 }
 
 impl SkillSource {
-    /// The source, for a person.
+    /// Returns the label on the screen.
     pub fn words(self) -> &'static str {
         match self {
             SkillSource::Project | SkillSource::Claude => "project",
@@ -48,26 +48,25 @@ impl SkillSource {
     }
 }
 
-/// A skill as it is listed: everything but its text. All texts are harmless and on one line.
+/// A skill without its text. All strings are escaped and on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
-    /// What it is loaded by; unique without regard to case.
+    /// The name by which agents load the skill. Unique regardless of case.
     pub name: String,
-    /// What it is good for.
+    /// When to use the skill.
     pub description: String,
-    /// Words to find it by.
+    /// Search terms.
     pub tags: Vec<String>,
-    /// Where it comes from.
     pub source: SkillSource,
-    /// Its file as a person would write it; empty for a built-in one.
+    /// The file as shown to the user; empty for a built-in skill.
     pub path: String,
-    /// Another number when the file holds another text. It means nothing in another process.
+    /// Differs if the text of the file differs. Only comparable within one process.
     #[serde(skip)]
     pub version: u64,
 }
 
 impl Skill {
-    /// One line about it: name, description, tags. The form is the reference's.
+    /// Returns name, description and tags in one line, in the format of learn-claude-code.
     pub fn line(&self) -> String {
         let tags = if self.tags.is_empty() {
             String::new()
@@ -78,31 +77,31 @@ impl Skill {
     }
 }
 
-/// A file that should be a skill and can not be used.
+/// A SKILL.md that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BrokenSkill {
-    /// The file, as a person would write it.
+    /// The file as shown to the user.
     pub path: String,
-    /// What is wrong with it and what to do, on one line.
+    /// The problem and what to do, on one line.
     pub why: String,
 }
 
-/// All skills, sorted by name, and the files that can not be used.
+/// All skills, sorted by name, and the files that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SkillBook {
-    /// The skills; at most [`SKILLS_MAX`].
+    /// At most [`SKILLS_MAX`] skills.
     pub skills: Vec<Skill>,
-    /// What can not be used; at most [`SKILLS_MAX`].
+    /// At most [`SKILLS_MAX`] files.
     pub broken: Vec<BrokenSkill>,
 }
 
 impl SkillBook {
-    /// The skill of that name; case does not matter.
+    /// Returns the skill with that name. The case of the name does not matter.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// What is broken here and was not, or for another reason, in `before`.
+    /// Returns the broken files that are not in `before`, or that had another problem there.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillBook,
@@ -110,7 +109,7 @@ impl SkillBook {
         self.broken.iter().filter(|b| !before.broken.contains(b))
     }
 
-    /// What agents should hear about the way from `before` to here, on one line; `None`: nothing.
+    /// Describes the changes since `before` in one line for agents. `None`: no changes.
     pub fn news(&self, before: &SkillBook) -> Option<String> {
         let names = |of: &SkillBook, keep: &dyn Fn(&Skill) -> bool| {
             let kept = of.skills.iter().filter(|s| keep(s));
@@ -119,16 +118,16 @@ impl SkillBook {
         let added = names(self, &|s| before.find(&s.name).is_none());
         let changed = names(self, &|s| before.find(&s.name).is_some_and(|old| old != s));
         let gone = names(before, &|s| self.find(&s.name).is_none());
-        let parts: Vec<String> = [("new", added), ("changed", changed), ("gone", gone)]
+        let parts: Vec<String> = [("new", added), ("changed", changed), ("removed", gone)]
             .into_iter()
             .filter(|(_, names)| !names.is_empty())
-            .map(|(word, names)| format!("{word}: {}", few(&names)))
+            .map(|(word, names)| format!("{word}: {}", join_names(&names)))
             .collect();
         (!parts.is_empty()).then(|| format!("skills have changed: {}", parts.join("; ")))
     }
 }
 
-fn few(names: &BTreeSet<String>) -> String {
+fn join_names(names: &BTreeSet<String>) -> String {
     let shown: Vec<&str> = names.iter().take(NEWS_MAX).map(String::as_str).collect();
     match names.len().saturating_sub(NEWS_MAX) {
         0 => shown.join(", "),
@@ -136,7 +135,7 @@ fn few(names: &BTreeSet<String>) -> String {
     }
 }
 
-/// Whether two names mean the same skill: case does not matter.
+/// Returns whether two names are equal regardless of case.
 pub fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
@@ -165,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn the_news_name_what_came_changed_and_went() {
+    fn news_lists_added_changed_and_removed_skills() {
         let before = book(&[("gone", 1), ("new-text", 1), ("same", 1)]);
         let after = book(&[("New", 1), ("new-text", 2), ("Same", 1)]);
         assert_eq!(
             after.news(&before).as_deref(),
-            Some("skills have changed: new: New; changed: Same, new-text; gone: gone")
+            Some("skills have changed: new: New; changed: Same, new-text; removed: gone")
         );
         assert_eq!(after.news(&after), None);
         let many: Vec<String> = (10..22).map(|n| format!("s{n}")).collect();
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_tags_only_where_there_are_some() {
+    fn line_has_tags_only_if_there_are_any() {
         let mut one = skill("pdf", 1);
         assert_eq!(one.line(), "pdf: No description");
         one.tags = vec!["a".into(), "b".into()];
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_newly_broken_is_told_again() {
+    fn only_newly_broken_files_are_returned() {
         let broken = |why: &str| BrokenSkill {
             path: "skills/a/SKILL.md".into(),
             why: why.into(),
@@ -198,7 +197,7 @@ mod tests {
             broken: why.iter().map(|w| broken(w)).collect(),
         };
         let (one, two) = (with(&["x"]), with(&["x", "y"]));
-        let told: Vec<_> = two.newly_broken(&one).cloned().collect();
-        assert_eq!(told, vec![broken("y")]);
+        let broken_since: Vec<_> = two.newly_broken(&one).cloned().collect();
+        assert_eq!(broken_since, vec![broken("y")]);
     }
 }

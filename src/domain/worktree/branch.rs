@@ -1,4 +1,4 @@
-//! Where the branch of a worktree stands: merged, or waiting for it.
+//! The merge status of worktree branches.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,53 +10,51 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The branch of a worktree and where it stands.
+/// The branch of a worktree and its merge status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branch {
-    /// The worktree.
     pub worktree: WorktreeName,
-    /// Where it stands.
     #[serde(flatten)]
     pub state: BranchState,
 }
 
-/// Where a branch stands against the one that it is merged into.
+/// The merge status of a branch relative to its target branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
-    /// It holds commits that the other one lacks.
+    /// The branch has commits that the target lacks.
     Unmerged {
-        /// The other one.
+        /// The target branch.
         into: String,
-        /// What it changes, where that was counted.
+        /// What the branch changes, if it was counted.
         size: Option<ChangeSize>,
     },
-    /// The other one has all that it holds.
+    /// The target has everything that the branch has.
     Merged {
-        /// The other one.
+        /// The target branch.
         into: String,
-        /// The commit of the merge, shortened; empty: somebody else merged it.
+        /// The abbreviated merge commit; empty if it was not merged by crewdeck.
         commit: String,
     },
-    /// It holds nothing of its own.
+    /// The branch has no commits of its own.
     Empty,
-    /// Its worktree is gone.
+    /// The worktree was removed.
     Gone,
 }
 
-/// A completed task whose branch holds what its base lacks.
+/// A completed task whose branch is not merged.
 #[derive(Debug, Clone, Copy)]
 pub struct Unmerged<'a> {
-    /// The task: of several in one worktree the first that is completed.
+    /// If several tasks share the worktree, the first completed one.
     pub task: &'a Task,
-    /// An open task in the same worktree, which has to be completed before the branch can be merged: a conflict that is
-    /// being solved, for instance.
+    /// An open task in the same worktree. It must be completed before the branch can be merged, for example because
+    /// it resolves a conflict.
     pub open: Option<TaskId>,
 }
 
-/// Returns the completed tasks whose branch `is_unmerged`, by number, one for each branch.
+/// Returns the completed tasks whose branch `is_unmerged`, ordered by number, one per branch.
 pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Unmerged<'_>> {
-    // By worktree: its first completed task, and its first open one.
+    // By worktree: the first completed task and the first open task.
     let mut trees: BTreeMap<&str, (Option<&Task>, Option<TaskId>)> = BTreeMap::new();
     for task in graph.tasks().filter(|t| is_unmerged(&t.worktree)) {
         let (done, open) = trees.entry(&task.worktree).or_default();
@@ -74,26 +72,28 @@ pub fn unmerged(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<Un
     all
 }
 
-/// Returns those of them that can be merged now: nothing is open in their worktrees.
+/// Returns the completed tasks whose branch `is_unmerged` and can be merged now, because its worktree has no open
+/// task.
 pub fn to_merge(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
     let all = unmerged(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());
     free.map(|unmerged| unmerged.task).collect()
 }
 
-/// How much a branch changes. `2 files, +8 -1`
+/// The size of a change, displayed as `2 files, +8 -1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ChangeSize {
-    /// Changed files.
+    /// Number of changed files.
     pub files: u64,
-    /// Lines that are new.
+    /// Number of added lines.
     pub added: u64,
-    /// Lines that are gone.
+    /// Number of removed lines.
     pub removed: u64,
 }
 
 impl ChangeSize {
-    /// Reads git's `--shortstat`: ` 2 files changed, 8 insertions(+), 1 deletion(-)`. Nothing changed: all zero.
+    /// Parses the output of `git diff --shortstat`: ` 2 files changed, 8 insertions(+), 1 deletion(-)`. An empty line
+    /// gives zeros.
     pub fn parse(line: &str) -> ChangeSize {
         let mut out = ChangeSize::default();
         for part in line.split(',') {
@@ -134,7 +134,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn sizes_are_read_and_said() {
+    fn change_sizes_are_parsed_and_displayed() {
         for (line, said) in [
             (
                 " 2 files changed, 8 insertions(+), 1 deletion(-)\n",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_is_one_flat_object() {
+    fn branch_serializes_as_one_flat_object() {
         let branch = Branch {
             worktree: WorktreeName::new("task-1").unwrap(),
             state: BranchState::Unmerged {

@@ -1,26 +1,26 @@
-//! What a project has checked out: the branch that tasks are merged into.
+//! What is checked out in a project. Tasks are merged into the checked-out branch.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The characters of a commit's number that name it.
+/// Length of an abbreviated commit hash, in characters.
 const COMMIT_SHOWN: usize = 7;
-/// Where branches are.
+/// Prefix of branch references.
 const BRANCHES: &str = "refs/heads/";
 
 /// What is checked out in the root of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckedOut {
-    /// A branch, without `refs/heads/`; it may have no commit yet.
+    /// A branch, without `refs/heads/`. It may have no commits yet.
     Branch(String),
-    /// A commit by itself (detached), its number shortened.
+    /// A detached commit, by its abbreviated hash.
     Commit(String),
 }
 
 impl CheckedOut {
-    /// Reads git's file `HEAD`: `ref: refs/heads/main`, or the number of a commit. `None`: it is neither.
+    /// Parses git's file `HEAD`: `ref: refs/heads/main` or a commit hash. Returns `None` for other content.
     pub fn parse(head: &str) -> Option<CheckedOut> {
         let head = head.trim();
         if let Some(name) = head.strip_prefix("ref:") {
@@ -33,7 +33,7 @@ impl CheckedOut {
     }
 }
 
-/// `on main`, `at 1a2b3c4`.
+/// Displays `on main` or `at 1a2b3c4`.
 impl fmt::Display for CheckedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -49,7 +49,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn it_is_read_from_what_git_writes_down() {
+    fn head_file_is_parsed() {
         let branch = |name: &str| Some(CheckedOut::Branch(name.into()));
         let commit = "0123456789abcdef0123456789abcdef01234567";
         for (head, expected) in [

@@ -1,4 +1,4 @@
-//! The registry of worktrees: `.worktrees/index.json`, with what other programs wrote in it.
+//! The registry of worktrees in `.worktrees/index.json`. Entries and fields of other programs are preserved.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,34 +6,34 @@ use serde_json::{Map, Value};
 use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 
-/// Most entries of removed worktrees that are kept; the oldest go first.
+/// Maximum number of entries of removed worktrees. The oldest are dropped.
 pub const REMOVED_MAX: usize = 1000;
-/// Most names in an error.
+/// Maximum number of names in an error message.
 const NAMES_MAX: usize = 12;
 
-/// The registry.
+/// The content of `.worktrees/index.json`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorktreeIndex {
-    /// All worktrees, also those that are gone.
+    /// All worktrees, including removed ones.
     #[serde(default)]
     pub worktrees: Vec<Entry>,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// One entry of the registry.
+/// An entry of the registry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Entry {
-    /// One that is understood.
+    /// A valid entry.
     Known(Box<Worktree>),
-    /// One with a name or a status that crewdeck does not take: written back as it is, and left alone.
+    /// An entry whose name or status is not valid. It is written back unchanged and otherwise ignored.
     Foreign(Value),
 }
 
 impl WorktreeIndex {
-    /// The worktrees that are not removed, in the order of the file; of one name only the first.
+    /// Returns the worktrees that are not removed, in file order. If a name occurs twice, only the first is returned.
     pub fn standing(&self) -> Vec<&Worktree> {
         let mut all: Vec<&Worktree> = Vec::new();
         for tree in self.known().filter(|t| t.stands()) {
@@ -44,20 +44,20 @@ impl WorktreeIndex {
         all
     }
 
-    /// The standing worktree of that name.
+    /// Returns the worktree with that name that is not removed.
     ///
     /// # Errors
-    /// The names that there are.
+    /// Returns a message that lists the existing names.
     pub fn find(&self, name: &WorktreeName) -> Result<&Worktree, WorktreeError> {
         self.get(name).ok_or_else(|| self.unknown(name.as_str()))
     }
 
-    /// The standing worktree of that name, if there is one.
+    /// Returns the worktree with that name that is not removed, if there is one.
     pub fn get(&self, name: &WorktreeName) -> Option<&Worktree> {
         self.known().find(|t| t.stands() && t.name.same(name))
     }
 
-    /// The worktree in which a task is worked on: the newest that is not merged, else the newest.
+    /// Returns the worktree of a task: the newest that is not merged, otherwise the newest.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
         self.standing()
@@ -69,25 +69,25 @@ impl WorktreeIndex {
             })
     }
 
-    /// Enters a worktree or replaces the standing one of its name. It comes before removed ones of the same
-    /// name, since the reference takes the first that it finds.
+    /// Adds a worktree, or replaces the one with its name that is not removed. It is stored before removed worktrees
+    /// of the same name, because learn-claude-code uses the first match.
     pub fn put(&mut self, tree: Worktree) {
-        let at = self.place(|t| t.stands() && t.name.same(&tree.name));
+        let at = self.position(|t| t.stands() && t.name.same(&tree.name));
         if let Some(entry) = at.and_then(|at| self.worktrees.get_mut(at)) {
             *entry = Entry::Known(Box::new(tree));
             return;
         }
-        let at = self.place(|t| t.name.same(&tree.name));
+        let at = self.position(|t| t.name.same(&tree.name));
         let entry = Entry::Known(Box::new(tree));
         self.worktrees
             .insert(at.unwrap_or(self.worktrees.len()), entry);
-        self.forget_old();
+        self.drop_oldest_removed();
     }
 
-    /// Changes the standing worktree of that name; what became of it comes back.
+    /// Changes the worktree with that name that is not removed, and returns it.
     ///
     /// # Errors
-    /// The names that there are.
+    /// Returns a message that lists the existing names.
     pub fn change(
         &mut self,
         name: &WorktreeName,
@@ -106,7 +106,7 @@ impl WorktreeIndex {
         Err(unknown)
     }
 
-    /// What is in the way of entries that are left alone, a line each.
+    /// Returns a notice for each entry that is ignored.
     pub fn notices(&self) -> Vec<String> {
         let name = |value: &Value| value.get("name").unwrap_or(value).to_string();
         self.worktrees
@@ -114,23 +114,23 @@ impl WorktreeIndex {
             .filter_map(|entry| match entry {
                 Entry::Known(_) => None,
                 Entry::Foreign(value) => Some(format!(
-                    ".worktrees/index.json: {} is left alone: its name or status is not known",
+                    ".worktrees/index.json: {} is ignored: its name or status is not valid",
                     crate::domain::text::clip(&name(value), 60)
                 )),
             })
             .collect()
     }
 
-    /// The error for a worktree that is not there.
+    /// Returns the error for a worktree that does not exist.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.standing();
         let mut names: Vec<&str> = standing.iter().map(|t| t.name.as_str()).collect();
         let more = names.len().saturating_sub(NAMES_MAX);
         names.truncate(NAMES_MAX);
         let known = match (names.is_empty(), more) {
-            (true, _) => "there is none yet".into(),
-            (false, 0) => format!("there is {}", names.join(", ")),
-            (false, more) => format!("there is {} and {more} more", names.join(", ")),
+            (true, _) => "none exist yet".into(),
+            (false, 0) => format!("existing: {}", names.join(", ")),
+            (false, more) => format!("existing: {} and {more} more", names.join(", ")),
         };
         WorktreeError::Unknown {
             wanted: crate::domain::text::clip(wanted, 80),
@@ -145,17 +145,17 @@ impl WorktreeIndex {
         })
     }
 
-    fn place(&self, is: impl Fn(&Worktree) -> bool) -> Option<usize> {
+    fn position(&self, is: impl Fn(&Worktree) -> bool) -> Option<usize> {
         self.worktrees.iter().position(|entry| match entry {
             Entry::Known(tree) => is(tree),
             Entry::Foreign(_) => false,
         })
     }
 
-    fn forget_old(&mut self) {
+    fn drop_oldest_removed(&mut self) {
         let count = self.known().filter(|t| !t.stands()).count();
         for _ in REMOVED_MAX..count {
-            let Some(at) = self.place(|t| !t.stands()) else {
+            let Some(at) = self.position(|t| !t.stands()) else {
                 return;
             };
             self.worktrees.remove(at);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reference_wrote_is_read_and_written_back() {
+    fn learn_claude_code_registry_is_preserved() {
         let text = json!({
             "worktrees": [
                 {"name": "auth-refactor", "path": "/r/.worktrees/auth-refactor", "branch": "wt/auth-refactor",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_free_after_its_removal_and_the_new_one_is_found_first() {
+    fn name_can_be_reused_after_removal() {
         let mut index = WorktreeIndex::default();
         index.put(tree("task-1", 1.0));
         index.put(tree("task-2", 2.0));
@@ -217,7 +217,7 @@ mod tests {
         index.change(&name, |t| t.removed(Stamp(3.0))).unwrap();
         assert_eq!(
             index.find(&name).unwrap_err().to_string(),
-            "there is no worktree \"TASK-1\": there is task-2"
+            "there is no worktree \"TASK-1\": existing: task-2"
         );
         index.put(tree("task-1", 4.0));
         let times: Vec<f64> = index.known().map(|t| t.created_at.0).collect();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_open_worktree_of_a_task_comes_before_merged_ones() {
+    fn unmerged_worktree_of_a_task_is_preferred() {
         let mut index = WorktreeIndex::default();
         for (name, at) in [("task-1", 1.0), ("task-1-2", 2.0), ("task-1-3", 3.0)] {
             index.put(tree(name, at));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn old_removed_entries_are_forgotten_and_standing_ones_never() {
+    fn only_oldest_removed_entries_are_dropped() {
         let mut index = WorktreeIndex::default();
         index.put(tree("stays", 0.0));
         for n in 0..(REMOVED_MAX + 20) {

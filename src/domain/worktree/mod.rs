@@ -1,10 +1,10 @@
-//! A task's worktree: its name, its branch, where it stands, and what may be done with it.
+//! The worktree of a task: name, branch, status, and the rules for merging and removing it.
 
 mod branch;
 mod checked_out;
+mod error;
 mod index;
 mod outcome;
-mod refusal;
 mod state;
 
 use std::fmt;
@@ -19,30 +19,30 @@ use super::text::{clip, one_line};
 
 pub use branch::{Branch, BranchState, ChangeSize, Unmerged, to_merge, unmerged};
 pub use checked_out::CheckedOut;
+pub use error::WorktreeError;
 pub use index::{Entry, WorktreeIndex};
 pub use outcome::{
     BranchFate, Brought, Conflict, Created, DiskUse, Leftovers, Merge, Origin, WorktreeDiff,
 };
-pub use refusal::WorktreeError;
 pub use state::{
     Busy, Content, FILES_MAX, Losses, OnDisk, Removal, SUBJECTS_MAX, WorktreeState, may_remove,
 };
 
-/// Longest subject in a commit's message, in characters.
+/// Maximum length of the subject in a commit message, in characters.
 const SUBJECT_MAX: usize = 200;
-/// Most worktrees of one task that stand at the same time.
+/// Maximum number of worktrees that one task can have at the same time.
 const ATTEMPTS_MAX: u32 = 50;
 
-/// The name of a worktree, which is also the name of its folder and of the branch `wt/NAME`.
+/// The name of a worktree. It is also the name of its folder and of the branch `wt/NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WorktreeName(Name);
 
 impl WorktreeName {
-    /// Checks a name: the form of an agent's, and neither `lead` nor `user`.
+    /// Validates a name. The form is that of an agent's name; `lead` and `user` are not allowed.
     ///
     /// # Errors
-    /// What a name may be.
+    /// Returns the rules for names.
     pub fn new(text: &str) -> Result<WorktreeName, WorktreeError> {
         Name::party(text)
             .ok()
@@ -51,7 +51,8 @@ impl WorktreeName {
             .ok_or_else(|| WorktreeError::Name(clip(text, 80)))
     }
 
-    /// The names for a task, best first: `task-3`, then `task-3-2` while the first one still stands, and so on.
+    /// Returns the names for a task in order of preference: `task-3`, then `task-3-2` while the first is in use, and
+    /// so on.
     pub fn candidates(task: TaskId) -> impl Iterator<Item = WorktreeName> {
         (1..=ATTEMPTS_MAX).filter_map(move |n| {
             let text = match n {
@@ -62,7 +63,7 @@ impl WorktreeName {
         })
     }
 
-    /// The task in the name, where it is one of [`WorktreeName::candidates`].
+    /// Returns the task if the name is one of [`WorktreeName::candidates`].
     pub fn task(&self) -> Option<TaskId> {
         let rest = self.as_str().strip_prefix("task-")?;
         let number = rest.split('-').next()?;
@@ -72,17 +73,16 @@ impl WorktreeName {
             .then_some(task)
     }
 
-    /// The name as text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Whether both are one: case does not matter, as it does not on some disks.
+    /// Returns whether both names are equal regardless of case, because some file systems ignore case.
     pub fn same(&self, other: &WorktreeName) -> bool {
         self.0.same(&other.0)
     }
 
-    /// Its branch: `wt/NAME`.
+    /// Returns the name of the branch: `wt/NAME`.
     pub fn branch(&self) -> String {
         format!("wt/{}", self.0)
     }
@@ -108,18 +108,18 @@ impl From<WorktreeName> for String {
     }
 }
 
-/// Where a worktree stands.
+/// The status of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeStatus {
-    /// It is worked in.
+    /// In use.
     #[default]
     Active,
-    /// It is to stay, by somebody's word.
+    /// Marked to be kept.
     Kept,
-    /// Its branch was merged; the folder still stands.
+    /// The branch was merged; the folder still exists.
     Merged,
-    /// It is gone. The entry stays as a record.
+    /// The folder was removed. The entry is kept as a record.
     Removed,
 }
 
@@ -134,61 +134,56 @@ impl fmt::Display for WorktreeStatus {
     }
 }
 
-/// A worktree as `.worktrees/index.json` holds it. Unknown fields are kept in `extra` and written back.
+/// A worktree as stored in `.worktrees/index.json`. Unknown fields are kept in `extra` and written back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worktree {
-    /// Its name.
     pub name: WorktreeName,
-    /// The absolute path of its folder, for other programs; crewdeck itself goes by the name.
+    /// The absolute path of the folder. Written for other programs; crewdeck uses the name.
     #[serde(default, deserialize_with = "or_default")]
     pub path: String,
-    /// Its branch, for other programs: always `wt/NAME`.
+    /// The branch, always `wt/NAME`. Written for other programs.
     #[serde(default, deserialize_with = "or_default")]
     pub branch: String,
-    /// The task it is for.
     #[serde(default)]
     pub task_id: Option<TaskId>,
-    /// Where it stands.
     #[serde(default, deserialize_with = "or_default")]
     pub status: WorktreeStatus,
-    /// When it was made; zero: unknown.
+    /// When the worktree was created; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub created_at: Stamp,
-    /// When it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_at: Option<Stamp>,
-    /// When somebody said that it is to stay.
+    /// When the worktree was marked to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_at: Option<Stamp>,
-    /// When its branch was merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<Stamp>,
-    /// The commit of the merge; empty: the base had all of it already, or it is not known.
+    /// The merge commit; empty if none was needed or it is not known.
     #[serde(
         default,
         deserialize_with = "or_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// The branch it started from and is merged into; empty: whatever the main work tree has checked out.
+    /// The branch that it started from and is merged into; empty: the branch checked out in the main work tree.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
-    /// The commit it started from; empty: unknown.
+    /// The commit that it started from; empty: unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// Who works in it; empty: nobody or unknown.
+    /// The agent that works in it; empty: none or unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
-    /// The task's subject, for the messages of commits.
+    /// The subject of the task, used in commit messages.
     #[serde(default, deserialize_with = "or_default")]
     pub subject: String,
-    /// Fields of other programs.
+    /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Worktree {
-    /// A worktree of that name in the folder `path`, about which nothing else is known.
+    /// Returns an active worktree with that name in the folder `path`.
     pub fn new(name: WorktreeName, path: String, now: Stamp) -> Worktree {
         Worktree {
             branch: name.branch(),
@@ -209,18 +204,18 @@ impl Worktree {
         }
     }
 
-    /// Whether it still takes its name: it was not removed.
+    /// Returns whether the worktree is not removed, so that its name is in use.
     pub fn stands(&self) -> bool {
         self.status != WorktreeStatus::Removed
     }
 
-    /// It is to stay.
+    /// Marks the worktree to be kept.
     pub fn keep(&mut self, now: Stamp) {
         self.status = WorktreeStatus::Kept;
         self.kept_at = Some(now);
     }
 
-    /// Its branch was merged, with that commit where one was made. One that is to stay stays so.
+    /// Records the merge of the branch, with the merge commit if there is one. A kept worktree keeps its status.
     pub fn merged(&mut self, commit: &str, now: Stamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
@@ -229,24 +224,24 @@ impl Worktree {
         self.merged_commit = commit.into();
     }
 
-    /// Whether its branch was merged and nobody has worked in it since.
+    /// Returns whether the branch was merged and the worktree has not been used since.
     pub fn is_merged(&self) -> bool {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
-    /// Somebody works in it again.
+    /// Makes the worktree active again for `owner`.
     pub fn reopen(&mut self, owner: &str) {
         self.status = WorktreeStatus::Active;
         self.owner = owner.into();
     }
 
-    /// It is gone.
+    /// Records the removal.
     pub fn removed(&mut self, now: Stamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
     }
 
-    /// The message of commits that concern it: `task #3: subject`.
+    /// Returns the commit message for the worktree, such as `task #3: subject`.
     pub fn message(&self) -> String {
         let what = match self.task_id {
             Some(task) => format!("task {task}"),
@@ -265,7 +260,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn names_that_git_or_the_crew_would_stumble_over_are_refused() {
+    fn invalid_and_reserved_worktree_names_are_rejected() {
         let long = "a".repeat(300);
         for bad in [
             "..", ".", "-f", "--force", "a.lock", "a..b", "ok.", "../../x", "a/b", "", "a b",
@@ -279,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_known_by_its_names() {
+    fn task_is_derived_from_candidate_names() {
         let names: Vec<String> = WorktreeName::candidates(TaskId(7))
             .take(3)
             .map(String::from)
@@ -299,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_one_bounded_line() {
+    fn commit_messages_are_one_bounded_line() {
         let name = WorktreeName::new("task-3").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
         assert_eq!(tree.message(), "task #3");
@@ -313,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_one_stays_kept_when_it_is_merged() {
+    fn merging_a_kept_worktree_keeps_its_status() {
         let name = WorktreeName::new("a").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
         tree.keep(Stamp(2.0));

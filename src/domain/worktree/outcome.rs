@@ -1,4 +1,4 @@
-//! What came of making, merging, committing and removing a worktree.
+//! Results of creating, merging, committing and removing a worktree.
 
 use std::fmt;
 
@@ -6,112 +6,110 @@ use serde::{Deserialize, Serialize};
 
 use super::Worktree;
 
-/// A branch that could not be merged by itself. All is as it was before.
+/// A merge conflict. The merge was undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
-    /// The branch.
     pub branch: String,
-    /// The first files in conflict, at most [`super::FILES_MAX`]; empty where git named none.
+    /// The first files in conflict, at most [`super::FILES_MAX`]; empty if git named none.
     pub files: Vec<String>,
 }
 
-/// A worktree that was made.
+/// The result of creating a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
-    /// Its entry.
+    /// The entry in the registry.
     pub worktree: Worktree,
-    /// Where its files come from.
+    /// What the worktree was created from.
     pub origin: Origin,
-    /// What was brought in from other branches.
+    /// The result of merging other branches into it.
     pub brought: Brought,
 }
 
-/// Where the files of a new worktree come from.
+/// What a new worktree was created from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From the base.
+    /// The base branch.
     Base,
-    /// From its own branch: the folder had been lost, what was committed had not.
+    /// Its own branch. The folder was lost, but the commits were not.
     Branch,
 }
 
-/// What was brought into a worktree from other branches.
+/// The result of merging other branches into a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Brought {
-    /// Branches that were merged into it; those that it has already are not named.
+    /// Branches that were merged. Branches that were already included are not listed.
     pub merged: Vec<String>,
-    /// Branches that it does not have, because they conflict.
+    /// Branches that were not merged because of conflicts.
     pub conflicts: Vec<Conflict>,
 }
 
-/// What came of a merge into the base.
+/// The result of a merge into the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Merge {
-    /// It is merged.
+    /// The branch was merged.
     Merged {
-        /// The branch that received it.
+        /// The branch that received the merge.
         into: String,
         /// The merge commit.
         commit: String,
-        /// The commit that the branch was at before: to go back there.
+        /// The commit of the receiving branch before the merge. Used to undo the merge.
         #[serde(skip)]
         before: String,
     },
-    /// The base had all of it already, perhaps squashed or rebased.
+    /// The base already had all changes, possibly squashed or rebased.
     AlreadyMerged {
-        /// The branch that has it.
+        /// The base branch.
         into: String,
     },
-    /// It does not merge by itself. All is as it was.
+    /// The merge failed because of conflicts and was undone.
     Conflict {
-        /// The branch that should have received it.
+        /// The branch that should have received the merge.
         into: String,
         /// The first files in conflict, at most [`super::FILES_MAX`].
         files: Vec<String>,
     },
 }
 
-/// What came of committing what an agent left.
+/// The result of committing the uncommitted files that an agent left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
-    /// Everything was committed already.
+    /// There were no uncommitted files.
     None,
-    /// They are in this commit.
+    /// The hash of the new commit.
     Committed(String),
 }
 
-/// What became of the branch of a removed worktree.
+/// What happened to the branch of a removed worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchFate {
-    /// It was merged and is deleted, or it was gone already.
+    /// The branch was deleted, or did not exist.
     Deleted,
-    /// It has unmerged commits, or something else uses it: it stays.
+    /// The branch was kept, because it has unmerged commits or is in use. The text gives the reason.
     Stays(String),
 }
 
-/// What a worktree changes against the point where it parted from its base; of a merged one, what its merge changed.
+/// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// A line for each changed file, and a sum.
+    /// One line for each changed file and a total, as from `git diff --stat`.
     pub stat: String,
-    /// The changes, committed or not; cut with a mark.
+    /// The unified diff of committed and uncommitted changes; if it was cut, a line says so.
     pub text: String,
-    /// New files and folders that git does not follow yet; at most [`super::FILES_MAX`]. What is in the first 200 files is
-    /// part of `text`.
+    /// Untracked files and folders, at most [`super::FILES_MAX`]. The content of the first 200 files is part of
+    /// `text`.
     pub untracked: Vec<String>,
 }
 
-/// How much a worktree takes on disk.
+/// The disk usage of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiskUse {
-    /// In bytes.
     pub bytes: u64,
-    /// Whether there were more files than are counted.
+    /// Whether counting stopped at the limit, so that the real usage is higher.
     pub at_least: bool,
 }
 
-/// `1.2 MiB`, with a `>` when there is more.
+/// Displays `1.2 MiB`, or `>1.2 MiB` if the real usage is higher.
 impl fmt::Display for DiskUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.at_least { ">" } else { "" };
@@ -134,7 +132,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn sizes_are_short() {
+    fn disk_use_is_displayed_in_binary_units() {
         for (bytes, text) in [
             (0, "0 KiB"),
             (1, "1 KiB"),

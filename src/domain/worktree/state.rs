@@ -1,4 +1,4 @@
-//! What was found in a worktree, and what of it would be lost.
+//! The state of a worktree, and what its removal would lose.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{Worktree, WorktreeError, WorktreeStatus};
 
-/// Most files that are named.
+/// Maximum number of files that are listed.
 pub const FILES_MAX: usize = 20;
-/// Most commits that are named.
+/// Maximum number of commits that are listed.
 pub const SUBJECTS_MAX: usize = 20;
-/// Most files and commits that an error names.
+/// Maximum number of files and commits that an error message names.
 const NAMED_MAX: usize = 5;
 
-/// Whether the folder is there.
+/// What the folder of a worktree contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDisk {
     /// A worktree of this repository.
     Whole,
-    /// Nothing, or an empty folder.
+    /// The folder does not exist or is empty.
     Missing,
-    /// A folder with something else in it.
+    /// Other content.
     Foreign,
 }
 
-/// Whether the base has what the branch has, whatever the commits are called.
+/// Whether the base has the changes of the branch, compared by content and not by commit hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// The branch has nothing of its own (yet), or is gone.
+    /// The branch has no changes of its own, or does not exist.
     Nothing,
-    /// The base has all of it: merged, squashed or rebased.
+    /// The base has all changes: merged, squashed or rebased.
     Merged,
-    /// The base lacks something.
+    /// The base lacks some changes.
     Unmerged,
 }
 
-/// A command of git that was begun and is not finished.
+/// A git operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Busy {
@@ -54,7 +54,7 @@ pub enum Busy {
 }
 
 impl Busy {
-    /// The words behind `git` that give it up.
+    /// Returns the git arguments that abort the operation.
     pub fn abort(self) -> &'static str {
         match self {
             Busy::Merge => "merge --abort",
@@ -65,7 +65,7 @@ impl Busy {
         }
     }
 
-    /// The command's name.
+    /// Returns the name of the git command.
     pub fn command(self) -> &'static str {
         match self {
             Busy::Merge => "merge",
@@ -83,33 +83,32 @@ impl fmt::Display for Busy {
     }
 }
 
-/// A worktree as it was found.
+/// The state of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// Whether the folder is there.
     pub on_disk: OnDisk,
-    /// What it has checked out when it is not its own branch.
+    /// What is checked out, if it is not the worktree's own branch.
     pub elsewhere: Option<String>,
-    /// The commit that it has checked out, where no branch has it and the base lacks its content.
+    /// The checked-out commit, if it is on no branch and the base lacks its content.
     pub loose: Option<String>,
-    /// What is under way in it.
+    /// The git operation in progress, if any.
     pub busy: Option<Busy>,
-    /// How many files are not committed; an untracked folder counts once.
+    /// Number of uncommitted files. An untracked folder counts as one.
     pub dirty: usize,
-    /// The first of them, at most [`FILES_MAX`].
+    /// The first uncommitted files, at most [`FILES_MAX`].
     pub files: Vec<String>,
-    /// How many commits the base does not have under the same hash.
+    /// Number of commits that the base does not have by hash.
     pub ahead: u64,
-    /// Whether their content is in the base.
+    /// Whether the base has the content of these commits.
     pub content: Content,
-    /// The subjects of the commits whose content is not in the base, newest first, at most [`SUBJECTS_MAX`].
+    /// Subjects of the commits whose content is not in the base, newest first, at most [`SUBJECTS_MAX`].
     pub unmerged: Vec<String>,
-    /// Repositories inside (submodules that were fetched, clones): commits in there are not looked at.
+    /// Nested repositories (initialised submodules, clones). Their commits are not inspected.
     pub nested: Vec<String>,
 }
 
 impl WorktreeState {
-    /// What would be lost if it were removed.
+    /// Returns what removal would lose.
     pub fn losses(&self) -> Losses {
         let commits = match self.content {
             Content::Unmerged => self.ahead,
@@ -126,25 +125,25 @@ impl WorktreeState {
     }
 }
 
-/// What would be lost with a worktree. Ignored files are not counted: they can be made again.
+/// What the removal of a worktree would lose. Ignored files do not count, because they can be built again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
-    /// How many files are not committed.
+    /// Number of uncommitted files.
     pub files: usize,
-    /// The first of them.
+    /// The first uncommitted files.
     pub named: Vec<String>,
-    /// How many commits are not merged.
+    /// Number of unmerged commits.
     pub commits: u64,
-    /// The subjects of the newest.
+    /// The subjects of the newest unmerged commits.
     pub subjects: Vec<String>,
-    /// Repositories inside.
+    /// Nested repositories.
     pub nested: Vec<String>,
-    /// What is under way.
+    /// The git operation in progress.
     pub busy: Option<Busy>,
 }
 
 impl Losses {
-    /// What of it stays although the worktree is removed: the commits, on its branch.
+    /// Returns what survives a removal: the commits, on the branch.
     #[must_use]
     pub fn kept(&self) -> Losses {
         Losses {
@@ -154,7 +153,7 @@ impl Losses {
         }
     }
 
-    /// What of it is lost for good when the worktree is removed all the same.
+    /// Returns what a removal deletes for good: everything except the commits.
     #[must_use]
     pub fn gone(&self) -> Losses {
         Losses {
@@ -164,7 +163,6 @@ impl Losses {
         }
     }
 
-    /// Whether nothing would be lost.
     pub fn is_empty(&self) -> bool {
         self.files == 0 && self.commits == 0 && self.nested.is_empty() && self.busy.is_none()
     }
@@ -174,23 +172,23 @@ impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if self.files > 0 {
-            let names = named(&self.named, self.files);
+            let names = join_names(&self.named, self.files);
             parts.push(format!(
                 "{} ({names})",
-                count(self.files, "uncommitted file")
+                pluralize(self.files, "uncommitted file")
             ));
         }
         if self.commits > 0 {
             let commits = usize::try_from(self.commits).unwrap_or(usize::MAX);
-            let subjects = named(&self.subjects, commits);
+            let subjects = join_names(&self.subjects, commits);
             parts.push(format!(
                 "{} ({subjects})",
-                count(commits, "unmerged commit")
+                pluralize(commits, "unmerged commit")
             ));
         }
         if !self.nested.is_empty() {
-            let names = named(&self.nested, self.nested.len());
-            parts.push(format!("a repository of its own inside ({names})"));
+            let names = join_names(&self.nested, self.nested.len());
+            parts.push(format!("a nested repository ({names})"));
         }
         if let Some(busy) = self.busy {
             parts.push(format!("{busy} under way"));
@@ -199,14 +197,14 @@ impl fmt::Display for Losses {
     }
 }
 
-/// `1 file`, `2 files`.
-fn count(n: usize, what: &str) -> String {
+/// Formats a number with its noun: `1 file`, `2 files`.
+fn pluralize(n: usize, what: &str) -> String {
     let end = if n == 1 { "" } else { "s" };
     format!("{n} {what}{end}")
 }
 
-/// The first few, and how many more there are.
-fn named(names: &[String], all: usize) -> String {
+/// Joins the first names and adds how many more there are.
+fn join_names(names: &[String], all: usize) -> String {
     let shown: Vec<&str> = names.iter().take(NAMED_MAX).map(String::as_str).collect();
     let more = all.saturating_sub(shown.len());
     match more {
@@ -215,19 +213,19 @@ fn named(names: &[String], all: usize) -> String {
     }
 }
 
-/// Who wants a worktree removed.
+/// The condition for the removal of a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// Anybody: only when nothing would be lost.
+    /// Remove only if nothing would be lost.
     OnlyIfSafe,
-    /// A person who was told what would be lost.
+    /// Remove in any case: the user has confirmed what would be lost.
     WhatIsLostIsKnown,
 }
 
-/// Whether a worktree may be removed (promise 6).
+/// Checks whether a worktree may be removed (promise 6).
 ///
 /// # Errors
-/// What would be lost, or why its folder can not be judged.
+/// Returns what would be lost, or why the folder cannot be removed.
 pub fn may_remove(
     tree: &Worktree,
     state: &WorktreeState,
@@ -278,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_clean_and_merged_may_go() {
+    fn removal_requires_clean_and_merged_worktree() {
         let name = WorktreeName::new("task-1").unwrap();
         let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
-        let judge = |tree: &Worktree, state: &WorktreeState, removal| {
+        let check = |tree: &Worktree, state: &WorktreeState, removal| {
             may_remove(tree, state, removal).map_err(|e| e.to_string())
         };
-        let stays = |what: &str| Err(format!("worktree task-1 stays, it has {what}"));
+        let stays = |what: &str| Err(format!("worktree task-1 was not removed: it has {what}"));
         let files: Vec<String> = (1..=7).map(|n| format!("f{n}")).collect();
         for (state, safe) in [
             (clean(), Ok(())),
@@ -318,7 +316,7 @@ mod tests {
                     nested: vec!["lib".into()],
                     ..clean()
                 },
-                stays("a repository of its own inside (lib)"),
+                stays("a nested repository (lib)"),
             ),
             (
                 WorktreeState {
@@ -328,21 +326,21 @@ mod tests {
                 stays("a rebase under way"),
             ),
         ] {
-            assert_eq!(judge(&tree, &state, Removal::OnlyIfSafe), safe);
-            assert_eq!(judge(&tree, &state, Removal::WhatIsLostIsKnown), Ok(()));
+            assert_eq!(check(&tree, &state, Removal::OnlyIfSafe), safe);
+            assert_eq!(check(&tree, &state, Removal::WhatIsLostIsKnown), Ok(()));
         }
         let foreign = WorktreeState {
             on_disk: OnDisk::Foreign,
             ..clean()
         };
         for removal in [Removal::OnlyIfSafe, Removal::WhatIsLostIsKnown] {
-            assert!(judge(&tree, &foreign, removal).is_err());
+            assert!(check(&tree, &foreign, removal).is_err());
         }
         tree.keep(Stamp(2.0));
         assert_eq!(
-            judge(&tree, &clean(), Removal::OnlyIfSafe),
-            Err("worktree task-1 is to be kept: nothing removes it by itself".into())
+            check(&tree, &clean(), Removal::OnlyIfSafe),
+            Err("worktree task-1 is marked to be kept: it is not removed automatically".into())
         );
-        assert_eq!(judge(&tree, &clean(), Removal::WhatIsLostIsKnown), Ok(()));
+        assert_eq!(check(&tree, &clean(), Removal::WhatIsLostIsKnown), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! The events of Messages, turned into deltas and a reply. Pure, and liberal in what it reads.
+//! Decodes the events of the Anthropic Messages API into deltas and a reply. Pure; tolerates deviations of servers.
 
 use serde_json::{Map, Value};
 
@@ -6,22 +6,22 @@ use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, Measure, garbled};
-use crate::model::refusal::{SAID_MAX, error_text, is_too_long};
+use crate::model::http::{Decode, SizeLimit, invalid_response};
+use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
-/// Most blocks of one answer.
+/// Maximum number of blocks in one response.
 const BLOCKS_MAX: usize = 1024;
 
-/// What was heard of an answer so far.
+/// The state of a response that is being received.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    blocks: Vec<Open>,
+    blocks: Vec<OpenBlock>,
     stop: Option<StopReason>,
     usage: Usage,
-    measure: Measure,
+    size: SizeLimit,
     ended: Ended,
 }
 
@@ -32,12 +32,12 @@ enum Ended {
     Yes,
 }
 
-/// A block as it arrives.
+/// A block that is being received.
 #[derive(Debug)]
-struct Open {
+struct OpenBlock {
     index: u64,
     part: Part,
-    /// Joins the characters of its text, or of its input.
+    /// Joins surrogate pairs in the block's text or input.
     joiner: Joiner,
     closed: Ended,
 }
@@ -55,7 +55,7 @@ enum Part {
         input: Value,
         json: String,
     },
-    /// Of a kind that is newer than this program.
+    /// A block of an unknown type, which is dropped.
     Other,
 }
 
@@ -64,8 +64,8 @@ impl Decode for Decoder {
         if event.data.is_empty() || event.data == "[DONE]" {
             return Ok(());
         }
-        let Parsed { value, halves } =
-            surrogates::parse(&event.data).map_err(|_| garbled("an event that is not JSON"))?;
+        let Parsed { value, halves } = surrogates::parse(&event.data)
+            .map_err(|_| invalid_response("an event that is not JSON"))?;
         let kind = value
             .get("type")
             .and_then(Value::as_str)
@@ -94,18 +94,18 @@ impl Decode for Decoder {
             }
             "message_stop" => {
                 self.ended = Ended::Yes;
-                let reply = self.take();
+                let reply = self.take_reply();
                 out.push(Delta::Done(reply));
             }
-            "error" => return Err(failed(&value)),
-            // ping, and whatever comes in the future.
+            "error" => return Err(stream_error(&value)),
+            // Ignores `ping` and unknown events.
             _ => {}
         }
         Ok(())
     }
 
     fn reply(&mut self) -> Option<Reply> {
-        // The whole answer went out with its closing event; without that it is no answer.
+        // The closing event already produced the reply; without it the response is incomplete.
         None
     }
 }
@@ -118,7 +118,7 @@ impl Decoder {
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         if self.blocks.len() >= BLOCKS_MAX {
-            return Err(garbled("an answer of too many blocks"));
+            return Err(invalid_response("a response with too many blocks"));
         }
         let block = value.get("content_block").unwrap_or(&Value::Null);
         if self.is_repeat(index(value), block) {
@@ -160,8 +160,8 @@ impl Decoder {
             }
             Some(_) | None => Part::Other,
         };
-        self.measure.grow(&block.to_string())?;
-        self.blocks.push(Open {
+        self.size.add(&block.to_string())?;
+        self.blocks.push(OpenBlock {
             index: index(value),
             part,
             joiner,
@@ -170,8 +170,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether the start of a block has come before: an event that some proxy sends twice must not run a tool
-    /// twice. (Some servers number all blocks 0, so the index alone does not tell.)
+    /// Returns whether this block was already started: an event that a proxy sends twice must not run a tool twice. The
+    /// index alone is not enough, because some servers number all blocks 0.
     fn is_repeat(&self, index: u64, block: &Value) -> bool {
         let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         self.blocks.iter().any(|open| {
@@ -200,7 +200,7 @@ impl Decoder {
             return Ok(());
         };
         for key in ["text", "thinking", "signature", "partial_json"] {
-            self.measure.grow(more(key))?;
+            self.size.add(more(key))?;
         }
         match &mut open.part {
             Part::Text(text) => {
@@ -211,11 +211,11 @@ impl Decoder {
                 }
             }
             Part::Thinking { text, signature } => {
-                let thought = open.joiner.push(more("thinking"), halves);
-                text.push_str(&thought);
+                let thinking = open.joiner.push(more("thinking"), halves);
+                text.push_str(&thinking);
                 signature.push_str(more("signature"));
-                if !thought.is_empty() {
-                    out.push(Delta::Thinking(thought.into()));
+                if !thinking.is_empty() {
+                    out.push(Delta::Thinking(thinking.into()));
                 }
             }
             Part::Call { json, .. } => {
@@ -226,7 +226,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn take(&mut self) -> Reply {
+    fn take_reply(&mut self) -> Reply {
         let parts = std::mem::take(&mut self.blocks);
         let blocks: Vec<Block> = parts
             .into_iter()
@@ -270,7 +270,7 @@ fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
             let (input, broken) = if json.trim().is_empty() {
                 (input, None)
             } else {
-                input_of(&json)
+                parse_input(&json)
             };
             Some(Block::ToolCall(ToolCall {
                 id: CallId(id),
@@ -283,16 +283,16 @@ fn block(part: Part, mut joiner: Joiner) -> Option<Block> {
     }
 }
 
-/// A whole message, from a server that did not stream although it was asked to.
+/// Parses a complete message from a server that ignored the request to stream.
 ///
 /// # Errors
-/// When it is an error, or no message.
-pub fn whole(value: &Value) -> Result<Reply, ModelError> {
+/// Fails if the value is an error or not a message.
+pub fn parse_message(value: &Value) -> Result<Reply, ModelError> {
     if value.get("type").and_then(Value::as_str) == Some("error") || value.get("error").is_some() {
-        return Err(failed(value));
+        return Err(stream_error(value));
     }
     let content = value.get("content").and_then(Value::as_array);
-    let content = content.ok_or_else(|| garbled("an answer without content"))?;
+    let content = content.ok_or_else(|| invalid_response("a response without content"))?;
     let mut decoder = Decoder::default();
     for (at, block) in content.iter().enumerate() {
         let start = serde_json::json!({"index": at, "content_block": block});
@@ -305,7 +305,7 @@ pub fn whole(value: &Value) -> Result<Reply, ModelError> {
         .get("stop_reason")
         .and_then(Value::as_str)
         .map(stop_reason);
-    Ok(decoder.take())
+    Ok(decoder.take_reply())
 }
 
 fn index(value: &Value) -> u64 {
@@ -324,7 +324,7 @@ fn stop_reason(text: &str) -> StopReason {
     }
 }
 
-/// Takes the figures that are there; later ones replace earlier ones.
+/// Reads the token counts that are present; they replace earlier ones.
 fn read_usage(usage: &mut Usage, value: &Value) {
     for (key, slot) in [
         ("input_tokens", &mut usage.input),
@@ -332,14 +332,14 @@ fn read_usage(usage: &mut Usage, value: &Value) {
         ("cache_read_input_tokens", &mut usage.cache_read),
         ("cache_creation_input_tokens", &mut usage.cache_write),
     ] {
-        if let Some(count) = tokens_of(value.get(key)) {
+        if let Some(count) = parse_tokens(value.get(key)) {
             *slot = count;
         }
     }
 }
 
-/// An error in the middle of a stream.
-fn failed(value: &Value) -> ModelError {
+/// Returns the error that an error event describes.
+fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();
     let kind = value
@@ -356,6 +356,10 @@ fn failed(value: &Value) -> ModelError {
         "" => Fault::Server,
         _ => Fault::BadRequest,
     };
-    let said = clip(&one_line(&text), SAID_MAX);
-    ModelError::new(fault, format!("the server ended the answer: {said}"), "")
+    let text = clip(&one_line(&text), ERROR_TEXT_MAX);
+    ModelError::new(
+        fault,
+        format!("the server aborted the response: {text}"),
+        "",
+    )
 }

@@ -1,4 +1,4 @@
-//! The wire of Anthropic Messages: <https://docs.anthropic.com/en/api/messages-streaming>.
+//! The Anthropic Messages API: <https://docs.anthropic.com/en/api/messages-streaming>.
 
 pub(crate) mod decode;
 mod request;
@@ -13,26 +13,26 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Http, SILENCE, answered};
+use super::http::{Http, READ_TIMEOUT, response_deltas};
 use super::refusal::Vendor;
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
-/// What varies between servers.
+/// The settings of a server with the Messages API.
 #[derive(Debug, Clone)]
 pub struct AnthropicConfig {
     /// The address, with or without `/v1`.
     pub base_url: String,
-    /// The key; a server on this machine may need none.
+    /// The API key; a local server may need none.
     pub key: Option<SecretString>,
     /// How the key is sent.
     pub key_header: KeyHeader,
-    /// The `anthropic-version` header.
+    /// The value of the `anthropic-version` header.
     pub version: String,
-    /// How long the server may say nothing.
+    /// Maximum time without data from the server.
     pub silence: Duration,
 }
 
-/// How the key is sent. The official SDK sent `X-Api-Key` up to 1.x and sends a bearer since 2.0.
+/// How the key is sent. The official SDK uses `X-Api-Key` up to version 1.x and a bearer token since 2.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyHeader {
     /// `x-api-key: KEY`
@@ -49,22 +49,22 @@ impl Default for AnthropicConfig {
             key: None,
             key_header: KeyHeader::default(),
             version: "2023-06-01".into(),
-            silence: SILENCE,
+            silence: READ_TIMEOUT,
         }
     }
 }
 
-/// A server that speaks Messages.
+/// A model behind the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
 }
 
 impl Anthropic {
-    /// The server as configured. Nothing is asked yet.
+    /// Creates a model from the settings. Sends no request yet.
     ///
     /// # Errors
-    /// When the address or a header can not be one.
+    /// Fails if the address or a header value is invalid.
     pub fn new(config: &AnthropicConfig) -> Result<Anthropic, ModelError> {
         let mut headers = vec![("anthropic-version", config.version.clone())];
         if let Some(key) = &config.key {
@@ -85,8 +85,8 @@ impl Model for Anthropic {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let http = self.http.clone();
         async move {
-            let answer = http.post("/v1/messages", request::body(&request)).await?;
-            answered(answer, decode::Decoder::default(), decode::whole)
+            let body = http.post("/v1/messages", request::body(&request)).await?;
+            response_deltas(body, decode::Decoder::default(), decode::parse_message)
         }
         .into_stream()
         .try_flatten()

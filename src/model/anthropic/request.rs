@@ -1,11 +1,11 @@
-//! A request as Messages wants it, with prompt caching. Pure.
+//! Builds requests for the Anthropic Messages API, with prompt caching. Pure.
 
 use serde_json::{Map, Value, json};
 
 use crate::domain::chat::{Block, Message, Outcome, Role, sent_name};
 use crate::model::ModelRequest;
 
-/// The body of a call. The last tool, the system prompt and the last message end cached prefixes.
+/// Returns the body of a request. Cache breakpoints are set at the last tool, the system prompt and the last message.
 pub fn body(request: &ModelRequest) -> Value {
     let mut messages: Vec<Value> = request.messages.iter().filter_map(message).collect();
     if let Some(block) = messages.last_mut().and_then(last_block) {
@@ -57,7 +57,7 @@ fn block(block: &Block) -> Option<Value> {
             text,
             signature: Some(signature),
         } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
-        // Without its signature the server refuses it.
+        // The server rejects thinking without a signature.
         Block::Thinking {
             signature: None, ..
         } => None,

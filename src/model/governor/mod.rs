@@ -1,13 +1,13 @@
-//! One governor for the whole team: a cap on calls in flight, and one back-off that all share.
+//! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
 //!
-//! It stands between the agents and their model and is a model itself. A call takes its place in line when
-//! it is asked for and gives it back when its stream ends or is dropped. What it waits for it says in its
-//! stream ([`Held`]), so whoever reads the stream can show it. `line.rs` has the rules.
+//! The governor wraps a model and is a model itself. A call is queued when it is made and frees its slot when its stream
+//! ends or is dropped. While it waits, its stream reports why ([`Held`]), so that the UI can show it. The rules are in
+//! `call_queue.rs`.
 //!
-//! A call that the server refuses returns the wait that all share as its error's own
-//! ([`ModelError::wait`]): an agent that counts its tries waits as long as the others.
+//! If the server rejects a call, the shared back-off is returned in [`ModelError::wait`], so that the agent that counts
+//! its tries waits as long as all others.
 
-mod line;
+mod call_queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,35 +19,35 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Delta, Held, Model, ModelError, ModelRequest, Window};
-use line::{Line, Number, Sight};
+use call_queue::{Admission, CallNumber, CallQueue};
 
-/// Calls in flight where the settings say nothing.
+/// Default maximum number of concurrent calls.
 pub const CALLS_MAX: usize = 4;
 
-/// A model whose calls keep to one line.
+/// A model whose calls go through one queue.
 pub struct Governor {
     model: Arc<dyn Model>,
-    room: Arc<Room>,
+    shared: Arc<Shared>,
 }
 
-/// Where the calls wait.
-struct Room {
-    line: Mutex<Line>,
-    /// Touched whenever a call moved: those that wait look again.
-    moved: watch::Sender<()>,
-    /// What the line's times count from.
+/// The state shared by all calls.
+struct Shared {
+    queue: Mutex<CallQueue>,
+    /// Notified whenever the queue changes; waiting calls then check it again.
+    changed: watch::Sender<()>,
+    /// The zero point of the queue's times.
     start: Instant,
     jitter: fn() -> f64,
 }
 
 impl Governor {
-    /// Holds the calls of `model` to `max` at a time. `jitter` gives random numbers in 0..1.
+    /// Limits the calls of `model` to `max` at a time. `jitter` returns random numbers in 0..1.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> Governor {
         Governor {
             model,
-            room: Arc::new(Room {
-                line: Mutex::new(Line::new(max)),
-                moved: watch::Sender::new(()),
+            shared: Arc::new(Shared {
+                queue: Mutex::new(CallQueue::new(max)),
+                changed: watch::Sender::new(()),
                 start: Instant::now(),
                 jitter,
             }),
@@ -58,15 +58,15 @@ impl Governor {
 impl Model for Governor {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let ticket = Ticket {
-            number: self.room.line().join(),
-            room: Arc::clone(&self.room),
+            number: self.shared.queue().enqueue(),
+            shared: Arc::clone(&self.shared),
         };
         let waiting = Waiting {
-            moved: self.room.moved.subscribe(),
+            changed: self.shared.changed.subscribe(),
             model: Arc::clone(&self.model),
             request,
             ticket,
-            told: None,
+            reported: None,
         };
         stream::unfold(Stage::Waiting(Box::new(waiting)), Stage::next).boxed()
     }
@@ -80,9 +80,9 @@ impl Model for Governor {
     }
 }
 
-impl Room {
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, CallQueue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now(&self) -> Duration {
@@ -90,64 +90,68 @@ impl Room {
     }
 }
 
-/// A place in line or in flight; dropping it gives it back.
+/// A place in the queue or a running call; dropping it frees the place.
 struct Ticket {
-    room: Arc<Room>,
-    number: Number,
+    shared: Arc<Shared>,
+    number: CallNumber,
 }
 
 impl Ticket {
-    fn look(&self) -> Sight {
-        let sight = self.room.line().look(self.number, self.room.now());
-        if sight == Sight::Begin {
-            self.room.moved.send_replace(());
+    fn try_start(&self) -> Admission {
+        let admission = self
+            .shared
+            .queue()
+            .try_start(self.number, self.shared.now());
+        if admission == Admission::Start {
+            self.shared.changed.send_replace(());
         }
-        sight
+        admission
     }
 
-    fn answered(&self) {
-        self.room.line().answered(self.number);
-        self.room.moved.send_replace(());
+    fn record_success(&self) {
+        self.shared.queue().record_success(self.number);
+        self.shared.changed.send_replace(());
     }
 
-    fn failed(&self, error: &mut ModelError) {
-        let jitter = (self.room.jitter)();
-        let now = self.room.now();
+    /// Records a failure and completes the error with the shared back-off and the state of the server.
+    fn record_failure(&self, error: &mut ModelError) {
+        let jitter = (self.shared.jitter)();
+        let now = self.shared.now();
         {
-            let mut line = self.room.line();
-            error.server = line.server();
-            let shared = line.failed(self.number, error, now, jitter);
-            if shared.is_some() {
-                error.wait = shared;
+            let mut queue = self.shared.queue();
+            error.server = queue.server();
+            let wait = queue.record_failure(self.number, error, now, jitter);
+            if wait.is_some() {
+                error.wait = wait;
             }
         }
-        self.room.moved.send_replace(());
+        self.shared.changed.send_replace(());
     }
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.room.line().leave(self.number, self.room.now());
-        self.room.moved.send_replace(());
+        self.shared.queue().remove(self.number, self.shared.now());
+        self.shared.changed.send_replace(());
     }
 }
 
-/// Where a call stands.
+/// The stage of a call.
 enum Stage {
     Waiting(Box<Waiting>),
-    /// In flight, and nothing has come yet.
-    Begun(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
-    Answering(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
-    Over,
+    /// Started, no data received yet.
+    Started(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
+    Streaming(Ticket, BoxStream<'static, Result<Delta, ModelError>>),
+    Ended,
 }
 
 struct Waiting {
     ticket: Ticket,
     model: Arc<dyn Model>,
     request: ModelRequest,
-    moved: watch::Receiver<()>,
-    /// What was said last of what it waits for.
-    told: Option<Sight>,
+    changed: watch::Receiver<()>,
+    /// The admission that was reported last.
+    reported: Option<Admission>,
 }
 
 type Item = Result<Delta, ModelError>;
@@ -159,81 +163,81 @@ impl Stage {
                 let (held, stage) = waiting.wait().await;
                 match held {
                     Some(held) => Some((Ok(Delta::Held(held)), stage)),
-                    None => stage.hear().await,
+                    None => stage.next_delta().await,
                 }
             }
-            Stage::Begun(..) | Stage::Answering(..) | Stage::Over => self.hear().await,
+            Stage::Started(..) | Stage::Streaming(..) | Stage::Ended => self.next_delta().await,
         }
     }
 
-    /// The next word of the model.
-    async fn hear(self) -> Option<(Item, Stage)> {
+    /// Returns the next delta of the model.
+    async fn next_delta(self) -> Option<(Item, Stage)> {
         let (ticket, mut stream, is_first) = match self {
-            Stage::Begun(ticket, stream) => (ticket, stream, true),
-            Stage::Answering(ticket, stream) => (ticket, stream, false),
-            Stage::Waiting(_) | Stage::Over => return None,
+            Stage::Started(ticket, stream) => (ticket, stream, true),
+            Stage::Streaming(ticket, stream) => (ticket, stream, false),
+            Stage::Waiting(_) | Stage::Ended => return None,
         };
         match stream.next().await? {
             Ok(delta) => {
                 if is_first {
-                    ticket.answered();
+                    ticket.record_success();
                 }
                 let stage = match delta {
-                    Delta::Done(_) => Stage::Over,
+                    Delta::Done(_) => Stage::Ended,
                     Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
-                        Stage::Answering(ticket, stream)
+                        Stage::Streaming(ticket, stream)
                     }
                 };
                 Some((Ok(delta), stage))
             }
             Err(mut error) => {
-                ticket.failed(&mut error);
-                Some((Err(error), Stage::Over))
+                ticket.record_failure(&mut error);
+                Some((Err(error), Stage::Ended))
             }
         }
     }
 }
 
 impl Waiting {
-    /// Waits until there is something new to say of the wait, or until the call has begun.
+    /// Waits until the reason of the wait changes or the call starts.
     async fn wait(mut self: Box<Self>) -> (Option<Held>, Stage) {
         loop {
-            self.moved.mark_unchanged();
-            let sight = self.ticket.look();
-            let due = match &sight {
-                Sight::Begin => {
+            self.changed.mark_unchanged();
+            let admission = self.ticket.try_start();
+            let due = match &admission {
+                Admission::Start => {
                     let stream = self.model.call(self.request);
-                    let released = self.told.map(|_| Held::Released);
-                    return (released, Stage::Begun(self.ticket, stream));
+                    let released = self.reported.map(|_| Held::Released);
+                    return (released, Stage::Started(self.ticket, stream));
                 }
-                Sight::Queued { .. } => None,
-                Sight::Paused { until, .. } => Some(self.ticket.room.start + *until),
+                Admission::Queued { .. } => None,
+                Admission::Paused { until, .. } => Some(self.ticket.shared.start + *until),
             };
-            if self.told.as_ref() != Some(&sight) {
-                let held = self.held(&sight);
-                self.told = Some(sight);
+            if self.reported.as_ref() != Some(&admission) {
+                let held = self.held(&admission);
+                self.reported = Some(admission);
                 return (held, Stage::Waiting(self));
             }
-            let over = async {
+            let pause_end = async {
                 match due {
                     Some(at) => tokio::time::sleep_until(at).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
-                // The sender lives as long as the ticket: this can not fail.
-                _ = self.moved.changed() => {}
-                () = over => {}
+                // Cannot fail, because the ticket keeps the sender alive.
+                _ = self.changed.changed() => {}
+                () = pause_end => {}
             }
         }
     }
 
-    fn held(&self, sight: &Sight) -> Option<Held> {
-        match sight {
-            Sight::Begin => None,
-            Sight::Queued { place } => Some(Held::Queued { place: *place }),
-            Sight::Paused { until, cause } => Some(Held::Paused {
-                left: until.saturating_sub(self.ticket.room.now()),
+    fn held(&self, admission: &Admission) -> Option<Held> {
+        match admission {
+            Admission::Start => None,
+            Admission::Queued { place } => Some(Held::Queued { place: *place }),
+            Admission::Paused { until, cause } => Some(Held::Paused {
+                left: until.saturating_sub(self.ticket.shared.now()),
                 cause: cause.clone(),
             }),
         }

@@ -1,5 +1,6 @@
-//! The governor under every order of answers, failures and announced waits: nobody begins too early, and after
-//! a refusal one goes first.
+//! Property test of the governor with random sequences of answers, failures and requested waits.
+//!
+//! No call may start during a back-off, and after a server-wide failure one call goes first.
 
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -10,84 +11,85 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::model::{Fault, Reply, StopReason, retry};
 
-/// How a played call goes: after how many ms, and what then.
+/// The behavior of a call to the fake model.
 #[derive(Debug, Clone)]
-struct Play {
-    after: u64,
-    /// `None`: an answer, whose end comes as much later.
-    fails: Option<(Fault, Option<u64>)>,
-    /// Whether words come before it fails.
-    words: bool,
+struct Behavior {
+    /// The time before each item, in ms.
+    delay: u64,
+    /// The failure and the wait that the server asks for, in ms; `None`: the call succeeds.
+    failure: Option<(Fault, Option<u64>)>,
+    /// Whether text arrives before the failure.
+    sends_text: bool,
 }
 
-/// What happened, in order.
+/// An event of a call, by its number.
 #[derive(Debug, Clone, PartialEq)]
-enum Fact {
-    Began(usize),
+enum CallEvent {
+    Started(usize),
     Answered(usize),
-    /// With what the server asked for.
+    /// With the wait that the server asked for.
     Failed(usize, Fault, Duration),
-    Over(usize),
+    Ended(usize),
 }
 
-/// A model that plays its calls in order, then answers for ever, and writes down what happens.
-struct Played {
-    plays: Vec<Play>,
-    facts: Arc<Mutex<Vec<(Duration, Fact)>>>,
+/// A fake model whose calls follow a list of behaviors and then always succeed. Records all events.
+struct FakeModel {
+    behaviors: Vec<Behavior>,
+    events: Arc<Mutex<Vec<(Duration, CallEvent)>>>,
     calls: Mutex<usize>,
     start: Instant,
 }
 
-/// One call; when it is dropped it is over.
-struct Flying {
+/// A running call; dropping it ends it.
+struct RunningCall {
     number: usize,
-    facts: Arc<Mutex<Vec<(Duration, Fact)>>>,
+    events: Arc<Mutex<Vec<(Duration, CallEvent)>>>,
     start: Instant,
 }
 
-impl Flying {
-    fn note(&self, fact: Fact) {
+impl RunningCall {
+    fn record(&self, event: CallEvent) {
         let at = self.start.elapsed();
-        self.facts.lock().unwrap().push((at, fact));
+        self.events.lock().unwrap().push((at, event));
     }
 }
 
-impl Drop for Flying {
+impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.note(Fact::Over(self.number));
+        self.record(CallEvent::Ended(self.number));
     }
 }
 
-impl Model for Played {
+impl Model for FakeModel {
     fn call(&self, _: ModelRequest) -> BoxStream<'static, Item> {
         let mut calls = self.calls.lock().unwrap();
         let number = *calls;
         *calls += 1;
-        let play = self.plays.get(number).cloned().unwrap_or(Play {
-            after: 10,
-            fails: None,
-            words: true,
+        let behavior = self.behaviors.get(number).cloned().unwrap_or(Behavior {
+            delay: 10,
+            failure: None,
+            sends_text: true,
         });
-        let flying = Flying {
+        let running = RunningCall {
             number,
-            facts: Arc::clone(&self.facts),
+            events: Arc::clone(&self.events),
             start: self.start,
         };
-        flying.note(Fact::Began(number));
-        let after = Duration::from_millis(play.after);
+        running.record(CallEvent::Started(number));
+        let delay = Duration::from_millis(behavior.delay);
         stream::unfold(
-            (flying, play, 0),
-            move |(flying, mut play, step)| async move {
+            (running, behavior, 0),
+            move |(running, mut behavior, step)| async move {
                 if step == 2 {
                     return None;
                 }
-                tokio::time::sleep(after).await;
-                if step == 0 && (play.words || play.fails.is_none()) {
-                    flying.note(Fact::Answered(flying.number));
-                    play.words = false;
-                    return Some((Ok(Delta::Text("well".into())), (flying, play, 1)));
+                tokio::time::sleep(delay).await;
+                if step == 0 && (behavior.sends_text || behavior.failure.is_none()) {
+                    running.record(CallEvent::Answered(running.number));
+                    behavior.sends_text = false;
+                    return Some((Ok(Delta::Text("well".into())), (running, behavior, 1)));
                 }
-                let item = match play.fails {
+                let item = match behavior.failure {
                     None => Ok(Delta::Done(Reply {
                         blocks: Vec::new(),
                         stop: StopReason::EndTurn,
@@ -96,14 +98,14 @@ impl Model for Played {
                     Some((fault, asked)) => {
                         let asked = asked.map(Duration::from_millis);
                         let wait = asked.unwrap_or_default();
-                        flying.note(Fact::Failed(flying.number, fault, wait));
+                        running.record(CallEvent::Failed(running.number, fault, wait));
                         Err(ModelError {
                             wait: asked,
                             ..ModelError::new(fault, "slow down", "")
                         })
                     }
                 };
-                Some((item, (flying, play, 2)))
+                Some((item, (running, behavior, 2)))
             },
         )
         .boxed()
@@ -114,7 +116,7 @@ impl Model for Played {
     }
 }
 
-fn plays() -> impl Strategy<Value = Vec<Play>> {
+fn behaviors() -> impl Strategy<Value = Vec<Behavior>> {
     let fault = prop::sample::select(vec![
         Fault::RateLimited,
         Fault::RateLimited,
@@ -125,93 +127,99 @@ fn plays() -> impl Strategy<Value = Vec<Play>> {
         Fault::BadRequest,
     ]);
     let asked = prop::option::of(prop_oneof![Just(0), 1..5000u64]);
-    let fails = prop::option::weighted(0.7, (fault, asked));
-    let play = (0..300u64, fails, any::<bool>());
-    let play = play.prop_map(|(after, fails, words)| Play {
-        after,
-        fails,
-        words,
+    let failure = prop::option::weighted(0.7, (fault, asked));
+    let behavior = (0..300u64, failure, any::<bool>());
+    let behavior = behavior.prop_map(|(delay, failure, sends_text)| Behavior {
+        delay,
+        failure,
+        sends_text,
     });
-    prop::collection::vec(play, 0..24)
+    prop::collection::vec(behavior, 0..24)
 }
 
-/// Calls until it is answered, as an agent does. What waits must be told at once comes back where it was not.
-async fn insist(governor: Arc<Governor>, start: Instant) -> Result<(), String> {
+/// Repeats a call until it succeeds, as an agent does. Fails if a wait is not reported immediately and completely.
+async fn call_until_done(governor: Arc<Governor>, start: Instant) -> Result<(), String> {
     loop {
         let asked = start.elapsed();
         let mut stream = governor.call(ModelRequest {
             agent: Name::lead(),
-            model: "played".into(),
+            model: "fake".into(),
             system: String::new(),
             messages: Arc::default(),
             tools: Arc::default(),
             max_tokens: 1,
         });
-        let mut told: Option<Duration> = None;
+        let mut reported: Option<Duration> = None;
         let failed = loop {
             match stream.next().await {
                 Some(Ok(Delta::Held(held))) => {
                     let now = start.elapsed();
-                    let first = *told.get_or_insert(now);
+                    let first = *reported.get_or_insert(now);
                     if first != asked {
-                        return Err(format!("asked at {asked:?}, told at {first:?}: {held:?}"));
+                        return Err(format!(
+                            "called at {asked:?}, wait reported at {first:?}: {held:?}"
+                        ));
                     }
                     if let Held::Paused { left, cause } = &held
                         && (left.is_zero() || cause != "slow down")
                     {
-                        return Err(format!("told without until or cause: {held:?}"));
+                        return Err(format!("reported without wait or cause: {held:?}"));
                     }
                 }
                 Some(Ok(Delta::Done(_))) => return Ok(()),
                 Some(Ok(Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_))) => {}
                 Some(Err(error)) => break error,
-                None => return Err("a stream without an end".into()),
+                None => return Err("the stream ended without a reply".into()),
             }
         };
         drop(stream);
-        if retry::concerns_all(&failed) && failed.wait.is_none_or(|w| w.is_zero()) {
-            return Err(format!("refused without a wait: {failed:?}"));
+        if retry::is_server_wide(&failed) && failed.wait.is_none_or(|w| w.is_zero()) {
+            return Err(format!("server-wide failure without a wait: {failed:?}"));
         }
         tokio::time::sleep(failed.wait.unwrap_or(Duration::from_millis(500))).await;
     }
 }
 
-/// Whether calls may begin, told anew from the facts alone.
+/// Whether calls may start; a model of the governor's state, computed from the events alone.
 enum Gate {
     Open,
     Shut,
     Probing(usize),
 }
 
-/// What the facts have against the governor.
-fn broken(facts: &[(Duration, Fact)], max: usize) -> Result<(), String> {
-    let (mut gate, mut until, mut flying) = (Gate::Open, Duration::ZERO, 0);
+/// Checks the events; fails with a description of the first violation.
+fn check_events(events: &[(Duration, CallEvent)], max: usize) -> Result<(), String> {
+    let (mut gate, mut until, mut running) = (Gate::Open, Duration::ZERO, 0);
     let mut known = false;
-    for (at, fact) in facts {
-        match fact {
-            Fact::Began(number) => {
-                flying += 1;
-                if flying > max {
-                    return Err(format!("{flying} in flight at {at:?}"));
+    for (at, event) in events {
+        match event {
+            CallEvent::Started(number) => {
+                running += 1;
+                if running > max {
+                    return Err(format!("{running} calls running at {at:?}"));
                 }
                 if *at < until {
-                    return Err(format!("call {number} at {at:?}, announced was {until:?}"));
+                    return Err(format!(
+                        "call {number} started at {at:?}, back-off ends at {until:?}"
+                    ));
                 }
                 match gate {
                     Gate::Open => {}
                     Gate::Shut => gate = Gate::Probing(*number),
                     Gate::Probing(first) => {
-                        return Err(format!("call {number} at {at:?} besides {first}"));
+                        return Err(format!(
+                            "call {number} started at {at:?} while probe {first} was running"
+                        ));
                     }
                 }
             }
-            Fact::Answered(number) => {
+            CallEvent::Answered(number) => {
                 known = true;
                 if matches!(gate, Gate::Probing(first) if first == *number) {
                     gate = Gate::Open;
                 }
             }
-            Fact::Failed(number, fault, asked) => {
+            CallEvent::Failed(number, fault, asked) => {
                 let is_probe = matches!(gate, Gate::Probing(first) if first == *number);
                 match fault {
                     Fault::RateLimited | Fault::Server => {
@@ -225,8 +233,8 @@ fn broken(facts: &[(Duration, Fact)], max: usize) -> Result<(), String> {
                     _ => {}
                 }
             }
-            Fact::Over(number) => {
-                flying -= 1;
+            CallEvent::Ended(number) => {
+                running -= 1;
                 if matches!(gate, Gate::Probing(first) if first == *number) {
                     gate = Gate::Shut;
                 }
@@ -240,8 +248,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn nobody_begins_before_the_announced_time_and_then_one_goes_first(
-        plays in plays(),
+    fn no_call_starts_early_and_one_probe_goes_first(
+        behaviors in behaviors(),
         max in 1..5usize,
         agents in 1..9usize,
         jitter in prop::sample::select(vec![(|| 0.0) as fn() -> f64, || 0.5, || 1.0]),
@@ -251,26 +259,26 @@ proptest! {
             .start_paused(true)
             .build()
             .unwrap();
-        let (told, facts) = runtime.block_on(async {
+        let (reported, events) = runtime.block_on(async {
             let start = Instant::now();
-            let facts: Arc<Mutex<Vec<(Duration, Fact)>>> = Arc::default();
-            let played = Played {
-                plays,
-                facts: Arc::clone(&facts),
+            let events: Arc<Mutex<Vec<(Duration, CallEvent)>>> = Arc::default();
+            let fake = FakeModel {
+                behaviors,
+                events: Arc::clone(&events),
                 calls: Mutex::default(),
                 start,
             };
-            let governor = Arc::new(Governor::new(Arc::new(played), max, jitter));
+            let governor = Arc::new(Governor::new(Arc::new(fake), max, jitter));
             let mut set = JoinSet::new();
             for _ in 0..agents {
-                set.spawn(insist(Arc::clone(&governor), start));
+                set.spawn(call_until_done(Arc::clone(&governor), start));
             }
-            let told: Result<Vec<()>, String> = set.join_all().await.into_iter().collect();
-            let facts = facts.lock().unwrap().clone();
-            (told, facts)
+            let reported: Result<Vec<()>, String> = set.join_all().await.into_iter().collect();
+            let events = events.lock().unwrap().clone();
+            (reported, events)
         });
-        prop_assert!(told.is_ok(), "{told:?}\n{facts:#?}");
-        let judged = broken(&facts, max);
-        prop_assert!(judged.is_ok(), "{judged:?}\n{facts:#?}");
+        prop_assert!(reported.is_ok(), "{reported:?}\n{events:#?}");
+        let checked = check_events(&events, max);
+        prop_assert!(checked.is_ok(), "{checked:?}\n{events:#?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The governor with a model that is played: who begins when, to the millisecond.
+//! Tests of the governor with a fake model and a paused clock: which call starts when, to the millisecond.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,71 +11,72 @@ use crate::domain::ids::Name;
 use crate::domain::usage::Usage;
 use crate::model::{Fault, Reply, StopReason};
 
-/// How a played call goes.
+/// The behavior of a call to the fake model.
 #[derive(Clone)]
-enum Play {
-    /// Words after the first time, the end after the second.
+enum Behavior {
+    /// Sends text after the first duration and ends after the second.
     Answer(Duration, Duration),
-    /// An error after some time.
+    /// Fails after the duration.
     Fail(Duration, ModelError),
     Hang,
 }
 
-/// A model that plays its calls in order, the last one for ever, and writes down when each began.
-struct Played {
-    plays: Vec<Play>,
-    began: Mutex<Vec<(String, Duration)>>,
-    in_flight: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
+/// A fake model whose calls follow a list of behaviors, the last one repeated. Records when each call started.
+struct FakeModel {
+    behaviors: Vec<Behavior>,
+    started: Mutex<Vec<(String, Duration)>>,
+    running: Arc<AtomicUsize>,
+    max_running: Arc<AtomicUsize>,
     start: Instant,
 }
 
-struct Flying(Arc<AtomicUsize>);
+/// Counts as a running call until it is dropped.
+struct RunningCall(Arc<AtomicUsize>);
 
-impl Drop for Flying {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Model for Played {
+impl Model for FakeModel {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Item> {
-        let mut began = self.began.lock().unwrap();
-        let play = self.plays[began.len().min(self.plays.len() - 1)].clone();
-        began.push((request.agent.to_string(), self.start.elapsed()));
-        let flying = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(flying, Ordering::SeqCst);
-        let flying = Flying(Arc::clone(&self.in_flight));
+        let mut started = self.started.lock().unwrap();
+        let behavior = self.behaviors[started.len().min(self.behaviors.len() - 1)].clone();
+        started.push((request.agent.to_string(), self.start.elapsed()));
+        let count = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+        self.max_running.fetch_max(count, Ordering::SeqCst);
+        let running = RunningCall(Arc::clone(&self.running));
         let first = async move {
-            match play {
-                Play::Answer(first, then) => {
+            match behavior {
+                Behavior::Answer(first, then) => {
                     tokio::time::sleep(first).await;
                     let end = async move {
                         tokio::time::sleep(then).await;
                         Ok(Delta::Done(reply()))
                     };
-                    let words = stream::iter([Ok(Delta::Text("well".into()))]);
-                    words.chain(end.into_stream()).boxed()
+                    let text = stream::iter([Ok(Delta::Text("well".into()))]);
+                    text.chain(end.into_stream()).boxed()
                 }
-                Play::Fail(after, error) => {
+                Behavior::Fail(after, error) => {
                     tokio::time::sleep(after).await;
                     stream::iter([Err(error)]).boxed()
                 }
-                Play::Hang => stream::pending().boxed(),
+                Behavior::Hang => stream::pending().boxed(),
             }
         };
         first
             .into_stream()
             .flatten()
             .map(move |item| {
-                let _held = &flying;
+                let _guard = &running;
                 item
             })
             .boxed()
     }
 
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
-        async { Ok(vec!["played".into()]) }.boxed()
+        async { Ok(vec!["fake".into()]) }.boxed()
     }
 }
 
@@ -91,29 +92,29 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn refused(wait: Option<u64>) -> ModelError {
+fn rate_limited(wait: Option<u64>) -> ModelError {
     ModelError {
         wait: wait.map(ms),
         ..ModelError::new(Fault::RateLimited, "slow down", "")
     }
 }
 
-fn governed(max: usize, plays: Vec<Play>) -> (Arc<Governor>, Arc<Played>) {
-    let played = Arc::new(Played {
-        plays,
-        began: Mutex::default(),
-        in_flight: Arc::default(),
-        most: Arc::default(),
+fn governor_of(max: usize, behaviors: Vec<Behavior>) -> (Arc<Governor>, Arc<FakeModel>) {
+    let fake = Arc::new(FakeModel {
+        behaviors,
+        started: Mutex::default(),
+        running: Arc::default(),
+        max_running: Arc::default(),
         start: Instant::now(),
     });
-    let model = Arc::clone(&played) as Arc<dyn Model>;
-    (Arc::new(Governor::new(model, max, || 1.0)), played)
+    let model = Arc::clone(&fake) as Arc<dyn Model>;
+    (Arc::new(Governor::new(model, max, || 1.0)), fake)
 }
 
 fn request(agent: &str) -> ModelRequest {
     ModelRequest {
         agent: Name::party(agent).unwrap(),
-        model: "played".into(),
+        model: "fake".into(),
         system: String::new(),
         messages: Arc::default(),
         tools: Arc::default(),
@@ -121,11 +122,11 @@ fn request(agent: &str) -> ModelRequest {
     }
 }
 
-/// Calls until it is answered, as an agent does: a failure that says how long is waited for.
-async fn insist(governor: Arc<Governor>, agent: String) {
+/// Repeats a call until it succeeds, as an agent does, and waits as long as each error says.
+async fn call_until_done(governor: Arc<Governor>, agent: String) {
     loop {
-        let heard: Vec<Item> = governor.call(request(&agent)).collect().await;
-        match heard.last() {
+        let items: Vec<Item> = governor.call(request(&agent)).collect().await;
+        match items.last() {
             Some(Ok(Delta::Done(_))) => return,
             Some(Err(error)) => tokio::time::sleep(error.wait.unwrap()).await,
             other => panic!("{other:?}"),
@@ -133,23 +134,23 @@ async fn insist(governor: Arc<Governor>, agent: String) {
     }
 }
 
-/// Lets `agents` call at once, in this order; when each call began comes back.
-async fn all(
+/// Lets `agents` call concurrently, in this order, and returns when each call started, in ms.
+async fn call_all(
     governor: &Arc<Governor>,
-    played: &Played,
+    fake: &FakeModel,
     agents: impl IntoIterator<Item = String>,
 ) -> Vec<(String, u128)> {
     let mut set = JoinSet::new();
     for agent in agents {
-        set.spawn(insist(Arc::clone(governor), agent));
+        set.spawn(call_until_done(Arc::clone(governor), agent));
     }
     while let Some(done) = set.join_next().await {
         done.unwrap();
     }
-    let began = played.began.lock().unwrap();
-    began
+    let started = fake.started.lock().unwrap();
+    started
         .iter()
-        .map(|(who, at)| (who.clone(), at.as_millis()))
+        .map(|(agent, at)| (agent.clone(), at.as_millis()))
         .collect()
 }
 
@@ -157,93 +158,96 @@ fn agents(count: usize) -> impl Iterator<Item = String> {
     (1..=count).map(|n| format!("a{n}"))
 }
 
-fn began(calls: &[(&str, u128)]) -> Vec<(String, u128)> {
-    calls.iter().map(|(who, at)| ((*who).into(), *at)).collect()
+fn starts(calls: &[(&str, u128)]) -> Vec<(String, u128)> {
+    calls
+        .iter()
+        .map(|(agent, at)| ((*agent).into(), *at))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn sixteen_agents_never_have_more_calls_in_flight_than_the_cap_and_keep_their_order() {
-    let (governor, played) = governed(4, vec![Play::Answer(ms(10), ms(90))]);
-    let calls = all(&governor, &played, agents(16)).await;
-    assert_eq!(played.most.load(Ordering::SeqCst), 4);
+async fn calls_of_many_agents_respect_limit_and_order() {
+    let (governor, fake) = governor_of(4, vec![Behavior::Answer(ms(10), ms(90))]);
+    let calls = call_all(&governor, &fake, agents(16)).await;
+    assert_eq!(fake.max_running.load(Ordering::SeqCst), 4);
     let expected: Vec<_> = agents(16)
         .enumerate()
-        .map(|(at, who)| (who, (at / 4 * 100) as u128))
+        .map(|(at, agent)| (agent, (at / 4 * 100) as u128))
         .collect();
     assert_eq!(calls, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_refusal_holds_all_back_to_the_millisecond_and_one_goes_first() {
-    let answer = Play::Answer(ms(40), ms(60));
-    let plays = vec![Play::Fail(ms(20), refused(Some(2500))), answer];
-    let (governor, played) = governed(1, plays);
-    let calls = all(&governor, &played, agents(3)).await;
-    // a1 is refused at 20 ms; it was in line first, and is the last one when it comes again.
+async fn rate_limit_pauses_all_calls_and_one_goes_first() {
+    let answer = Behavior::Answer(ms(40), ms(60));
+    let behaviors = vec![Behavior::Fail(ms(20), rate_limited(Some(2500))), answer];
+    let (governor, fake) = governor_of(1, behaviors);
+    let calls = call_all(&governor, &fake, agents(3)).await;
+    // a1 is rate limited at 20 ms and goes to the end of the queue.
     assert_eq!(
         calls,
-        began(&[("a1", 0), ("a2", 2520), ("a3", 2620), ("a1", 2720)])
+        starts(&[("a1", 0), ("a2", 2520), ("a3", 2620), ("a1", 2720)])
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_others_follow_when_the_first_one_is_being_answered() {
-    let (governor, played) = governed(
+async fn other_calls_start_when_the_probe_is_answered() {
+    let (governor, fake) = governor_of(
         4,
         vec![
-            Play::Fail(ms(20), refused(Some(2500))),
-            Play::Fail(ms(30), refused(Some(100))),
-            Play::Fail(ms(30), refused(Some(100))),
-            Play::Fail(ms(30), refused(Some(100))),
-            Play::Answer(ms(40), ms(1000)),
+            Behavior::Fail(ms(20), rate_limited(Some(2500))),
+            Behavior::Fail(ms(30), rate_limited(Some(100))),
+            Behavior::Fail(ms(30), rate_limited(Some(100))),
+            Behavior::Fail(ms(30), rate_limited(Some(100))),
+            Behavior::Answer(ms(40), ms(1000)),
         ],
     );
-    let calls = all(&governor, &played, agents(6)).await;
+    let calls = call_all(&governor, &fake, agents(6)).await;
     let at: Vec<u128> = calls.iter().map(|(_, at)| *at).collect();
-    assert_eq!(calls[4].0, "a5", "the first one that has not been refused");
+    assert_eq!(calls[4].0, "a5", "the first call that was not rate limited");
     assert_eq!(
         at,
         [0, 0, 0, 0, 2520, 2560, 2560, 2560, 3560, 3600],
         "{calls:?}"
     );
-    assert_eq!(played.most.load(Ordering::SeqCst), 4);
+    assert_eq!(fake.max_running.load(Ordering::SeqCst), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_word_of_the_server_waits_grow_until_a_success() {
-    let fail = Play::Fail(ms(0), refused(None));
-    let (governor, played) = governed(
+async fn own_backoff_grows_until_a_success() {
+    let fail = Behavior::Fail(ms(0), rate_limited(None));
+    let (governor, fake) = governor_of(
         4,
         vec![
             fail.clone(),
             fail.clone(),
             fail.clone(),
-            Play::Answer(ms(0), ms(0)),
+            Behavior::Answer(ms(0), ms(0)),
             fail,
-            Play::Answer(ms(0), ms(0)),
+            Behavior::Answer(ms(0), ms(0)),
         ],
     );
-    all(&governor, &played, agents(1)).await;
-    let calls = all(&governor, &played, agents(1)).await;
+    call_all(&governor, &fake, agents(1)).await;
+    let calls = call_all(&governor, &fake, agents(1)).await;
     let at: Vec<u128> = calls.iter().map(|(_, at)| *at).collect();
     assert_eq!(at, [0, 500, 2000, 6500, 6500, 7000]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_dropped_gives_its_place_back() {
-    let (governor, played) = governed(1, vec![Play::Hang, Play::Answer(ms(0), ms(0))]);
-    let mut hangs = governor.call(request("a1"));
-    assert!(hangs.next().now_or_never().is_none());
-    let mut gives_up = governor.call(request("a2"));
+async fn dropped_stream_frees_its_place() {
+    let (governor, fake) = governor_of(1, vec![Behavior::Hang, Behavior::Answer(ms(0), ms(0))]);
+    let mut hanging = governor.call(request("a1"));
+    assert!(hanging.next().now_or_never().is_none());
+    let mut canceled = governor.call(request("a2"));
     let place = |place| Some(Some(Ok(Delta::Held(Held::Queued { place }))));
-    assert_eq!(gives_up.next().now_or_never(), place(1));
-    let mut waits = governor.call(request("a3"));
-    assert_eq!(waits.next().now_or_never(), place(2));
-    assert_eq!(waits.next().now_or_never(), None, "it is said once");
-    drop(gives_up);
-    assert_eq!(waits.next().now_or_never(), place(1));
-    drop(hangs);
-    let rest: Vec<Item> = waits.collect().await;
+    assert_eq!(canceled.next().now_or_never(), place(1));
+    let mut waiting = governor.call(request("a3"));
+    assert_eq!(waiting.next().now_or_never(), place(2));
+    assert_eq!(waiting.next().now_or_never(), None, "reported once");
+    drop(canceled);
+    assert_eq!(waiting.next().now_or_never(), place(1));
+    drop(hanging);
+    let rest: Vec<Item> = waiting.collect().await;
     assert_eq!(
         rest,
         [
@@ -252,26 +256,26 @@ async fn a_stream_that_is_dropped_gives_its_place_back() {
             Ok(Delta::Done(reply())),
         ]
     );
-    assert_eq!(played.in_flight.load(Ordering::SeqCst), 0);
-    assert_eq!(governor.room.line().in_flight(), 0);
+    assert_eq!(fake.running.load(Ordering::SeqCst), 0);
+    assert_eq!(governor.shared.queue().running_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_back_off_says_so_and_who_was_refused_is_told_the_shared_wait() {
-    let plays = vec![
-        Play::Fail(ms(100), refused(Some(2500))),
-        Play::Fail(ms(600), refused(Some(50))),
-        Play::Answer(ms(0), ms(0)),
+async fn waiting_and_failed_calls_report_the_shared_backoff() {
+    let behaviors = vec![
+        Behavior::Fail(ms(100), rate_limited(Some(2500))),
+        Behavior::Fail(ms(600), rate_limited(Some(50))),
+        Behavior::Answer(ms(0), ms(0)),
     ];
-    let (governor, _played) = governed(2, plays);
+    let (governor, _fake) = governor_of(2, behaviors);
     let first = governor.call(request("a1")).collect::<Vec<Item>>();
     let second = governor.call(request("a2")).collect::<Vec<Item>>();
     let (first, second) = futures::join!(first, second);
-    let wait = |heard: &[Item]| match heard {
+    let wait = |items: &[Item]| match items {
         [Err(error)] => error.wait,
         other => panic!("{other:?}"),
     };
-    // The second one was refused 500 ms later: what is left of the shared wait is longer than its own.
+    // The second call fails 500 ms later; the rest of the shared back-off is longer than its own wait.
     assert_eq!(
         (wait(&first), wait(&second)),
         (Some(ms(2500)), Some(ms(2000)))

@@ -1,4 +1,4 @@
-//! The chunks of Chat Completions, turned into deltas and a reply. Pure, and liberal in what it reads.
+//! Decodes the chunks of the Chat Completions API into deltas and a reply. Pure; tolerates deviations of servers.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use crate::domain::chat::{Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::model::http::{Decode, Measure, garbled};
-use crate::model::refusal::{SAID_MAX, error_text, is_out_of_credit, is_too_long};
+use crate::model::http::{Decode, SizeLimit, invalid_response};
+use crate::model::refusal::{ERROR_TEXT_MAX, error_text, is_out_of_credit, is_too_long};
 use crate::model::sse::SseEvent;
 use crate::model::surrogates::{self, Halves, Joiner, Parsed};
-use crate::model::{Delta, Fault, ModelError, Reply, StopReason, input_of, label, tokens_of};
+use crate::model::{Delta, Fault, ModelError, Reply, StopReason, label, parse_input, parse_tokens};
 
-/// Most tool calls of one answer.
+/// Maximum number of tool calls in one response.
 const CALLS_MAX: usize = 256;
 
-/// What was heard of an answer so far.
+/// The state of a response that is being received.
 #[derive(Debug, Default)]
 pub struct Decoder {
     text: String,
@@ -25,7 +25,7 @@ pub struct Decoder {
     calls: Vec<Call>,
     finish: Option<StopReason>,
     usage: Usage,
-    measure: Measure,
+    size: SizeLimit,
 }
 
 #[derive(Debug, Default)]
@@ -48,9 +48,9 @@ impl Decode for Decoder {
             return Ok(());
         }
         let Parsed { value, halves } =
-            surrogates::parse(data).map_err(|_| garbled("an event that is not JSON"))?;
+            surrogates::parse(data).map_err(|_| invalid_response("an event that is not JSON"))?;
         if value.get("error").is_some_and(|e| !e.is_null()) {
-            return Err(failed(&value));
+            return Err(stream_error(&value));
         }
         if let Some(usage) = value.get("usage") {
             read_usage(&mut self.usage, usage);
@@ -58,7 +58,7 @@ impl Decode for Decoder {
         let Some(choice) = value.pointer("/choices/0") else {
             return Ok(());
         };
-        // A server that does not stream its chunks as deltas sends messages.
+        // A server that does not stream sends `message` in place of `delta`.
         let delta = choice
             .get("delta")
             .or_else(|| choice.get("message"))
@@ -71,15 +71,14 @@ impl Decode for Decoder {
     }
 
     fn reply(&mut self) -> Option<Reply> {
-        // The end of the stream counts only behind a finish reason: usage may follow it, so not before.
+        // The reply is built at the end of the stream and not at the finish reason, because usage may follow it.
         let finish = self.finish.take()?;
-        Some(self.take(finish))
+        Some(self.take_reply(finish))
     }
 }
 
 impl Decoder {
-    /// The mark of the end. Some servers leave the connection open behind it, some leave the finish reason
-    /// out before it.
+    /// Handles the `[DONE]` marker. Some servers keep the connection open after it, some send no finish reason before.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -89,7 +88,7 @@ impl Decoder {
             None
         };
         if let Some(finish) = self.finish.take().or(guessed) {
-            let reply = self.take(finish);
+            let reply = self.take_reply(finish);
             out.push(Delta::Done(reply));
         }
     }
@@ -106,20 +105,20 @@ impl Decoder {
                 .and_then(Value::as_str)
                 .filter(|t| !t.is_empty())
         };
-        if let Some(thought) = text("reasoning_content").or_else(|| text("reasoning")) {
-            self.measure.grow(thought)?;
-            let thought = self.thinking_joiner.push(thought, halves);
-            self.thinking.push_str(&thought);
-            if !thought.is_empty() {
-                out.push(Delta::Thinking(thought.into()));
+        if let Some(thinking) = text("reasoning_content").or_else(|| text("reasoning")) {
+            self.size.add(thinking)?;
+            let thinking = self.thinking_joiner.push(thinking, halves);
+            self.thinking.push_str(&thinking);
+            if !thinking.is_empty() {
+                out.push(Delta::Thinking(thinking.into()));
             }
         }
-        if let Some(words) = text("content").or_else(|| text("refusal")) {
-            self.measure.grow(words)?;
-            let words = self.text_joiner.push(words, halves);
-            self.text.push_str(&words);
-            if !words.is_empty() {
-                out.push(Delta::Text(words.into()));
+        if let Some(content) = text("content").or_else(|| text("refusal")) {
+            self.size.add(content)?;
+            let content = self.text_joiner.push(content, halves);
+            self.text.push_str(&content);
+            if !content.is_empty() {
+                out.push(Delta::Text(content.into()));
             }
         }
         for part in delta
@@ -133,8 +132,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// A part of a tool call. It belongs to the call of its index; servers that leave the index out begin
-    /// a new call with an id or name.
+    /// Adds a part of a tool call. It belongs to the call with its index. If a server sends no index, a part with an id
+    /// or a name starts a new call.
     fn call(
         &mut self,
         part: &Value,
@@ -163,33 +162,33 @@ impl Decoder {
                 out.push(Delta::ToolCall(name.clone()));
                 self.calls.len() - 1
             }
-            None => return Err(garbled("an answer of too many tool calls")),
+            None => return Err(invalid_response("a response with too many tool calls")),
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() {
             call.id = id;
         }
-        // Some servers repeat the whole name in every part.
+        // Some servers repeat the name in every part.
         if call.name.is_empty() {
             call.name = name;
         }
         match part.pointer("/function/arguments") {
             Some(Value::String(more)) => {
-                self.measure.grow(more)?;
+                self.size.add(more)?;
                 let more = call.joiner.push(more, halves);
                 call.arguments.push_str(&more);
             }
             Some(Value::Null) | None => {}
             Some(object) => {
                 let more = object.to_string();
-                self.measure.grow(&more)?;
+                self.size.add(&more)?;
                 call.arguments.push_str(&call.joiner.push(&more, halves));
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, finish: StopReason) -> Reply {
+    fn take_reply(&mut self, finish: StopReason) -> Reply {
         let mut blocks = Vec::new();
         let mut thinking = std::mem::take(&mut self.thinking);
         thinking.push_str(self.thinking_joiner.end());
@@ -206,7 +205,7 @@ impl Decoder {
         }
         for mut call in std::mem::take(&mut self.calls) {
             call.arguments.push_str(call.joiner.end());
-            let (input, broken) = input_of(&call.arguments);
+            let (input, broken) = parse_input(&call.arguments);
             blocks.push(Block::ToolCall(ToolCall {
                 id: CallId(call.id),
                 name: call.name,
@@ -222,11 +221,11 @@ impl Decoder {
     }
 }
 
-/// A whole answer, from a server that did not stream although it was asked to.
+/// Parses a complete response from a server that ignored the request to stream.
 ///
 /// # Errors
-/// When it is an error, or no answer.
-pub fn whole(value: &Value) -> Result<Reply, ModelError> {
+/// Fails if the value is an error or not a response.
+pub fn parse_completion(value: &Value) -> Result<Reply, ModelError> {
     let mut decoder = Decoder::default();
     let event = SseEvent {
         name: String::new(),
@@ -234,10 +233,10 @@ pub fn whole(value: &Value) -> Result<Reply, ModelError> {
     };
     decoder.event(&event, &mut Vec::new())?;
     if value.pointer("/choices/0").is_none() {
-        return Err(garbled("an answer without choices"));
+        return Err(invalid_response("a response without choices"));
     }
     let finish = decoder.finish.take().unwrap_or(StopReason::EndTurn);
-    Ok(decoder.take(finish))
+    Ok(decoder.take_reply(finish))
 }
 
 fn stop_reason(text: &str) -> StopReason {
@@ -251,7 +250,7 @@ fn stop_reason(text: &str) -> StopReason {
 }
 
 fn read_usage(usage: &mut Usage, value: &Value) {
-    let count = |path: &str| tokens_of(value.pointer(path));
+    let count = |path: &str| parse_tokens(value.pointer(path));
     let cached = count("/prompt_tokens_details/cached_tokens").unwrap_or(0);
     if let Some(prompt) = count("/prompt_tokens") {
         usage.cache_read = cached.min(prompt);
@@ -262,8 +261,8 @@ fn read_usage(usage: &mut Usage, value: &Value) {
     }
 }
 
-/// An error in the middle of a stream.
-fn failed(value: &Value) -> ModelError {
+/// Returns the error that an error chunk describes.
+fn stream_error(value: &Value) -> ModelError {
     let text = error_text(value);
     let lower = text.to_lowercase();
     let code = value.pointer("/error/code").and_then(Value::as_u64);
@@ -278,6 +277,10 @@ fn failed(value: &Value) -> ModelError {
         Some(400..=499) => Fault::BadRequest,
         Some(_) | None => Fault::Server,
     };
-    let said = clip(&one_line(&text), SAID_MAX);
-    ModelError::new(fault, format!("the server ended the answer: {said}"), "")
+    let text = clip(&one_line(&text), ERROR_TEXT_MAX);
+    ModelError::new(
+        fault,
+        format!("the server aborted the response: {text}"),
+        "",
+    )
 }

@@ -1,4 +1,4 @@
-//! The wire of OpenAI Chat Completions, spoken by many servers:
+//! The OpenAI Chat Completions API, which many servers offer:
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
 pub(crate) mod decode;
@@ -14,31 +14,31 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::http::{Http, SILENCE, answered};
+use super::http::{Http, READ_TIMEOUT, response_deltas};
 use super::refusal::Vendor;
 use super::{Delta, Model, ModelError, ModelRequest, Window};
 
 /// The address of `OpenAI` itself.
 const OFFICIAL: &str = "https://api.openai.com/v1";
 
-/// What varies between servers.
+/// The settings of a server with the Chat Completions API.
 #[derive(Debug, Clone)]
 pub struct OpenAiConfig {
-    /// The address, up to and with `/v1` where the server has that.
+    /// The address, including `/v1` if the server uses it.
     pub base_url: String,
-    /// The key; a server on this machine may need none.
+    /// The API key; a local server may need none.
     pub key: Option<SecretString>,
-    /// The field that bounds an answer.
+    /// The request field with the token limit.
     pub max_tokens_field: MaxTokensField,
-    /// How long the server may say nothing.
+    /// Maximum time without data from the server.
     pub silence: Duration,
 }
 
-/// The field that bounds an answer. `OpenAI`'s newer models know only the longer one, most other servers
-/// only the shorter.
+/// The request field with the token limit of the response. Newer `OpenAI` models accept only `max_completion_tokens`,
+/// most other servers only `max_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MaxTokensField {
-    /// The longer one for `OpenAI` itself, the shorter for all others.
+    /// `max_completion_tokens` for `OpenAI` itself, `max_tokens` for all other servers.
     #[default]
     Auto,
     /// `max_tokens`
@@ -53,12 +53,12 @@ impl Default for OpenAiConfig {
             base_url: OFFICIAL.into(),
             key: None,
             max_tokens_field: MaxTokensField::default(),
-            silence: SILENCE,
+            silence: READ_TIMEOUT,
         }
     }
 }
 
-/// A server that speaks Chat Completions.
+/// A model behind the Chat Completions API.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     http: Http,
@@ -66,10 +66,10 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// The server as configured. Nothing is asked yet.
+    /// Creates a model from the settings. Sends no request yet.
     ///
     /// # Errors
-    /// When the address or a header can not be one.
+    /// Fails if the address or a header value is invalid.
     pub fn new(config: &OpenAiConfig) -> Result<OpenAi, ModelError> {
         let mut headers = Vec::new();
         if let Some(key) = &config.key {
@@ -93,8 +93,8 @@ impl Model for OpenAi {
         let (http, field) = (self.http.clone(), self.max_tokens);
         async move {
             let body = request::body(&request, field);
-            let answer = http.post("/chat/completions", body).await?;
-            answered(answer, decode::Decoder::default(), decode::whole)
+            let body = http.post("/chat/completions", body).await?;
+            response_deltas(body, decode::Decoder::default(), decode::parse_completion)
         }
         .into_stream()
         .try_flatten()

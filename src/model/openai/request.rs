@@ -1,11 +1,12 @@
-//! A request as Chat Completions wants it. Pure.
+//! Builds requests for the OpenAI Chat Completions API. Pure.
 
 use serde_json::{Value, json};
 
 use crate::domain::chat::{Block, Message, Role, sent_name};
 use crate::model::ModelRequest;
 
-/// The body of a call. Servers cache the prefix by themselves: its order never changes.
+/// Returns the body of a request. `max_tokens` is the name of the field with the token limit. The order of the content
+/// never changes, because servers cache the prefix.
 pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
@@ -31,7 +32,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     body
 }
 
-/// Results become messages of their own, directly behind the calls; words follow as the user's.
+/// Appends a user message: each tool result as its own message, directly after the calls, then the text.
 fn user(message: &Message, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
@@ -43,14 +44,14 @@ fn user(message: &Message, out: &mut Vec<Value>) {
             out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
         }
     }
-    let words = message.words();
-    if !words.is_empty() {
-        out.push(json!({"role": "user", "content": words}));
+    let text = message.words();
+    if !text.is_empty() {
+        out.push(json!({"role": "user", "content": text}));
     }
 }
 
 fn assistant(message: &Message) -> Value {
-    let words = message.words();
+    let text = message.words();
     let calls: Vec<Value> = message
         .calls()
         .map(|call| {
@@ -58,8 +59,8 @@ fn assistant(message: &Message) -> Value {
                 "name": sent_name(&call.name), "arguments": call.input.to_string()}})
         })
         .collect();
-    // Some servers refuse null or a missing content, others an empty list of calls.
-    let mut out = json!({"role": "assistant", "content": words});
+    // Some servers reject a null or missing content, others an empty list of calls.
+    let mut out = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
         out["tool_calls"] = Value::Array(calls);
     }

@@ -1,4 +1,4 @@
-//! Plays a script: picks the rule, streams its answer at the script's pace.
+//! Runs a script: selects the rule for each call and streams its response at the script's speed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,34 +8,34 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 
-use super::paced::{TOKEN, paced};
-use super::rules::{Answer, File, Mishap, Rule, ScriptError};
+use super::pacing::{TOKEN_CHARS, stream_paced};
+use super::rules::{ScriptError, ScriptFile, ScriptRule, ScriptedResponse, SimulatedFault};
 use crate::domain::chat::{Block, ToolCall, estimate_tokens};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
 use crate::model::http::cut;
-use crate::model::refusal::error_for_status;
-use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, input_of};
+use crate::model::refusal::scripted_status_error;
+use crate::model::{Delta, Fault, Model, ModelError, ModelRequest, Reply, StopReason, parse_input};
 
 /// A scripted model.
 pub struct Script {
     name: String,
     window: Option<u64>,
-    rules: Arc<Vec<Rule>>,
-    /// How often each agent has used each rule.
+    rules: Arc<Vec<ScriptRule>>,
+    /// How often each agent used each rule, by lower-case agent name and index of the rule.
     used: Arc<Mutex<HashMap<(String, usize), u32>>>,
     pace: f64,
     speed: f64,
 }
 
 impl Script {
-    /// Reads a script; it plays `speed` times as fast as it is written.
+    /// Parses a script, which runs `speed` times as fast as it says.
     ///
     /// # Errors
-    /// Where and why it does not fit its format.
+    /// Fails if the script is invalid; the error says where and why.
     pub fn parse(text: &str, speed: f64) -> Result<Script, ScriptError> {
-        let file = File::parse(text)?;
+        let file = ScriptFile::parse(text)?;
         Ok(Script {
             rules: Arc::new(file.rules()?),
             name: file.model,
@@ -46,18 +46,18 @@ impl Script {
         })
     }
 
-    /// The name that it gives itself.
+    /// Returns the model name that the script sets.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The tokens that it claims to hold.
+    /// Returns the context window in tokens that the script sets.
     pub fn window(&self) -> Option<u64> {
         self.window
     }
 
-    /// The first rule that fits and is not used up; counts its use.
-    fn pick(&self, agent: &str, last: &str) -> Option<(usize, Answer)> {
+    /// Selects the first rule that matches and is not used up, and counts its use.
+    fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {
             let count = used.entry((agent.to_lowercase(), at)).or_default();
@@ -78,13 +78,13 @@ impl Script {
 impl Model for Script {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
         let agent = request.agent.to_string();
-        let last = last_words(&request);
+        let last = last_message(&request);
         let Some((at, answer)) = self.pick(&agent, &last) else {
             let text = format!(
                 "the script has no rule for {agent} after: {}",
                 clip(&one_line(&last), 300)
             );
-            let error = ModelError::new(Fault::Script, text, "Add a rule for it to the script.");
+            let error = ModelError::new(Fault::Script, text, "Add a matching rule to the script.");
             return futures::stream::iter([Err(error)]).boxed();
         };
         let rule = self.rules[at].clone();
@@ -96,29 +96,39 @@ impl Model for Script {
             Duration::ZERO
         };
         let input = estimate_tokens(&request.messages);
-        let round = request.messages.len();
+        let message_count = request.messages.len();
         async move {
             tokio::time::sleep(delay).await;
-            match rule.mishap {
-                Some(Mishap::Status {
+            match rule.fault {
+                Some(SimulatedFault::Status {
                     code,
                     retry_after,
                     message,
                 }) => {
                     let wait = retry_after.and_then(|s| Duration::try_from_secs_f64(s).ok());
-                    Err(error_for_status(code, &message, &request.model, wait))
+                    Err(scripted_status_error(code, &message, &request.model, wait))
                 }
-                Some(Mishap::Hang) => std::future::pending().await,
-                Some(Mishap::Empty) => {
-                    Ok(stream(Answer::default(), None, input, step, None, round))
+                Some(SimulatedFault::Hang) => std::future::pending().await,
+                Some(SimulatedFault::Empty) => Ok(stream(
+                    ScriptedResponse::default(),
+                    None,
+                    input,
+                    step,
+                    None,
+                    message_count,
+                )),
+                Some(SimulatedFault::Cut(after)) => Ok(stream(
+                    answer,
+                    Some(after),
+                    input,
+                    step,
+                    None,
+                    message_count,
+                )),
+                Some(SimulatedFault::BrokenJson(text)) => {
+                    Ok(stream(answer, None, input, step, Some(text), message_count))
                 }
-                Some(Mishap::Cut(after)) => {
-                    Ok(stream(answer, Some(after), input, step, None, round))
-                }
-                Some(Mishap::BrokenJson(text)) => {
-                    Ok(stream(answer, None, input, step, Some(text), round))
-                }
-                None => Ok(stream(answer, None, input, step, None, round)),
+                None => Ok(stream(answer, None, input, step, None, message_count)),
             }
         }
         .into_stream()
@@ -132,8 +142,8 @@ impl Model for Script {
     }
 }
 
-/// The text that entered the conversation last.
-fn last_words(request: &ModelRequest) -> String {
+/// Returns the text of the last message, including tool results.
+fn last_message(request: &ModelRequest) -> String {
     let Some(last) = request.messages.last() else {
         return String::new();
     };
@@ -150,32 +160,38 @@ fn last_words(request: &ModelRequest) -> String {
 }
 
 fn stream(
-    answer: Answer,
+    answer: ScriptedResponse,
     cut_after: Option<usize>,
     input: u64,
     step: Duration,
     broken: Option<String>,
-    round: usize,
+    message_count: usize,
 ) -> BoxStream<'static, Result<Delta, ModelError>> {
-    let said: String = match cut_after {
+    let text: String = match cut_after {
         Some(after) => answer.say.chars().take(after).collect(),
         None => answer.say.clone(),
     };
-    let thoughts = answer.think.clone();
+    let thinking = answer.think.clone();
     let mut end = Vec::new();
     if cut_after.is_some() {
         end.push(Err(cut()));
     } else {
         let calls = answer.calls.iter();
         end.extend(calls.map(|(tool, _)| Ok(Delta::ToolCall(tool.clone()))));
-        end.push(Ok(Delta::Done(reply(answer, input, broken, round))));
+        end.push(Ok(Delta::Done(reply(answer, input, broken, message_count))));
     }
-    paced(thoughts, said, end, step)
+    stream_paced(thinking, text, end, step)
 }
 
-fn reply(answer: Answer, input: u64, broken: Option<String>, round: usize) -> Reply {
-    let output = (answer.think.len() + answer.say.len()) / TOKEN + answer.calls.len() * 20;
-    let guessed = Usage {
+/// Builds the complete reply. `message_count` makes the ids of tool calls unique in the conversation.
+fn reply(
+    answer: ScriptedResponse,
+    input: u64,
+    broken: Option<String>,
+    message_count: usize,
+) -> Reply {
+    let output = (answer.think.len() + answer.say.len()) / TOKEN_CHARS + answer.calls.len() * 20;
+    let estimate = Usage {
         input,
         output: output as u64,
         ..Usage::default()
@@ -193,10 +209,10 @@ fn reply(answer: Answer, input: u64, broken: Option<String>, round: usize) -> Re
     let mut broken = broken;
     for (at, (name, input)) in answer.calls.into_iter().enumerate() {
         let (input, broken) = match broken.take() {
-            Some(text) => input_of(&text),
+            Some(text) => parse_input(&text),
             None => (input, None),
         };
-        let id = CallId(format!("call-{round}-{}", at + 1));
+        let id = CallId(format!("call-{message_count}-{}", at + 1));
         blocks.push(Block::ToolCall(ToolCall {
             id,
             name,
@@ -213,6 +229,6 @@ fn reply(answer: Answer, input: u64, broken: Option<String>, round: usize) -> Re
     Reply {
         blocks,
         stop,
-        usage: answer.usage.unwrap_or(guessed),
+        usage: answer.usage.unwrap_or(estimate),
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of a script, read from YAML, and which of them fits. Pure.
+//! Parses the rules of a script from YAML and matches them. Pure.
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -6,47 +6,47 @@ use serde_json::Value;
 
 use crate::domain::usage::Usage;
 
-/// Why a script can not be used.
+/// Why a script is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
-    /// It does not fit the format; says where.
-    #[error("the script does not fit its format: {0}")]
+    /// The YAML or its structure is invalid; the text says where.
+    #[error("the script is invalid: {0}")]
     Format(String),
-    /// A rule's pattern is none.
-    #[error("rule {rule}: `when` is not a regular expression: {why}")]
+    /// The pattern of a rule is invalid.
+    #[error("rule {rule}: `when` is not a valid regular expression: {why}")]
     Pattern {
-        /// The rule's number, from 1.
+        /// The number of the rule, from 1.
         rule: usize,
-        /// Why.
+        /// The error of the regular expression.
         why: String,
     },
 }
 
-/// A script as its file holds it.
+/// A script in its file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
-    /// The model's name.
+pub struct ScriptFile {
+    /// The name of the model.
     #[serde(default = "default_name")]
     pub model: String,
-    /// Its window.
+    /// The context window in tokens.
     #[serde(default)]
     pub window: Option<u64>,
-    /// Tokens a second.
+    /// The speed in tokens per second; 0: unlimited.
     #[serde(default)]
     pub pace: f64,
-    /// The rules.
-    pub rules: Vec<RuleFile>,
+    /// The rules, in order of precedence.
+    pub rules: Vec<RuleEntry>,
 }
 
 fn default_name() -> String {
     "script".into()
 }
 
-/// A rule as the file holds it.
+/// A rule in the file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RuleFile {
+pub struct RuleEntry {
     #[serde(default)]
     agent: Option<String>,
     #[serde(default)]
@@ -60,31 +60,31 @@ pub struct RuleFile {
     #[serde(default)]
     say: String,
     #[serde(default)]
-    calls: Vec<CallFile>,
+    calls: Vec<CallEntry>,
     #[serde(default)]
-    usage: Option<UsageFile>,
+    usage: Option<UsageEntry>,
     #[serde(default)]
-    fault: Option<FaultFile>,
+    fault: Option<FaultEntry>,
 }
 
 fn once() -> u32 {
     1
 }
 
-/// A tool call as the file holds it.
+/// A tool call in the file format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CallFile {
-    /// The tool.
+pub struct CallEntry {
+    /// The name of the tool.
     pub tool: String,
-    /// Its input.
+    /// The input of the tool.
     #[serde(default)]
     pub input: Value,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UsageFile {
+struct UsageEntry {
     #[serde(default)]
     input: u64,
     #[serde(default)]
@@ -95,10 +95,10 @@ struct UsageFile {
     cache_write: u64,
 }
 
-/// What goes wrong, as the file holds it: the first that is set counts.
+/// A simulated failure in the file format. If several fields are set, the order in [`FaultEntry::build`] decides.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct FaultFile {
+struct FaultEntry {
     #[serde(default)]
     status: Option<u16>,
     #[serde(default)]
@@ -115,64 +115,64 @@ struct FaultFile {
     broken_json: Option<String>,
 }
 
-/// What goes wrong.
+/// A failure that a rule simulates.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Mishap {
-    /// The server answers with an HTTP error.
+pub enum SimulatedFault {
+    /// The server responds with an HTTP error.
     Status {
-        /// Its code.
+        /// The status code.
         code: u16,
-        /// Seconds that it asks to wait.
+        /// The wait that the server asks for, in seconds.
         retry_after: Option<f64>,
-        /// Its words.
+        /// The server's message.
         message: String,
     },
-    /// The answer breaks off after so many characters.
+    /// The response ends after this number of characters.
     Cut(usize),
-    /// The answer never comes.
+    /// The response never comes.
     Hang,
-    /// The answer holds nothing.
+    /// The response is empty.
     Empty,
-    /// The first call's input is this text.
+    /// The first tool call has this text as its input.
     BrokenJson(String),
 }
 
-/// A rule, ready to be tried.
+/// A rule with its compiled pattern.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct ScriptRule {
     agent: Option<String>,
     when: Option<Regex>,
-    /// How often each agent may use it; 0: always.
+    /// How often each agent may use the rule; 0: unlimited.
     pub times: u32,
-    /// Milliseconds before the answer.
+    /// The wait before the response, in milliseconds.
     pub delay_ms: u64,
-    /// What it answers.
-    pub answer: Answer,
-    /// What goes wrong instead.
-    pub mishap: Option<Mishap>,
+    /// The response, with placeholders.
+    pub answer: ScriptedResponse,
+    /// The failure that is simulated.
+    pub fault: Option<SimulatedFault>,
 }
 
-/// What a rule answers, its places filled in.
+/// The response of a rule.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
-    /// Thoughts.
+pub struct ScriptedResponse {
+    /// The thinking text.
     pub think: String,
-    /// Words.
+    /// The text.
     pub say: String,
-    /// Calls: tool and input.
+    /// The tool calls: name and input.
     pub calls: Vec<(String, Value)>,
-    /// Tokens, where the script says them.
+    /// The token counts, if the script sets them.
     pub usage: Option<Usage>,
 }
 
-impl File {
-    /// Reads the text of a script.
-    pub fn parse(text: &str) -> Result<File, ScriptError> {
+impl ScriptFile {
+    /// Parses the text of a script.
+    pub fn parse(text: &str) -> Result<ScriptFile, ScriptError> {
         serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
     }
 
-    /// The rules, ready to be tried.
-    pub fn rules(&self) -> Result<Vec<Rule>, ScriptError> {
+    /// Compiles the rules.
+    pub fn rules(&self) -> Result<Vec<ScriptRule>, ScriptError> {
         self.rules
             .iter()
             .enumerate()
@@ -181,8 +181,8 @@ impl File {
     }
 }
 
-impl RuleFile {
-    fn build(&self, number: usize) -> Result<Rule, ScriptError> {
+impl RuleEntry {
+    fn build(&self, number: usize) -> Result<ScriptRule, ScriptError> {
         let pattern = |text: &String| {
             RegexBuilder::new(text)
                 .multi_line(true)
@@ -199,12 +199,12 @@ impl RuleFile {
             cache_read: u.cache_read,
             cache_write: u.cache_write,
         });
-        Ok(Rule {
+        Ok(ScriptRule {
             agent: self.agent.clone(),
             when: self.when.as_ref().map(pattern).transpose()?,
             times: self.times,
             delay_ms: self.delay_ms,
-            answer: Answer {
+            answer: ScriptedResponse {
                 think: self.think.clone(),
                 say: self.say.trim_end().to_string(),
                 calls: self
@@ -214,38 +214,38 @@ impl RuleFile {
                     .collect(),
                 usage,
             },
-            mishap: self.fault.as_ref().and_then(FaultFile::mishap),
+            fault: self.fault.as_ref().and_then(FaultEntry::build),
         })
     }
 }
 
-impl FaultFile {
-    fn mishap(&self) -> Option<Mishap> {
+impl FaultEntry {
+    fn build(&self) -> Option<SimulatedFault> {
         if let Some(code) = self.status {
             let message = self
                 .message
                 .clone()
-                .unwrap_or_else(|| "said the script".into());
-            return Some(Mishap::Status {
+                .unwrap_or_else(|| "simulated by the script".into());
+            return Some(SimulatedFault::Status {
                 code,
                 retry_after: self.retry_after,
                 message,
             });
         }
         if let Some(text) = &self.broken_json {
-            return Some(Mishap::BrokenJson(text.clone()));
+            return Some(SimulatedFault::BrokenJson(text.clone()));
         }
-        let set = |flag: Option<bool>| flag == Some(true);
+        let is_set = |flag: Option<bool>| flag == Some(true);
         self.cut
-            .map(Mishap::Cut)
-            .or(set(self.hang).then_some(Mishap::Hang))
-            .or(set(self.empty).then_some(Mishap::Empty))
+            .map(SimulatedFault::Cut)
+            .or(is_set(self.hang).then_some(SimulatedFault::Hang))
+            .or(is_set(self.empty).then_some(SimulatedFault::Empty))
     }
 }
 
-impl Rule {
-    /// Its answer to `last` in the turn of `agent`, if it fits.
-    pub fn answer_to(&self, agent: &str, last: &str) -> Option<Answer> {
+impl ScriptRule {
+    /// Returns the response to the message `last` for `agent`, if the rule matches.
+    pub fn answer_to(&self, agent: &str, last: &str) -> Option<ScriptedResponse> {
         if self
             .agent
             .as_ref()
@@ -258,7 +258,7 @@ impl Rule {
             None => None,
         };
         let fill = |text: &str| fill(text, agent, captures.as_ref());
-        Some(Answer {
+        Some(ScriptedResponse {
             think: fill(&self.answer.think),
             say: fill(&self.answer.say),
             calls: self
@@ -272,13 +272,13 @@ impl Rule {
     }
 }
 
-/// Fills the places of `text` in one pass: what is put in is not looked at again, so that words of the
-/// conversation can not multiply themselves.
+/// Replaces the placeholders in `text` in one pass. Inserted text is not searched again, so that placeholders in the
+/// conversation have no effect.
 fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        let Some((name, after)) = behind.split_once("}}") else {
+    while let Some((before, tail)) = rest.split_once("{{") {
+        let Some((name, after)) = tail.split_once("}}") else {
             break;
         };
         let group = |captures: &Captures<'_>| {
@@ -324,9 +324,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn places_are_filled_from_the_pattern() {
+    fn placeholders_are_filled_from_the_pattern() {
         let text = "rules:\n  - when: Fix (\\w+) in (\\S+)\n    say: '{{agent}} fixes {{1}}'\n    calls:\n      - tool: read_file\n        input: { path: '{{2}}', deep: ['{{1}}', 3] }\n";
-        let rules = File::parse(text).unwrap().rules().unwrap();
+        let rules = ScriptFile::parse(text).unwrap().rules().unwrap();
         let answer = rules[0]
             .answer_to("bob", "please\nFix add in a.py")
             .unwrap();
@@ -339,9 +339,9 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_a_place_is_not_filled_again() {
+    fn inserted_text_is_not_filled_again() {
         let text = "rules:\n  - when: ((((.*))))\n    say: '{{1}} {{{{2}}}} {{9}} {{x}} {{'\n";
-        let rules = File::parse(text).unwrap().rules().unwrap();
+        let rules = ScriptFile::parse(text).unwrap().rules().unwrap();
         let last = "{{1}}{{2}}{{3}}{{4}}{{agent}}";
         assert_eq!(
             rules[0].answer_to("bob", last).unwrap().say,
@@ -350,17 +350,17 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_does_not_fit_says_where() {
-        let unknown = File::parse("rules:\n  - sya: hello\n")
+    fn errors_say_where_the_script_is_invalid() {
+        let unknown = ScriptFile::parse("rules:\n  - sya: hello\n")
             .unwrap_err()
             .to_string();
         assert!(unknown.contains("sya"), "{unknown}");
-        let pattern = File::parse("rules:\n  - when: '('\n")
+        let pattern = ScriptFile::parse("rules:\n  - when: '('\n")
             .unwrap()
             .rules()
             .unwrap_err()
             .to_string();
         assert!(pattern.starts_with("rule 1"), "{pattern}");
-        assert!(File::parse("rules: 3").is_err());
+        assert!(ScriptFile::parse("rules: 3").is_err());
     }
 }

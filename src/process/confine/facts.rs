@@ -1,4 +1,4 @@
-//! What a crew's confinement rests on, and the look at the disk that each command's plan needs.
+//! The sandbox of a crew: gathers from the disk what the plan of each command depends on.
 
 use std::fs;
 use std::io::Read;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Facts, KeepsHistory, Plan, plan, sockets};
+use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::sandbox::SocketGroup;
-use crate::process::history::{Branch, Phase, PrivateHistory, Running, hooks_path};
+use crate::process::history::{Branch, CommandTransfer, Phase, PrivateHistory, hooks_path};
 
-/// Most worktrees that are looked at.
+/// Maximum number of worktrees to consider.
 const TREES_MAX: usize = 256;
-/// Most bytes of a file that holds a path.
+/// Maximum bytes of a file that contains a path.
 const LINK_MAX: u64 = 16 * 1024;
-/// Caches below the home directory that builds fill. Not what other programs run unasked: `~/.cargo/bin`
-/// and the like stay closed.
+/// Caches below the home directory that builds write. Folders of programs that the user runs, such as `~/.cargo/bin`,
+/// are not included.
 const CACHES: &[&str] = &[
     ".cache",
     ".cargo/registry",
@@ -35,26 +35,26 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
-/// What of the history of a repository a command writes.
+/// How a command can write to the git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
-    /// A private part, of which only what loses nothing is transferred.
+    /// To a private copy. Only changes that lose no commits are transferred to the repository.
     #[default]
     Private,
-    /// The repository itself: for a git command that the user was asked about.
+    /// To the repository itself. For git commands that the user has approved.
     Repository,
 }
 
 /// The git folders of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
-    /// The root's own one.
+    /// The git folder of the root itself.
     pub own: PathBuf,
-    /// The one that all worktrees share.
+    /// The git folder that all worktrees share.
     pub common: PathBuf,
 }
 
-/// How the commands of a crew are confined.
+/// The sandbox settings for the commands of a crew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     root: PathBuf,
@@ -62,40 +62,40 @@ pub struct Confinement {
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
     sockets: Vec<SocketGroup>,
-    is_history_given_up: bool,
-    has_warned: Once,
+    is_history_unprotected: bool,
+    has_warned: SharedFlag,
 }
 
-/// Something that is said once for all copies of a value, which are equal whether it was said.
+/// A flag that is set once and shared by all clones. It does not affect equality.
 #[derive(Debug, Clone, Default)]
-struct Once(Arc<AtomicBool>);
+struct SharedFlag(Arc<AtomicBool>);
 
-impl PartialEq for Once {
-    fn eq(&self, _: &Once) -> bool {
+impl PartialEq for SharedFlag {
+    fn eq(&self, _: &SharedFlag) -> bool {
         true
     }
 }
 
-impl Eq for Once {}
+impl Eq for SharedFlag {}
 
-/// The note in the first result of a session where the history cannot be protected.
+/// The note in the first tool result if the repository's format prevents protection of the history.
 pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protected from commands: its refs are stored in \
     the reftable format, which crewdeck cannot keep apart. Run no command that could delete or rewind commits without \
     asking the user. The user can convert the repository when it has no worktrees: \
     `git refs migrate --ref-format=files`.]";
 
-/// The same where the settings say so.
-const HISTORY_GIVEN_UP: &str = "[The history of this repository is not protected from commands (setting \
+/// The note in the first tool result if the settings disable protection of the history.
+const HISTORY_PROTECTION_OFF: &str = "[The history of this repository is not protected from commands (setting \
     confine = \"files\"). Run no command that could delete or rewind commits without asking the user.]";
 
-/// The note in the first result of a session where the git folder is read-only.
-const GIT_READ_ONLY: &str = "[Commands cannot write the git folder here, and in the root of the repository they cannot \
-    create files beside those that are there: this machine has no private view of the file system (user namespaces) in \
-    which the history could be protected. git reads work. git add, commit, merge and the like fail in a command, so do \
-    not try them: crewdeck commits what is left in a worktree when its task is completed. The user can allow user \
-    namespaces, or set confine = \"files\".]";
+/// The note in the first tool result if the git folder is read-only.
+const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they cannot create new files in the root folder \
+    of the repository: this machine has no user namespaces, which are needed to protect the history. Commands that only \
+    read from git work. Do not run git add, commit, merge or other commands that write to git: they fail. crewdeck \
+    commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
+    namespaces or set confine = \"files\".]";
 
-/// The folders that commands may write everywhere: caches below `home`, and `named`, in which `~/` is `home`.
+/// Returns the folders that all commands can write: caches below `home`, and those in `named`, where `~/` is `home`.
 pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     let caches = home
         .into_iter()
@@ -109,8 +109,8 @@ pub fn own_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
 }
 
 impl Confinement {
-    /// A confinement of the commands of the crew in `root`: they may write in their work directory, in `temp`
-    /// and in `write`.
+    /// Creates a sandbox for the crew in `root`. Its commands can write in their work directory, in `temp` and in
+    /// `write`.
     pub fn new(
         root: &Path,
         git: Option<GitDirs>,
@@ -128,33 +128,33 @@ impl Confinement {
             temp: all(temp),
             write: all(write),
             sockets: Vec::new(),
-            is_history_given_up: false,
-            has_warned: Once::default(),
+            is_history_unprotected: false,
+            has_warned: SharedFlag::default(),
         }
     }
 
-    /// What to tell the model about the history that a command of this plan wrote, once for a crew.
-    pub fn warning(&self, plan: &Plan) -> Option<&'static str> {
+    /// Returns a warning for the model if the history is unprotected or read-only, the first time it is called for a crew.
+    pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
-            KeepsHistory::Private => return None,
-            KeepsHistory::ReadOnly => GIT_READ_ONLY,
-            KeepsHistory::Nothing if self.is_history_given_up => HISTORY_GIVEN_UP,
-            KeepsHistory::Nothing => HISTORY_EXPOSED,
+            HistoryProtection::Private => return None,
+            HistoryProtection::ReadOnly => GIT_READ_ONLY,
+            HistoryProtection::Nothing if self.is_history_unprotected => HISTORY_PROTECTION_OFF,
+            HistoryProtection::Nothing => HISTORY_EXPOSED,
         };
         let is_first = !self.has_warned.0.swap(true, Ordering::Relaxed);
         is_first.then_some(text)
     }
 
-    /// The same without protection of the history: commands write the repository itself.
+    /// Disables protection of the history: commands write to the repository itself.
     #[must_use]
     pub fn without_history(self) -> Confinement {
         Confinement {
-            is_history_given_up: true,
+            is_history_unprotected: true,
             ..self
         }
     }
 
-    /// The same with services that commands may reach on their sockets.
+    /// Allows commands to connect to the sockets of these services.
     #[must_use]
     pub fn with_sockets(self, sockets: &[SocketGroup]) -> Confinement {
         Confinement {
@@ -163,13 +163,18 @@ impl Confinement {
         }
     }
 
-    /// The plan for a command in `workdir`, as it is when no command runs there.
-    pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> Plan {
+    /// Returns the plan for a command in `workdir` without starting one.
+    pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
 
-    /// The plan for a command that starts in `workdir` now. Runs git where an earlier command was cut off.
-    pub fn start(&self, workdir: &Path, reach: HistoryReach) -> (Plan, Option<Running>) {
+    /// Returns the plan for a command that starts in `workdir` now, and the transfer to finish after it. Runs git if the
+    /// changes of an earlier command were not transferred.
+    pub fn start(
+        &self,
+        workdir: &Path,
+        reach: HistoryReach,
+    ) -> (SandboxPlan, Option<CommandTransfer>) {
         let workdir = real(workdir);
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
@@ -179,17 +184,17 @@ impl Confinement {
             }
         });
         if let Some(own) = own_git.as_ref().filter(|own| own.is_dir()) {
-            // What is not there can not be mounted over, and what must not be written must not be made either.
-            keep_what_is_missing(own);
+            // Only existing paths can be mounted over. A missing one could be created by the command.
+            create_missing_protected_files(own);
         }
         let history = own_git
             .as_ref()
             .and_then(|own| self.history_of(&workdir, own));
         let is_history_exposed = own_git.is_some()
-            && (history.is_none() || self.is_history_given_up)
+            && (history.is_none() || self.is_history_unprotected)
             && reach == HistoryReach::Private;
-        let is_private = reach == HistoryReach::Private && !self.is_history_given_up;
-        // Also before a command that writes the repository itself: what the one before it made must be there.
+        let is_private = reach == HistoryReach::Private && !self.is_history_unprotected;
+        // A command that writes to the repository itself also needs the changes of earlier commands.
         let phase = if is_private {
             Phase::BeforePrivate
         } else {
@@ -199,11 +204,11 @@ impl Confinement {
         let history = history.filter(|_| is_private);
         let hooks = own_git
             .as_ref()
-            .filter(|_| reach == HistoryReach::Repository && !self.is_history_given_up)
+            .filter(|_| reach == HistoryReach::Repository && !self.is_history_unprotected)
             .and_then(|own| hooks_path(own));
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let is_open = |group| self.sockets.contains(&group);
-        let plan = plan(&Facts {
+        let plan = plan(&PlanInputs {
             hidden: sockets::hidden(&self.sockets, home.as_deref(), &self.root),
             abstract_sockets: is_open(SocketGroup::Display) || is_open(SocketGroup::Dbus),
             unset: sockets::unset(&self.sockets),
@@ -238,13 +243,13 @@ impl Confinement {
     }
 }
 
-/// The path without symbolic links, as far as it is there.
+/// Resolves symbolic links. A path that does not exist is returned unchanged.
 fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// The git folder of the worktree in `workdir`, as the repository has it: what `.git` in there says is the
-/// agent's to write, and counts for nothing.
+/// Returns the git folder of the worktree in `workdir`, found from the repository side. The worktree's own `.git` file is
+/// not trusted, since the agent can write it.
 fn git_dir_of(workdir: &Path, common: &Path) -> Option<PathBuf> {
     let link = workdir.join(".git");
     let all = common.join("worktrees");
@@ -266,12 +271,12 @@ fn short_file(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Makes the folder of hooks, and the worktree's own settings where git would read them.
-fn keep_what_is_missing(own: &Path) {
+/// Creates the hooks folder and, if git reads it, `config.worktree`, so that they can be mounted read-only.
+fn create_missing_protected_files(own: &Path) {
     let settings = short_file(&own.join("config")).unwrap_or_default();
     let reads_more = settings.to_ascii_lowercase().contains("worktreeconfig");
     if own.join("config").exists() {
-        // Where it fails nobody can write there, the command neither.
+        // Fails if the folder exists, or if it cannot be written, which protects it as well.
         let _ = fs::create_dir(own.join("hooks"));
     }
     if reads_more {

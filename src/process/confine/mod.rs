@@ -1,30 +1,30 @@
-//! Where a program of an agent may write, held by the kernel: Landlock, and a private view of the mounts.
+//! The sandbox of agents' commands: the kernel restricts where they can write. Reading and executing are not restricted.
 //!
-//! [`Plan`] says it as plain data and is pure; what it depends on is gathered by [`Confinement`]. The
-//! [guard](super::guard) carries it out. Reading and running stay free. Two means, because one is not enough:
+//! [`Confinement`] gathers the inputs, [`plan()`] computes a [`SandboxPlan`] from them, and the
+//! [supervisor](super::guard) enforces it. Two mechanisms are combined:
 //!
-//! - **Landlock** lists where may be written. It is a list of folders with all that is below them, so it can not
-//!   except `.tasks` from a root that may be written.
-//! - **The view** is a mount namespace of the command's own, in which such folders are mounted read-only over
-//!   themselves. Landlock forbids every later change of mounts, so a command can not undo it.
+//! - **Landlock** allows writes below a list of folders. It cannot exclude a subfolder, such as `.tasks` in a writable
+//!   root.
+//! - **The mount view**, a private mount namespace, mounts such subfolders read-only over themselves. Landlock forbids
+//!   later mount changes, so a command cannot undo this.
 //!
-//! Where the kernel refuses one of them the other one is used alone. In a git repository Landlock then keeps the whole git
-//! folder read-only, so that the history stays protected; where it cannot, no command starts. [`probe()`] tells which
-//! there are.
+//! If the kernel refuses one mechanism, the other is used alone. With Landlock alone, the whole git folder of a repository
+//! is read-only to protect the history; if Landlock is too old for that, no command starts. [`probe()`] reports what is
+//! available.
 
-#[cfg(target_os = "linux")]
-pub(super) mod closed;
 mod facts;
 #[cfg(target_os = "linux")]
-pub(super) mod fence;
+pub(super) mod landlock;
+#[cfg(target_os = "linux")]
+pub(super) mod landlock_only;
+#[cfg(target_os = "linux")]
+pub(super) mod mounts;
 mod note;
 mod plan;
 mod probe;
 mod sockets;
-#[cfg(target_os = "linux")]
-pub(super) mod view;
 
 pub use facts::{Confinement, GitDirs, HistoryReach, own_folders};
-pub use note::{HOOKS_SKIPPED, network_is_off, where_it_may_write};
-pub use plan::{Facts, KeepsHistory, Mount, Plan, plan};
+pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
+pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};
 pub use probe::{SandboxReport, Works, probe};

@@ -1,12 +1,12 @@
-//! What a model is told when a command was refused a write. Pure.
+//! Notes for the model about a denied write or a missing network. Pure.
 
-use super::Plan;
+use super::SandboxPlan;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::domain::text::one_line;
 
-/// Most places that are named.
+/// Maximum number of folders to list.
 const NAMED_MAX: usize = 8;
-/// What programs say of a refused write.
+/// Error texts of programs after a denied write, in lower case.
 const SIGNS: &[&str] = &[
     "permission denied",
     "read-only file system",
@@ -18,8 +18,8 @@ const SIGNS: &[&str] = &[
     "eperm",
 ];
 
-/// One line that says where the command may write, when its `output` shows that a write may have been refused.
-pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
+/// Returns a line that lists where the command can write, if its `output` looks like a write was denied.
+pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
         return None;
@@ -36,17 +36,17 @@ pub fn where_it_may_write(plan: &Plan, output: &str) -> Option<String> {
         named.push("…".into());
     }
     Some(one_line(&format!(
-        "[Commands may write only below {}; never in .git/hooks, .git/config or the folders of crewdeck. The \
-         person can name more folders with the setting 'write'.]",
+        "[Commands may write only below {}; never in .git/hooks, .git/config or crewdeck's own folders. The user can \
+         add folders with the setting 'write'.]",
         named.join(", ")
     )))
 }
 
-/// The note in a result when git ran no hooks.
-pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and the \
-    user has approved this command, not what hooks there do. Run their checks in a command of their own.]";
+/// The note in a tool result when git hooks were disabled.
+pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and \
+    the user approved this command, not the hooks. Run their checks as a separate command.]";
 
-/// What programs say of a network that is not there.
+/// Error texts of programs without a network, in lower case.
 const NETWORK_SIGNS: &[&str] = &[
     "network is unreachable",
     "could not resolve",
@@ -61,14 +61,14 @@ const NETWORK_SIGNS: &[&str] = &[
     "dns error",
 ];
 
-/// One line that says that the network is off, when the `output` shows that it was wanted.
-pub fn network_is_off(output: &str) -> Option<String> {
+/// Returns a line that says that the network is off, if the `output` looks like the command needed it.
+pub fn network_off_note(output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));
     is_wanted.then(|| {
         format!(
-            "[The network is off for this command by the setting 'network'. Where that is \"ask\", begin the command with \
-             {ASKS_FOR_NETWORK}and the user is asked.]"
+            "[The network is off for this command (setting 'network'). If the setting is \"ask\", start the command with \
+             {ASKS_FOR_NETWORK}to ask the user.]"
         )
     })
 }
@@ -79,35 +79,35 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_missing_network_is_explained() {
-        assert_eq!(network_is_off("no such file"), None);
-        let note = network_is_off("curl: (6) Could not resolve host: x").unwrap();
+    fn missing_network_is_explained() {
+        assert_eq!(network_off_note("no such file"), None);
+        let note = network_off_note("curl: (6) Could not resolve host: x").unwrap();
         assert!(note.contains("CREWDECK_NETWORK=on "), "{note}");
     }
 
     #[test]
-    fn only_a_refused_write_is_explained_and_the_places_are_bounded() {
-        let plan = Plan {
+    fn only_denied_writes_are_explained_with_bounded_paths() {
+        let plan = SandboxPlan {
             writable: ["/w", "/tmp", "/dev/null"].map(Into::into).to_vec(),
-            ..Plan::default()
+            ..SandboxPlan::default()
         };
-        assert_eq!(where_it_may_write(&plan, "no such file"), None);
+        assert_eq!(write_denied_note(&plan, "no such file"), None);
         for said in [
             "sh: x: Permission denied",
             "touch: Read-only file system",
             "EACCES: x",
         ] {
-            let note = where_it_may_write(&plan, said).unwrap();
+            let note = write_denied_note(&plan, said).unwrap();
             assert!(
                 note.starts_with("[Commands may write only below /w, /tmp; never"),
                 "{note}"
             );
         }
-        let many = Plan {
+        let many = SandboxPlan {
             writable: (0..100).map(|n| format!("/w{n}").into()).collect(),
-            ..Plan::default()
+            ..SandboxPlan::default()
         };
-        let note = where_it_may_write(&many, "EACCES").unwrap();
+        let note = write_denied_note(&many, "EACCES").unwrap();
         assert!(note.contains("/w7, …;") && !note.contains("/w8"), "{note}");
     }
 }

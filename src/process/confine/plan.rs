@@ -1,4 +1,4 @@
-//! Where a command may write and what is kept from it, computed from facts. Pure.
+//! Computes the sandbox plan of a command: where it can write and what is hidden from it. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::folders::STATE;
 use crate::process::history::{FOLDER, PrivateHistory};
 
-/// What decides in a git folder which programs git starts, and what belongs to other worktrees.
-const KEPT_IN_GIT: &[&str] = &[
+/// Entries of a git folder that decide which programs git starts, or that belong to other worktrees. Read-only.
+const PROTECTED_IN_GIT: &[&str] = &[
     "hooks",
     "info",
     "config",
@@ -16,15 +16,15 @@ const KEPT_IN_GIT: &[&str] = &[
     "modules",
     "worktrees",
 ];
-/// What git writes in the folder that all worktrees share when it works in one of them.
+/// Entries of the common git folder that git writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// What of it is replaced by private folders. In a repository whose refs are no files it is shared.
+/// Entries that are replaced by private folders. With refs in the reftable format they are shared instead.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
-/// The same for refs in tables.
+/// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
-/// What says in a worktree's own git folder where the repository is.
+/// Entries of a worktree's git folder that lead to the repository and its configuration.
 const LINKS_IN_GIT: &[&str] = &["commondir", "gitdir", "config.worktree"];
-/// Devices that programs write without harm.
+/// Devices that are safe to write.
 const DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/zero",
@@ -34,120 +34,120 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
     "/dev/shm",
 ];
-/// Where terminals are made. Only a view has its own: the others are those of crewdeck and the person, where a
-/// command could draw on the screen and read or stuff keys.
+/// Devices that create terminals. Writable only in a mount view, which has its own set: on the system's terminals a
+/// command could draw on the screen, read keys and insert keys.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
-/// What the plan for one command depends on. All paths are absolute and without symbolic links.
+/// The inputs of a sandbox plan. All paths are absolute and without symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
-    /// The root of the crew: the state folders lie here.
+pub struct PlanInputs {
+    /// The root of the crew, which contains the state folders.
     pub root: PathBuf,
-    /// Where the command runs.
+    /// The work directory of the command.
     pub workdir: PathBuf,
-    /// The git folder of the work directory itself; `None`: it is in no repository.
+    /// The git folder of the work directory. `None`: it is not in a repository.
     pub own_git: Option<PathBuf>,
-    /// The git folder that all worktrees share. The same as `own_git` in the main work tree.
+    /// The git folder that all worktrees share. Equal to `own_git` in the main worktree.
     pub common_git: Option<PathBuf>,
-    /// Sockets, and folders of sockets, that the command does not reach.
+    /// Sockets and folders of sockets to hide from the command.
     pub hidden: Vec<PathBuf>,
-    /// Whether it may reach abstract sockets of others.
+    /// Whether the command can connect to abstract sockets outside the sandbox.
     pub abstract_sockets: bool,
-    /// Variables that it does not see.
+    /// Environment variables to remove.
     pub unset: Vec<String>,
-    /// The private part of the history that the command writes; `None`: it writes the repository itself.
+    /// The private history that the command writes to. `None`: it writes to the repository itself.
     pub history: Option<PrivateHistory>,
-    /// Whether it does so only because the repository has no private part.
+    /// Whether `history` is `None` although the user did not approve a git command.
     pub is_history_exposed: bool,
-    /// The folder of hooks that the settings of git name, for a command that writes the repository itself.
+    /// The folder in `core.hooksPath`, for a command that writes to the repository itself.
     pub hooks: Option<PathBuf>,
-    /// The worktrees of tasks below `.worktrees`.
+    /// The worktrees of tasks, below `.worktrees`.
     pub trees: Vec<PathBuf>,
     /// Folders for temporary files.
     pub temp: Vec<PathBuf>,
-    /// Caches, and what the settings name.
+    /// Caches and the folders in the setting `write`.
     pub write: Vec<PathBuf>,
 }
 
-/// How a command is held.
+/// The sandbox restrictions of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Plan {
-    /// Where it may write, with all that is below.
+pub struct SandboxPlan {
+    /// Paths that are writable with everything below them.
     pub writable: Vec<PathBuf>,
-    /// Where it may write too, but only when the view could be made.
+    /// Further writable paths if the mount view could be created.
     pub writable_in_view: Vec<PathBuf>,
-    /// The private part of the history: what the command adds to it is transferred when it has ended. Where the view
-    /// cannot be made, the git folder is read-only.
+    /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
+    /// created, the git folder is read-only instead.
     pub history: Option<PrivateHistory>,
-    /// How its view of the mounts is made, step by step. What is not there is left out.
+    /// The steps that create the mount view. Missing paths are skipped.
     pub view: Vec<Mount>,
-    /// Files that must not come to be: they would lead git to another repository. What the command made of
-    /// them is removed at its end.
+    /// Files that must not be created, because they would redirect git to another repository. The supervisor removes
+    /// those that exist when the command has ended.
     pub unwanted: Vec<PathBuf>,
-    /// Files that must not come to be either, but that the user may make too. What was made of them while the command ran is
-    /// renamed at its end, with [`SET_ASIDE`](crate::process::history::SET_ASIDE) behind its name.
+    /// Files that the command must not create, but the user may. If one appeared while the command ran, the supervisor
+    /// renames it and appends [`SET_ASIDE`](crate::process::history::SET_ASIDE).
     #[serde(default)]
     pub set_aside: Vec<PathBuf>,
-    /// Whether it may reach abstract sockets of others.
+    /// Whether the command can connect to abstract sockets outside the sandbox.
     pub abstract_sockets: bool,
-    /// Variables that it does not see.
+    /// Environment variables to remove.
     pub unset: Vec<String>,
-    /// What keeps the history of the repository.
+    /// How the history of the repository is protected.
     #[serde(default)]
-    pub keeps_history: KeepsHistory,
-    /// Whether git must run no hooks: commands can write them, and the repository is open to this one.
+    pub keeps_history: HistoryProtection,
+    /// Whether git must run no hooks: the command writes to the repository itself, and commands can write the hooks.
     #[serde(default)]
     pub is_without_hooks: bool,
 }
 
-/// What keeps the history of a repository from a command.
+/// How the history of a repository is protected from a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum KeepsHistory {
-    /// The command writes a private part of it, or there is none, or the user was asked.
+pub enum HistoryProtection {
+    /// The command writes to a private copy, or there is no repository, or the user approved the command.
     #[default]
     Private,
-    /// The view could not be made: the git folder is read-only. Known when the command runs.
+    /// The git folder is read-only, because the mount view failed. Set after the command has started.
     ReadOnly,
-    /// Nothing: it has no private part.
+    /// Not protected: private copies are disabled or not possible.
     Nothing,
 }
 
-/// One step of making a view.
+/// A step that creates a part of the mount view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mount {
-    /// All mounts are read-only but what lies below these paths. Landlock alone lets the mode, the owner and the
-    /// times of every file be changed.
+    /// Makes all mounts read-only except below these paths. Needed because Landlock does not restrict changes of mode,
+    /// owner and times.
     ReadOnlyBut(Vec<PathBuf>),
-    /// Can not be written, renamed or removed.
+    /// Makes a path read-only. It cannot be renamed or removed.
     ReadOnly(PathBuf),
-    /// Can be written, and not renamed or removed.
+    /// Makes a path writable. It cannot be renamed or removed.
     Writable(PathBuf),
-    /// A git folder whose shared parts can be written; the rest of it is read-only, and files that are made
-    /// beside them (git locks `packed-refs` with one) are the command's own and gone after it. With a private history
-    /// its objects, refs and reflogs are that.
+    /// Replaces a git folder by a view of it: shared parts are writable and the rest is read-only. Objects, refs and
+    /// reflogs are the private ones, if given. New files in the folder itself, such as git's lock of `packed-refs`, are
+    /// visible only to the command and vanish with it.
     GitFolder(PathBuf, Option<PrivateHistory>),
-    /// The objects, refs and reflogs of a git folder are the private ones; `packed-refs` is read-only.
+    /// Mounts the private objects, refs and reflogs over those of a git folder and makes `packed-refs` read-only.
     History(PrivateHistory),
-    /// A socket, or a folder of sockets, that is not there.
+    /// Hides a socket or a folder of sockets.
     Hidden(PathBuf),
-    /// Shared memory that is not that of others, and bounded. Of what lies there only these paths are seen, with what was
-    /// mounted on them.
+    /// Replaces shared memory by a private, bounded one that contains only these paths of the original.
     SharedMemory(Vec<PathBuf>),
-    /// Terminals that are not those of others.
+    /// Replaces the terminal devices by a private set.
     Terminals,
 }
 
-/// Computes how a command is held.
-pub fn plan(facts: &Facts) -> Plan {
-    let Facts { root, workdir, .. } = facts;
-    let mut plan = Plan::default();
+/// Computes the sandbox plan of a command.
+pub fn plan(facts: &PlanInputs) -> SandboxPlan {
+    let PlanInputs { root, workdir, .. } = facts;
+    let mut plan = SandboxPlan::default();
     plan.writable.push(workdir.clone());
     plan.writable.extend(facts.temp.iter().cloned());
     plan.writable.extend(facts.write.iter().cloned());
     plan.writable.extend(DEVICES.iter().map(PathBuf::from));
-    let is_writable = |path: &Path, plan: &Plan| plan.writable.iter().any(|w| path.starts_with(w));
+    let is_writable =
+        |path: &Path, plan: &SandboxPlan| plan.writable.iter().any(|w| path.starts_with(w));
     if root.starts_with(workdir) {
         if is_writable(root, &plan) {
             plan.view.push(Mount::Writable(root.clone()));
@@ -157,7 +157,7 @@ pub fn plan(facts: &Facts) -> Plan {
         let trees = facts.trees.iter().cloned().map(Mount::Writable);
         plan.view.extend(trees);
     } else {
-        // The root may lie among temporary files.
+        // The root may be below a folder for temporary files, which is writable.
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
     }
@@ -170,7 +170,7 @@ pub fn plan(facts: &Facts) -> Plan {
     plan.abstract_sockets = facts.abstract_sockets;
     plan.unset.clone_from(&facts.unset);
     if facts.is_history_exposed {
-        plan.keeps_history = KeepsHistory::Nothing;
+        plan.keeps_history = HistoryProtection::Nothing;
     }
     plan.is_without_hooks = facts.hooks.as_ref().is_some_and(|hooks| {
         let own = facts.common_git.iter().map(|git| git.join("hooks"));
@@ -178,7 +178,7 @@ pub fn plan(facts: &Facts) -> Plan {
     });
     let git = [&facts.own_git, &facts.common_git].into_iter().flatten();
     let known = [root, workdir].into_iter().chain(git);
-    // Temporary files in shared memory itself are the command's own, as it is.
+    // `/dev/shm` as a whole is left out, so that the command gets a private one for its temporary files.
     let others = facts.temp.iter().chain(&facts.write);
     let others = others.filter(|path| *path != Path::new("/dev/shm"));
     let kept = known.chain(others).cloned().collect();
@@ -187,16 +187,16 @@ pub fn plan(facts: &Facts) -> Plan {
     plan.writable_in_view
         .extend(TERMINALS.iter().map(PathBuf::from));
     plan.writable.dedup();
-    // A device can be written on a read-only mount.
+    // Devices are writable even on a read-only mount.
     let is_device = |p: &Path| p.starts_with("/dev") && p != Path::new("/dev/shm");
-    let places = plan.writable.iter().filter(|p| !is_device(p));
-    let others = Mount::ReadOnlyBut(places.cloned().collect());
+    let paths = plan.writable.iter().filter(|p| !is_device(p));
+    let others = Mount::ReadOnlyBut(paths.cloned().collect());
     plan.view.insert(0, others);
     plan
 }
 
-fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
-    let Facts { workdir, .. } = facts;
+fn git(plan: &mut SandboxPlan, facts: &PlanInputs, own: &Path, common: &Path) {
+    let PlanInputs { workdir, .. } = facts;
     let kept = |folder: &Path, names: &[&str]| -> Vec<Mount> {
         let path = |name: &&str| Mount::ReadOnly(folder.join(name));
         names.iter().map(path).collect()
@@ -206,7 +206,7 @@ fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
             plan.writable.push(own.to_path_buf());
         }
         plan.view.push(Mount::Writable(own.to_path_buf()));
-        plan.view.extend(kept(own, KEPT_IN_GIT));
+        plan.view.extend(kept(own, PROTECTED_IN_GIT));
         plan.view.extend(facts.history.clone().map(Mount::History));
         plan.unwanted.push(own.join("commondir"));
     } else {
@@ -231,13 +231,13 @@ fn git(plan: &mut Plan, facts: &Facts, own: &Path, common: &Path) {
         plan.view.extend(kept(own, LINKS_IN_GIT));
     }
     if facts.history.is_some() {
-        // Git takes the commits named in it for the first ones: their parents would be pruned.
+        // Git treats the commits listed in `shallow` as having no parents, and would prune their history.
         plan.view.push(Mount::ReadOnly(common.join("shallow")));
         if own == common {
-            // In a worktree's view of the git folder a new one is the command's own.
+            // In a worktree, a new file in the git folder is visible only to the command.
             plan.set_aside.push(common.join("shallow"));
         }
-        // What the transfer goes by is not the command's to write.
+        // The transfer relies on these files.
         plan.view.push(Mount::ReadOnly(own.join(FOLDER)));
     }
     let link = workdir.join(".git");
@@ -252,8 +252,8 @@ mod tests {
     use crate::process::history::Branch;
     use pretty_assertions::assert_eq;
 
-    fn facts(workdir: &str, own: Option<&str>, temp: &str) -> Facts {
-        Facts {
+    fn facts(workdir: &str, own: Option<&str>, temp: &str) -> PlanInputs {
+        PlanInputs {
             root: "/r".into(),
             workdir: workdir.into(),
             own_git: own.map(PathBuf::from),
@@ -270,10 +270,10 @@ mod tests {
         }
     }
 
-    /// The plan in words: writable places but devices, and the view.
-    fn told(plan: &Plan) -> (Vec<String>, Vec<String>) {
+    /// Formats a plan as its writable paths without devices, and its view steps.
+    fn describe(plan: &SandboxPlan) -> (Vec<String>, Vec<String>) {
         let text = |p: &PathBuf| p.display().to_string();
-        let places = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
+        let paths = plan.writable.iter().filter(|p| !p.starts_with("/dev"));
         let view = plan.view.iter().map(|step| match step {
             Mount::ReadOnlyBut(_) => "o others".into(),
             Mount::ReadOnly(path) => format!("- {}", text(path)),
@@ -285,7 +285,7 @@ mod tests {
             Mount::SharedMemory(_) => "m memory".into(),
             Mount::Terminals => "t terminals".into(),
         });
-        (places.map(text).collect(), view.collect())
+        (paths.map(text).collect(), view.collect())
     }
 
     fn lines(text: &str) -> Vec<String> {
@@ -297,13 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn in_the_root_the_state_and_what_git_runs_are_kept() {
-        let plan = plan(&Facts {
+    fn root_plan_protects_state_folders_and_git_config() {
+        let plan = plan(&PlanInputs {
             trees: vec!["/r/.worktrees/a".into()],
             ..facts("/r", Some("/r/.git"), "/tmp")
         });
-        let (places, view) = told(&plan);
-        assert_eq!(places, ["/r", "/tmp", "/home/a/.cache"]);
+        let (paths, view) = describe(&plan);
+        assert_eq!(paths, ["/r", "/tmp", "/home/a/.cache"]);
         assert_eq!(
             view,
             lines(
@@ -321,16 +321,16 @@ mod tests {
     }
 
     #[test]
-    fn in_a_worktree_only_it_and_what_git_shares_can_be_written() {
+    fn worktree_plan_allows_worktree_and_shared_git_folders() {
         let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
         let plan = plan(&facts(tree, Some(own), "/tmp"));
-        let (places, view) = told(&plan);
+        let (paths, view) = describe(&plan);
         let mut wanted = vec![tree.to_string(), "/tmp".into(), "/home/a/.cache".into()];
         wanted.extend(["lfs", "rr-cache"].map(|name| format!("/r/.git/{name}")));
         wanted.push(own.into());
         let history = ["objects", "refs", "logs", "reftable"];
         wanted.extend(history.map(|name| format!("/r/.git/{name}")));
-        assert_eq!(places, wanted);
+        assert_eq!(paths, wanted);
         assert_eq!(
             view,
             lines(
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_history_takes_the_place_of_the_shared_one() {
+    fn private_history_replaces_the_shared_one() {
         let private = |own: &str| PrivateHistory {
             common: "/r/.git".into(),
             dir: Path::new(own).join(FOLDER),
@@ -353,12 +353,12 @@ mod tests {
             branch: Branch::of_worktree("a"),
         };
         let (tree, own) = ("/r/.worktrees/a", "/r/.git/worktrees/a");
-        let in_tree = plan(&Facts {
+        let in_tree = plan(&PlanInputs {
             history: Some(private(own)),
             ..facts(tree, Some(own), "/tmp")
         });
-        let (places, view) = told(&in_tree);
-        assert!(!places.iter().any(|p| p.ends_with("objects")), "{places:?}");
+        let (paths, view) = describe(&in_tree);
+        assert!(!paths.iter().any(|p| p.ends_with("objects")), "{paths:?}");
         assert!(
             in_tree
                 .writable_in_view
@@ -369,19 +369,19 @@ mod tests {
             at("p /r/.git") < at("- /r/.git/worktrees/a/crewdeck"),
             "{view:?}"
         );
-        let in_root = plan(&Facts {
+        let in_root = plan(&PlanInputs {
             history: Some(private("/r/.git")),
             ..facts("/r", Some("/r/.git"), "/tmp")
         });
-        let (_, view) = told(&in_root);
+        let (_, view) = describe(&in_root);
         assert!(view.contains(&"h /r/.git".into()), "{view:?}");
         assert!(view.contains(&"- /r/.git/crewdeck".into()), "{view:?}");
     }
 
     #[test]
-    fn a_root_among_temporary_files_is_kept_all_the_same() {
+    fn root_below_a_temp_folder_is_protected() {
         let tree = "/r/.worktrees/a";
-        let steps = |facts: &Facts| told(&plan(facts)).1[1..3].to_vec();
+        let steps = |facts: &PlanInputs| describe(&plan(facts)).1[1..3].to_vec();
         assert_eq!(
             steps(&facts(tree, Some("/r/.git/worktrees/a"), "/")),
             lines("- /r + /r/.worktrees/a")
@@ -391,23 +391,23 @@ mod tests {
 
     #[test]
     fn hidden_sockets_are_masked_last() {
-        let hidden = Facts {
+        let hidden = PlanInputs {
             hidden: vec!["/run/docker.sock".into()],
             ..facts("/r", None, "/tmp")
         };
-        let (_, view) = told(&plan(&hidden));
+        let (_, view) = describe(&plan(&hidden));
         let wanted = lines("x /run/docker.sock m memory t terminals");
         assert_eq!(view[view.len() - 3..], wanted);
     }
 
     #[test]
     fn without_git_and_with_a_git_folder_elsewhere() {
-        let (_, view) = told(&plan(&facts("/r", None, "/tmp")));
+        let (_, view) = describe(&plan(&facts("/r", None, "/tmp")));
         assert!(view.iter().all(|step| !step.contains(".git")), "{view:?}");
         let mut apart = facts("/r", Some("/g"), "/tmp");
         apart.common_git = Some("/g".into());
-        let (places, view) = told(&plan(&apart));
-        assert!(places.contains(&"/g".into()), "{places:?}");
+        let (paths, view) = describe(&plan(&apart));
+        assert!(paths.contains(&"/g".into()), "{paths:?}");
         for step in ["- /g/hooks", "- /g/config", "- /r/.git"] {
             assert!(view.contains(&step.into()), "{step}: {view:?}");
         }

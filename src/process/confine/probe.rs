@@ -1,4 +1,4 @@
-//! What this machine can hold programs with, found out by trying it in a process of its own.
+//! Reports which sandbox mechanisms this machine supports, by trying them in a child process.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,41 +9,40 @@ use crate::domain::sandbox::NetworkRules;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
-/// How long the attempt may take.
+/// Timeout of the child process.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Most bytes of its answer.
+/// Maximum bytes of its answer.
 const ANSWER_MAX: usize = 4096;
 
-/// Whether something works.
+/// Whether a mechanism is available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Works {
-    /// It does.
+    /// It is available.
     Yes,
-    /// It does not.
+    /// It is not available.
     No {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
 }
 
-/// What programs of agents are held with on this machine.
+/// The sandbox mechanisms that are available on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
-    /// A guard stands between crewdeck and each program: nothing that it starts outlives it.
+    /// The supervisor, which kills everything that a command leaves running.
     pub guard: Works,
-    /// The version of Landlock's interface (1 and up); `None`: the kernel has no Landlock, so that programs
-    /// are not confined.
+    /// The ABI version of Landlock (1 and up). `None`: the kernel has no Landlock, so commands are not sandboxed.
     pub landlock: Option<u32>,
-    /// Mount namespaces: without them git folders are read-only to commands, and outside of repositories programs in the
-    /// root (the lead's) can write the state folders there.
+    /// User and mount namespaces. Without them, git folders are read-only to commands, and commands of the lead can write
+    /// the state folders of a root that is not a repository.
     pub view: Works,
-    /// Network namespaces: without them a command that is to have no network does not run.
+    /// Network namespaces. Without them, commands whose network must be off do not run.
     pub network: Works,
 }
 
 impl SandboxReport {
-    /// A report of a machine where no guard can be had, and nothing that it would do.
+    /// Returns a report in which nothing is available.
     pub fn none(why: impl Into<String>) -> SandboxReport {
         let why = why.into();
         SandboxReport {
@@ -54,32 +53,32 @@ impl SandboxReport {
         }
     }
 
-    /// What is missing, in one line for the user; `None`: nothing is.
+    /// Returns what is missing, as one line for the user. `None`: everything is available.
     pub fn missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
             (Works::No { why }, ..) => Some(format!(
-                "Commands of agents run unconfined, and some may outlive them: {why}."
+                "Commands of agents run without a sandbox, and processes they start may keep running: {why}."
             )),
             (_, None, _) => Some(
-                "Commands of agents run unconfined: this kernel has no Landlock (Linux 5.13 or newer has it)."
+                "Commands of agents run without a sandbox: this kernel has no Landlock (Linux 5.13 or newer has it)."
                     .into(),
             ),
             (_, Some(1 | 2), Works::No { why }) => Some(format!(
-                "Commands of agents do not run in a git repository: its history cannot be protected from them, because user and mount namespaces are not available ({why}) and the Landlock of this kernel is too old to do it alone (Linux 6.2 or newer). In other directories they {REACH}. Allow user namespaces, or set {GIVES_UP}."
+                "Commands of agents do not run in a git repository: its history cannot be protected, because user and mount namespaces are not available ({why}) and the Landlock of this kernel is too old (needs Linux 6.2 or newer). In other directories they {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
             (_, Some(_), Works::No { why }) => Some(format!(
-                "User and mount namespaces are not available ({why}). To protect the history, commands of agents cannot write git folders: they read with git, but git add, commit and merge fail in them, and in the root of a repository they create no new files beside the existing ones. crewdeck commits what is left in a worktree when its task is completed. Commands {REACH}. Allow user namespaces, or set {GIVES_UP}."
+                "User and mount namespaces are not available ({why}). To protect the history, git folders are read-only to commands of agents: git add, commit and merge fail, and commands cannot create new files in the root folder of a repository. crewdeck commits the changes in a worktree when its task is completed. Commands {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
             (Works::Yes, Some(_), Works::Yes) => None,
         }
     }
 
-    /// The same where the settings give up the protection of the history.
+    /// Returns what is missing if the settings disable protection of the history, as one line for the user.
     pub fn missing_without_history(&self) -> String {
-        let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" gives up the protection of the history.";
+        let unprotected = "Commands of agents can delete and rewind commits: confine = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {
             (Works::Yes, Some(_), Works::No { why }) => format!(
-                "{unprotected} User and mount namespaces are not available ({why}), so commands {REACH}, and in the root also .git/config and .git/hooks."
+                "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. In the root they can also write .git/config and .git/hooks."
             ),
             (Works::Yes, Some(_), Works::Yes) => unprotected.into(),
             (..) => format!("{unprotected} {}", self.missing().unwrap_or_default()),
@@ -87,30 +86,30 @@ impl SandboxReport {
     }
 }
 
-/// What commands reach without a view.
-const REACH: &str =
-    "reach ssh-agent and container sockets, and those of the lead may write .tasks and .team";
-/// How the protection of the history is given up.
-const GIVES_UP: &str = "confine = \"files\" to give up the protection of the history";
+/// What commands can access without a mount view.
+const ACCESS_WITHOUT_VIEW: &str =
+    "can use ssh-agent and container sockets, and commands of the lead can write .tasks and .team";
+/// How to disable protection of the history.
+const DISABLE_PROTECTION: &str = "confine = \"files\" to disable protection of the history";
 
 impl SandboxReport {
-    /// What is missing for these switches of the network, in one line; `None`: nothing is.
+    /// Returns what is missing for these network rules, as one line for the user. `None`: nothing is missing.
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Works::No { why } if !rules.is_on_for_all() => Some(format!(
-                "Commands for which the setting 'network' turns the network off do not run: network namespaces are not available ({why})."
+                "Commands do not run if the setting 'network' turns the network off for them: network namespaces are not available ({why})."
             )),
             Works::No { .. } | Works::Yes => None,
         }
     }
 }
 
-/// Tries what the guard `program` would do. Blocks for some milliseconds.
+/// Runs the supervisor `program` to find out what is available. Blocks for some milliseconds.
 ///
-/// `program`: see [`Guard`](super::super::guard::Guard); `None`: there is none on this machine.
+/// `program`: see [`Guard`](super::super::guard::Guard). `None`: there is no supervisor on this operating system.
 pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
-        return SandboxReport::none("there is no guard on this operating system");
+        return SandboxReport::none("the supervisor is not available on this operating system");
     };
     let errand = Errand {
         program: program.to_path_buf(),
@@ -123,12 +122,12 @@ pub fn probe(program: Option<&Path>) -> SandboxReport {
         keep: ANSWER_MAX,
     };
     match blocking::run(&errand) {
-        Err(why) => SandboxReport::none(format!("the guard can not be started: {why}")),
-        Ok(brought) if brought.ended == Ended::Code(0) => serde_json::from_slice(&brought.stdout)
-            .unwrap_or_else(|_| SandboxReport::none("the guard gives an answer that is none")),
-        Ok(brought) => SandboxReport::none(format!(
-            "the guard failed: {}",
-            crate::domain::text::one_line(&brought.stderr)
+        Err(why) => SandboxReport::none(format!("cannot start the supervisor: {why}")),
+        Ok(output) if output.ended == Ended::Code(0) => serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| SandboxReport::none("the supervisor gave an invalid answer")),
+        Ok(output) => SandboxReport::none(format!(
+            "the supervisor failed: {}",
+            crate::domain::text::one_line(&output.stderr)
         )),
     }
 }
@@ -139,7 +138,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn what_is_missing_is_told_in_the_order_of_its_weight() {
+    fn missing_reports_the_most_severe_gap() {
         let all = SandboxReport {
             guard: Works::Yes,
             landlock: Some(7),
@@ -178,13 +177,13 @@ mod tests {
             (probe(None), "operating system"),
             (
                 probe(Some(Path::new("/nowhere/guard"))),
-                "can not be started",
+                "cannot start the supervisor",
             ),
-            (probe(Some(Path::new("/bin/false"))), "the guard failed"),
             (
-                probe(Some(Path::new("/bin/true"))),
-                "an answer that is none",
+                probe(Some(Path::new("/bin/false"))),
+                "the supervisor failed",
             ),
+            (probe(Some(Path::new("/bin/true"))), "an invalid answer"),
         ] {
             let said = report.missing().unwrap();
             assert!(said.contains(word), "{said}");

@@ -1,4 +1,4 @@
-//! Sockets of services that act for the user: which there are on this machine, and which variables name them.
+//! Finds the sockets of services that act for the user, such as ssh-agent, and the variables that name them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::sandbox::SocketGroup;
 
-/// Variables that lead to such a service.
+/// Environment variables that name a socket or service.
 const VARIABLES: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,
@@ -60,8 +60,8 @@ const VARIABLES: &[(SocketGroup, &[&str])] = &[
         ],
     ),
 ];
-/// Places that are always looked at.
-const PLACES: &[(SocketGroup, &[&str])] = &[
+/// Well-known paths of sockets and of folders that contain them.
+const WELL_KNOWN: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Containers,
         &[
@@ -90,11 +90,11 @@ const PLACES: &[(SocketGroup, &[&str])] = &[
     ),
     (SocketGroup::Terminals, &["/run/screen", "/tmp/screens"]),
 ];
-/// The same below the home directory.
+/// Well-known paths below the home directory.
 const IN_HOME: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,
-        // The last two are of git's credential cache.
+        // The last two belong to git's credential cache.
         &[
             ".ssh/agent",
             ".cache/git/credential",
@@ -123,7 +123,7 @@ const IN_HOME: &[(SocketGroup, &[&str])] = &[
     ),
     (SocketGroup::Terminals, &[".screen"]),
 ];
-/// Parts of paths by which a socket that is in use is recognized.
+/// Substrings of a socket's path that identify its group.
 const SIGNS: &[(SocketGroup, &[&str])] = &[
     (
         SocketGroup::Ssh,
@@ -183,10 +183,10 @@ const SIGNS: &[(SocketGroup, &[&str])] = &[
         ],
     ),
 ];
-/// Most sockets in use that are looked at.
+/// Maximum number of sockets in use to consider.
 const IN_USE_MAX: usize = 4096;
 
-/// The variables that commands do not see.
+/// Returns the environment variables to remove for commands that can use only the `allowed` groups.
 pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     let denied = VARIABLES
         .iter()
@@ -200,13 +200,13 @@ pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     names
 }
 
-/// The sockets, and folders of sockets, that are there and that commands do not reach.
-/// Those below `own`, the root of the crew, are of the project itself.
+/// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups.
+/// Sockets below `own`, the root of the crew, belong to the project and are not hidden.
 pub fn hidden(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let is_denied = |group: &SocketGroup| !allowed.contains(group);
-    for (_, places) in PLACES.iter().filter(|(group, _)| is_denied(group)) {
-        found.extend(places.iter().map(PathBuf::from));
+    for (_, paths) in WELL_KNOWN.iter().filter(|(group, _)| is_denied(group)) {
+        found.extend(paths.iter().map(PathBuf::from));
     }
     for (_, names) in IN_HOME.iter().filter(|(group, _)| is_denied(group)) {
         found.extend(
@@ -251,7 +251,7 @@ pub fn hidden(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<P
     outermost(there.filter(|path| !path.starts_with(own)))
 }
 
-/// A folder that is nothing else: a variable could name any.
+/// Returns whether a path looks like a runtime folder. `XDG_RUNTIME_DIR` could name any folder.
 fn is_runtime(dir: &Path) -> bool {
     dir.starts_with("/run/user") && dir != Path::new("/run/user")
         || dir
@@ -259,14 +259,14 @@ fn is_runtime(dir: &Path) -> bool {
             .is_some_and(|name| name.to_string_lossy().contains("runtime"))
 }
 
-/// The path in the value of a variable: itself, `unix:///PATH`, `unix:path=PATH,…` or `PATH,…`.
+/// Returns the socket path in the value of a variable: `PATH`, `unix:///PATH`, `unix:path=PATH,…` or `PATH,…`.
 fn path_in(value: &str) -> Option<PathBuf> {
     let value = value.strip_prefix("unix:").unwrap_or(value);
     let value = value.strip_prefix("path=").unwrap_or(value);
     let value = value.strip_prefix("//").unwrap_or(value);
     let value = value.split([',', ';']).next().unwrap_or(value);
     let path = PathBuf::from(value);
-    // Of a folder like `/tmp` everything would go.
+    // Only sockets: hiding a folder like `/tmp` would hide everything in it.
     let is_socket = fs::metadata(&path).is_ok_and(|meta| {
         use std::os::unix::fs::FileTypeExt;
         meta.file_type().is_socket()
@@ -274,7 +274,7 @@ fn path_in(value: &str) -> Option<PathBuf> {
     (path.is_absolute() && is_socket).then_some(path)
 }
 
-/// Sockets that some process has bound to a path.
+/// Iterates over the paths of sockets in use.
 fn in_use() -> impl Iterator<Item = PathBuf> {
     let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths = text
@@ -287,7 +287,7 @@ fn in_use() -> impl Iterator<Item = PathBuf> {
         .into_iter()
 }
 
-/// The group of a socket by its path.
+/// Returns the group of a socket, judged by its path.
 fn group_of(path: &Path) -> Option<SocketGroup> {
     if path.ends_with("bus") {
         return Some(SocketGroup::Dbus);
@@ -299,7 +299,7 @@ fn group_of(path: &Path) -> Option<SocketGroup> {
     found.map(|(group, _)| *group)
 }
 
-/// Without what lies in another one.
+/// Returns the paths that are not inside another one.
 fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut out: Vec<PathBuf> = Vec::new();
@@ -317,7 +317,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn sockets_are_recognized_by_their_paths() {
+    fn socket_groups_are_recognized_by_path() {
         for (path, group) in [
             ("/tmp/ssh-abc/agent.12", SocketGroup::Ssh),
             ("/run/user/1000/keyring/ssh", SocketGroup::Ssh),

@@ -1,52 +1,50 @@
-//! The guard: a process of its own between crewdeck and each program of an agent, so that all that the program
-//! starts has a certain end.
+//! The supervisor: a process between crewdeck and each command of an agent that kills everything the command starts.
 //!
-//! It is crewdeck itself with the verb [`VERB`], alone with one program. Its standard input is one end of a
-//! socket pair whose other end only crewdeck holds: crewdeck writes the order and hears of the end through it,
-//! and when it closes (crewdeck gave up, or is gone by kill -9) the guard ends everything. Programs that leave
-//! their group or their parent (`setsid`, a double fork) stay its descendants, since it is their subreaper.
-//! The guard itself stays outside the confinement that it puts the program into, where no signal of the program
-//! reaches it.
+//! The supervisor is crewdeck itself, run with the hidden verb [`VERB`], one process per command. Its standard input is
+//! one end of a socket pair. crewdeck sends the request and receives events over the other end. When that end closes,
+//! because crewdeck cancels the command or was killed, the supervisor kills everything. Processes that leave their group
+//! or parent (`setsid`, double fork) stay its descendants, since it is a subreaper. The supervisor itself is not in the
+//! sandbox that it puts the command into, so the command cannot send it signals.
 
-mod inside;
-mod line;
+mod client;
+mod entry;
 #[cfg(target_os = "linux")]
 mod monitor;
 #[cfg(target_os = "linux")]
 pub(super) mod network;
-mod order;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // only the guard uses most of it
-mod tree;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))] // used mostly by the supervisor process
+mod process_tree;
+mod protocol;
 
 use std::path::{Path, PathBuf};
 
-pub use inside::main;
-pub(super) use line::{Line, Outcome};
+pub(super) use client::{JobOutcome, SupervisorClient};
+pub use entry::main;
 
 use super::confine::Confinement;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
-/// The hidden verb of the command line behind which [`main`] stands.
+/// The hidden command-line verb that runs [`main`].
 pub const VERB: &str = "guard";
-/// The argument that tells a guard that it was started by crewdeck, and not by a curious person.
+/// The argument that shows that crewdeck started the supervisor, and not a user.
 const BY_CREWDECK: &str = "--for-crewdeck";
 
-/// How programs of agents are guarded.
+/// How commands of agents are supervised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// The program that has the verb.
+    /// The program that implements the verb.
     pub program: PathBuf,
-    /// Where they may write; `None`: everywhere.
+    /// The sandbox. `None`: commands are not sandboxed.
     pub confinement: Option<Confinement>,
-    /// Who has the network.
+    /// Which commands have network access.
     pub network: NetworkRules,
-    /// How much one command may use.
+    /// Process and memory limits of one command.
     pub limits: CommandLimits,
 }
 
 impl Guard {
-    /// The running program itself, also after an upgrade has put another one in its place; `None`: there is
-    /// no guard on this operating system. Only for a program whose `main` knows the verb.
+    /// Returns a path to the running program that stays valid when an upgrade replaces the file. `None`: supervisors are
+    /// not available on this operating system. Only for a program whose `main` handles [`VERB`].
     pub fn program() -> Option<&'static Path> {
         cfg!(target_os = "linux").then_some(Path::new("/proc/self/exe"))
     }

@@ -1,7 +1,7 @@
-//! Limits of one command: how many processes it has and how much memory they hold, looked at while it runs.
+//! Enforces the process and memory limits of one command while it runs.
 //!
-//! A look at all processes costs a millisecond or more, so it is taken when two figures of the whole machine, which cost
-//! some microseconds, have changed by a part of a limit since the command began, and now and then.
+//! A scan of all processes takes a millisecond or more. It runs when the machine's task count or available memory, which
+//! take microseconds to read, have changed by a fraction of a limit since the command began, and at a fixed interval.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,65 +9,67 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::process::{Pid, Resource, Rlimit, setrlimit};
 
-use super::tree;
+use super::process_tree;
 use crate::domain::sandbox::CommandLimits;
 
-/// Between two looks while a command is young: most bombs go off at once.
-const OFTEN: Timespec = Timespec {
+/// Poll interval while a command is young: most fork and memory bombs act right away.
+const YOUNG_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
 };
-/// Later.
-const SELDOM: Timespec = Timespec {
+/// Poll interval later on.
+const INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
-/// How long a command is young.
-const YOUNG: Duration = Duration::from_secs(2);
-/// Between two looks at all processes that nothing has caused.
-const ANYWAY: Duration = Duration::from_secs(5);
-/// A change of this part of a limit on the whole machine causes a look at all processes.
-const PART: u64 = 4;
+/// How long a command counts as young.
+const YOUNG_PERIOD: Duration = Duration::from_secs(2);
+/// Maximum time between two scans of all processes.
+const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
+/// A machine-wide change by one fourth of a limit triggers a scan.
+const SCAN_FRACTION: u64 = 4;
+/// The kernel limit on processes is this many times the limit that the monitor enforces.
+const KERNEL_LIMIT_FACTOR: u64 = 4;
 const MIB: u64 = 1024 * 1024;
 
-/// Watches one command.
+/// Watches the limits of one command.
 pub struct Monitor {
     limits: CommandLimits,
     began: Instant,
-    looked: Instant,
-    /// The tasks of the machine, and its available memory in bytes, at the start.
-    before: (u64, u64),
+    last_scan: Instant,
+    /// The machine's task count and its available memory in bytes when the command began.
+    baseline: (u64, u64),
 }
 
 impl Monitor {
-    /// Begins to watch; `None`: there is no limit.
+    /// Starts watching. Returns `None` if no limit is set.
     pub fn new(limits: CommandLimits) -> Option<Monitor> {
         let has_any = limits.processes.is_some() || limits.memory_mb.is_some();
         let now = Instant::now();
         has_any.then(|| Monitor {
             limits,
             began: now,
-            looked: now,
-            before: (tasks(), available()),
+            last_scan: now,
+            baseline: (tasks(), available()),
         })
     }
 
-    /// How long to wait until the next look.
-    pub fn pause(&self) -> Timespec {
-        if self.began.elapsed() < YOUNG {
-            OFTEN
+    /// Returns the time to wait before the next check.
+    pub fn poll_interval(&self) -> Timespec {
+        if self.began.elapsed() < YOUNG_PERIOD {
+            YOUNG_INTERVAL
         } else {
-            SELDOM
+            INTERVAL
         }
     }
 
-    /// Which limit the command has exceeded, as a line for the model.
+    /// Returns the limit that the command has exceeded, as a sentence for the model.
     pub fn exceeded(&mut self) -> Option<String> {
-        if !self.is_worth_a_look() {
+        if !self.should_scan() {
             return None;
         }
-        self.looked = Instant::now();
-        let all = tree::descendants();
+        self.last_scan = Instant::now();
+        let all = process_tree::descendants();
         if let Some(most) = self.limits.processes
             && all.len() > most as usize
         {
@@ -76,7 +78,7 @@ impl Monitor {
             ));
         }
         let most = self.limits.memory_mb?.saturating_mul(MIB);
-        // The cheap sum can only be too large.
+        // An upper bound, cheaper to read: shared pages count several times.
         let resident: u64 = all.iter().map(|pid| resident(*pid)).sum();
         if resident <= most {
             return None;
@@ -90,26 +92,26 @@ impl Monitor {
         })
     }
 
-    fn is_worth_a_look(&self) -> bool {
+    fn should_scan(&self) -> bool {
         let (tasks, available) = (tasks(), available());
-        let more = tasks.saturating_sub(self.before.0);
-        let less = self.before.1.saturating_sub(available);
+        let more = tasks.saturating_sub(self.baseline.0);
+        let less = self.baseline.1.saturating_sub(available);
         let processes = self.limits.processes.map(u64::from);
         let memory = self.limits.memory_mb.map(|mb| mb.saturating_mul(MIB));
-        self.looked.elapsed() >= ANYWAY
-            || processes.is_some_and(|most| more >= most / PART)
-            || memory.is_some_and(|most| less >= most / PART)
+        self.last_scan.elapsed() >= FORCED_SCAN_INTERVAL
+            || processes.is_some_and(|most| more >= most / SCAN_FRACTION)
+            || memory.is_some_and(|most| less >= most / SCAN_FRACTION)
     }
 }
 
-/// Lets the kernel hold a user's fork bomb at some point. It counts threads, and in a user namespace only those in
-/// there; it does not hold the superuser.
-pub fn hold_back(limits: CommandLimits) {
+/// Sets a kernel limit on processes as a backstop against fork bombs. The kernel counts threads, counts only those in the
+/// own user namespace, and does not limit root. Set only in a user namespace of the command's own.
+pub fn limit_processes(limits: CommandLimits) {
     let is_own = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"));
     if let Some(most) = limits.processes.filter(|_| is_own) {
-        let most = Some(u64::from(most).saturating_mul(PART));
-        // Without it the monitor holds it alone.
+        let most = Some(u64::from(most).saturating_mul(KERNEL_LIMIT_FACTOR));
+        // On an error the monitor alone enforces the limit.
         let _ = setrlimit(
             Resource::Nproc,
             Rlimit {
@@ -120,16 +122,16 @@ pub fn hold_back(limits: CommandLimits) {
     }
 }
 
-/// Has the kernel choose the command before crewdeck when memory runs out.
-pub fn offer_to_the_kernel(pid: Pid) {
-    // Where it fails the kernel chooses by size alone.
+/// Makes the kernel's OOM killer prefer the command over crewdeck.
+pub fn raise_oom_score(pid: Pid) {
+    // On an error the OOM killer chooses by size alone.
     let _ = fs::write(
         format!("/proc/{}/oom_score_adj", pid.as_raw_nonzero()),
         "500",
     );
 }
 
-/// The tasks of the machine, threads included: `0.10 0.20 0.30 2/345 678`.
+/// Returns the machine's task count, threads included, from `/proc/loadavg` (345 in `0.10 0.20 0.30 2/345 678`).
 fn tasks() -> u64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let part = text.split_whitespace().nth(3).unwrap_or_default();
@@ -139,7 +141,7 @@ fn tasks() -> u64 {
         .unwrap_or(0)
 }
 
-/// The memory of the machine that can be had, in bytes.
+/// Returns the machine's available memory in bytes.
 fn available() -> u64 {
     kilobytes(
         &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
@@ -147,14 +149,14 @@ fn available() -> u64 {
     )
 }
 
-/// The memory that is neither a file's nor swapped out, in bytes. Pages that processes share count for each of them.
+/// Returns a process's resident anonymous and shared memory in bytes. Shared pages count fully for each process.
 fn resident(pid: Pid) -> u64 {
     let path = format!("/proc/{}/status", pid.as_raw_nonzero());
     let text = fs::read_to_string(path).unwrap_or_default();
     kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
 }
 
-/// The same with this process's part only of what it shares, in bytes.
+/// Like [`resident`], but shared pages are divided among the processes that share them.
 fn proportional(pid: Pid) -> u64 {
     let path = format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero());
     match fs::read_to_string(path) {
@@ -163,7 +165,7 @@ fn proportional(pid: Pid) -> u64 {
     }
 }
 
-/// The value in bytes of a line `NAME   123 kB`.
+/// Returns the value in bytes of a line `NAME   123 kB`, or 0 if it is missing.
 fn kilobytes(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(|line| line.split_whitespace().next());
@@ -176,7 +178,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn figures_of_the_system_are_read() {
+    fn proc_values_are_parsed() {
         assert_eq!(
             kilobytes("A: 1 kB\nPss_Anon:    12 kB\n", "Pss_Anon:"),
             12 * 1024

@@ -1,4 +1,4 @@
-//! The loopback of a network namespace of its own, which is down at first.
+//! Brings up the loopback interface of a new network namespace.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,8 +8,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// `AF_NETLINK`, and its protocol `NETLINK_ROUTE`.
 const NETLINK: (i32, i32) = (16, 0);
-/// `RTM_NEWLINK` with `NLM_F_REQUEST` and `NLM_F_ACK`; then an `ifinfomsg` that raises `IFF_UP` of interface 1, which is
-/// the loopback in every namespace.
+/// Fields of a netlink message as (value, length in bytes): `RTM_NEWLINK` with `NLM_F_REQUEST` and `NLM_F_ACK`, then an
+/// `ifinfomsg` that sets `IFF_UP` on interface 1, the loopback of every namespace.
 const RAISE: &[(u32, usize)] = &[
     (32, 4),
     (16, 2),
@@ -22,10 +22,10 @@ const RAISE: &[(u32, usize)] = &[
     (1, 4),
 ];
 
-/// Brings the loopback of this process's network namespace up.
+/// Brings up the loopback interface of this process's network namespace.
 ///
 /// # Errors
-/// What the kernel refused.
+/// When the kernel rejects a socket operation or the netlink message.
 pub fn raise_loopback() -> std::io::Result<()> {
     let socket = Socket::new(
         Domain::from(NETLINK.0),
@@ -52,7 +52,7 @@ pub fn raise_loopback() -> std::io::Result<()> {
     socket.write_all(&message)?;
     let mut answer = [0; 512];
     let length = socket.read(&mut answer)?;
-    // Behind the header of 16 bytes: 0, or a negated error number.
+    // After the 16-byte header: 0, or a negated errno.
     let error = answer.get(16..20).filter(|_| length >= 20);
     match error
         .and_then(|bytes| bytes.try_into().ok())
@@ -60,6 +60,6 @@ pub fn raise_loopback() -> std::io::Result<()> {
     {
         Some(0) => Ok(()),
         Some(error) => Err(std::io::Error::from_raw_os_error(-error)),
-        None => Err(std::io::Error::other("the kernel gives no answer")),
+        None => Err(std::io::Error::other("the kernel sent no netlink response")),
     }
 }

@@ -1,4 +1,4 @@
-//! Moves refs of the repository to where a command has moved its private ones, or keeps the commits beside.
+//! Applies the ref changes of a command to the repository, or refuses them and keeps their commits under another ref.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,30 +10,30 @@ use super::refs::{self, Change, Reason, Verdict};
 use super::{PrivateHistory, git, objects};
 use crate::domain::text::one_line;
 
-/// How often a ref is tried to be moved while it has its old value: another git may hold its lock.
+/// Maximum attempts to update a ref that still has its old value: another git may hold its lock.
 const ATTEMPTS: usize = 3;
-/// The pause between two attempts. Git itself waits for a lock too.
+/// Pause between two attempts, in addition to git's own wait for a lock.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The refs that keep commits which no other ref has.
-const BESIDE: &str = "refs/crewdeck/beside/";
-/// Most of them. The oldest go first.
-const BESIDE_MAX: usize = 100;
-/// How many digits of a hash name it.
+/// Prefix of the refs that keep commits which no other ref has.
+const KEPT_COMMITS: &str = "refs/crewdeck/beside/";
+/// Maximum number of these refs. The oldest are deleted first.
+const KEPT_COMMITS_MAX: usize = 100;
+/// Length of an abbreviated hash.
 const SHORT: usize = 12;
 
-/// A change of a ref that was not transferred.
+/// A ref change that was not transferred.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRef {
     /// The change.
     pub change: Change,
-    /// Why.
+    /// Why it was refused.
     pub reason: Reason,
-    /// The ref that keeps its commits; `None`: other refs have them, or they are damaged.
+    /// The ref that keeps the commits. `None`: other refs have them, or they are damaged.
     pub kept: Option<String>,
 }
 
-impl Refused {
-    /// A line for the model: what was refused, why, where the commits are, and what to do.
+impl RefusedRef {
+    /// Formats a line for the model: what was refused, why, where the commits are, and what to do.
     pub fn line(&self) -> String {
         let mut text = format!("[Ref not updated: {}. {}", self.change.name, self.why());
         if let (Some(kept), Some(new)) = (&self.kept, &self.change.new) {
@@ -72,7 +72,7 @@ impl Refused {
         }
     }
 
-    /// The command that makes the change when the user allows it. It moves nothing but the ref.
+    /// Returns the command that makes only this ref change. The user must approve it.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -90,18 +90,18 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Moves the refs that may be moved. Returns the others.
+    /// Applies the accepted changes. Returns the refused ones.
     pub(super) fn accept(
         &self,
         dir: &Folder,
         changes: &[Change],
-        objects: objects::Copied,
-    ) -> io::Result<Vec<Refused>> {
+        objects: objects::CopyResult,
+    ) -> io::Result<Vec<RefusedRef>> {
         let packed = refs::read_packed(&self.common)?;
         let mut made: BTreeSet<String> = refs::read_names(dir, "made")?;
         let before = made.clone();
         let mut refused = Vec::new();
-        // Those that go first: a new ref may have the name of one as its folder.
+        // Deletions first: the name of a deleted ref may be a folder in the name of a new one.
         let (gone, others): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new.is_none());
         for change in gone.into_iter().chain(others) {
             let change = change.clone().with_packed(&packed);
@@ -121,9 +121,9 @@ impl PrivateHistory {
                 Verdict::Accept => Ok(()),
             };
             let is_whole = match &change.new {
-                // Nothing else is an argument for git.
+                // Only an object name is passed to git.
                 Some(new) if !refs::is_object(new) => false,
-                Some(new) if objects == objects::Copied::Some => {
+                Some(new) if objects == objects::CopyResult::Some => {
                     git::is_connected(&self.common, new)?
                 }
                 Some(_) | None => true,
@@ -134,17 +134,17 @@ impl PrivateHistory {
                 refused @ Err(_) => refused,
             };
             if done.is_ok() && !is_forward {
-                // What the ref led to before is lost to the next housekeeping where nothing else has it.
-                self.keep_beside(change.old.as_deref())?;
+                // git's garbage collection would delete the old commits if no other ref has them.
+                self.keep_unreferenced(change.old.as_deref())?;
             }
             match (done, &change.old, &change.new) {
                 (Ok(()), None, Some(_)) if is_branch => {}
                 (Ok(()), None, Some(_)) => drop(made.insert(change.name)),
                 (Ok(()), Some(_), None) => drop(made.remove(&change.name)),
                 (Ok(()), _, _) => {}
-                (Err(reason), _, _) => refused.push(Refused {
+                (Err(reason), _, _) => refused.push(RefusedRef {
                     kept: if is_whole {
-                        self.keep_beside(change.new.as_deref())?
+                        self.keep_unreferenced(change.new.as_deref())?
                     } else {
                         None
                     },
@@ -159,7 +159,7 @@ impl PrivateHistory {
         Ok(refused)
     }
 
-    /// Whether the new commit has the old one in its history.
+    /// Returns whether the old commit is an ancestor of the new one.
     fn is_forward(&self, change: &Change) -> io::Result<bool> {
         match (&change.old, &change.new) {
             (Some(old), Some(new)) => git::is_ancestor(&self.common, old, new),
@@ -167,7 +167,8 @@ impl PrivateHistory {
         }
     }
 
-    /// Moves a ref if it has its old value, also when it has the new one since an earlier transfer was cut off.
+    /// Updates a ref if it still has its old value. Succeeds if it already has the new one, as after an interrupted
+    /// transfer.
     fn update(&self, change: &Change) -> io::Result<Result<(), Reason>> {
         try_to_update(
             change,
@@ -176,13 +177,13 @@ impl PrivateHistory {
         )
     }
 
-    /// Keeps the commits of a value that no ref leads to. Returns the ref.
-    fn keep_beside(&self, value: Option<&str>) -> io::Result<Option<String>> {
+    /// Creates a ref that keeps the commits of a value if no other ref does. Returns its name.
+    fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
         };
         let kept = Change {
-            name: format!("{BESIDE}{}", short(new)),
+            name: format!("{KEPT_COMMITS}{}", short(new)),
             old: None,
             new: Some(new.to_string()),
         };
@@ -192,35 +193,35 @@ impl PrivateHistory {
             return Ok(None);
         }
         let is_kept = self.update(&kept)?.is_ok();
-        self.let_go_beside()?;
+        self.prune_kept_refs()?;
         Ok(is_kept.then_some(kept.name))
     }
 
-    /// Removes the oldest refs that keep commits beside, but [`BESIDE_MAX`].
-    fn let_go_beside(&self) -> io::Result<()> {
+    /// Deletes the oldest refs below [`KEPT_COMMITS`] until [`KEPT_COMMITS_MAX`] are left.
+    fn prune_kept_refs(&self) -> io::Result<()> {
         let mut all: Vec<(SystemTime, String, String)> = Vec::new();
-        for (name, value) in refs::all_below(&self.common, BESIDE)? {
-            // A packed one has no file of its own; it was there before all that have.
+        for (name, value) in refs::refs_below(&self.common, KEPT_COMMITS)? {
+            // A packed ref has no file of its own and is older than all loose ones.
             let file = self.common.join(&name).symlink_metadata();
             let since = file.and_then(|file| file.modified());
             all.push((since.unwrap_or(SystemTime::UNIX_EPOCH), name, value));
         }
         all.sort();
-        let surplus = all.len().saturating_sub(BESIDE_MAX);
+        let surplus = all.len().saturating_sub(KEPT_COMMITS_MAX);
         for (_, name, value) in all.into_iter().take(surplus) {
             let change = Change {
                 name,
                 old: Some(value),
                 new: None,
             };
-            // One that stays goes with the next.
+            // If this fails, the next call tries again.
             let _ = git::update_ref(&self.common, &change)?;
         }
         Ok(())
     }
 }
 
-/// Tries a change until it is made or `current` is neither its old nor its new value.
+/// Tries a change until it succeeds, the ref has neither its old nor its new value, or [`ATTEMPTS`] have failed.
 fn try_to_update(
     change: &Change,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,
@@ -259,8 +260,9 @@ mod tests {
         }
     }
 
-    /// Runs a change whose ref has the value `now` and whose first `fails` attempts fail; with their number.
-    fn tried(fails: usize, now: Option<&String>) -> (Result<(), Reason>, usize) {
+    /// Runs a change of a ref with the value `now`, whose first `fails` attempts fail. Returns the result and the number
+    /// of attempts.
+    fn run_change(fails: usize, now: Option<&String>) -> (Result<(), Reason>, usize) {
         let mut attempts = 0;
         let update = || {
             attempts += 1;
@@ -275,19 +277,28 @@ mod tests {
     }
 
     #[test]
-    fn update_is_repeated_while_the_ref_has_its_old_value() {
+    fn update_is_retried_while_the_ref_has_its_old_value() {
         let change = change();
-        assert_eq!(tried(ATTEMPTS - 1, change.old.as_ref()), (Ok(()), ATTEMPTS));
+        assert_eq!(
+            run_change(ATTEMPTS - 1, change.old.as_ref()),
+            (Ok(()), ATTEMPTS)
+        );
         let refused = Err(Reason::Git("locked".into()));
-        assert_eq!(tried(ATTEMPTS, change.old.as_ref()), (refused, ATTEMPTS));
-        assert_eq!(tried(1, change.new.as_ref()), (Ok(()), 1));
-        assert_eq!(tried(9, Some(&"c".repeat(40))), (Err(Reason::Moved), 1));
-        assert_eq!(tried(9, None), (Err(Reason::Moved), 1));
+        assert_eq!(
+            run_change(ATTEMPTS, change.old.as_ref()),
+            (refused, ATTEMPTS)
+        );
+        assert_eq!(run_change(1, change.new.as_ref()), (Ok(()), 1));
+        assert_eq!(
+            run_change(9, Some(&"c".repeat(40))),
+            (Err(Reason::Moved), 1)
+        );
+        assert_eq!(run_change(9, None), (Err(Reason::Moved), 1));
     }
 
     #[test]
-    fn refusal_names_the_kept_commits_and_the_command_that_helps() {
-        let refused = Refused {
+    fn refusal_names_the_kept_commits_and_the_remedy() {
+        let refused = RefusedRef {
             change: change(),
             reason: Reason::LosesCommits,
             kept: Some("refs/crewdeck/beside/bbbbbbbbbbbb".into()),
@@ -299,7 +310,7 @@ mod tests {
              with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run only this command; the user must approve \
              it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
         );
-        let deleted = Refused {
+        let deleted = RefusedRef {
             change: Change {
                 new: None,
                 ..change()

@@ -1,7 +1,7 @@
-//! Keeps `HEAD`, `index` and `logs/HEAD` of a work directory usable: copied before a command, restored after it.
+//! Protects `HEAD`, `index` and `logs/HEAD` of a work directory: copied before a command, restored after it if damaged.
 //!
-//! Git replaces these files by renaming, so they cannot be mounted over. A copy is made only when a file has changed
-//! since the last one. The copies are in the private folder, which commands cannot write.
+//! Git replaces these files by renaming, so they cannot be protected by a mount. A file is copied only if it has changed
+//! since its last copy. The copies are in the private folder, which commands cannot write.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,55 +14,55 @@ use super::{FOLDER, git, refs};
 
 /// The folder of the copies.
 const COPIES: &str = "checkout";
-/// Says that a command may have changed the files since they were last checked.
+/// A file that exists while a command may have changed the files since the last check.
 const RUNNING: &str = "running";
-/// The state of the files when they were copied.
-const STAMPS: &str = "stamps";
-/// Longest `HEAD` in bytes.
+/// The fingerprints of the files when they were copied.
+const FINGERPRINTS: &str = "stamps";
+/// Maximum bytes of `HEAD`.
 const HEAD_MAX: u64 = 1024;
-/// Longest index and reflog in bytes. Longer ones are not copied.
+/// Maximum bytes of the index and the reflog. Longer ones are not copied.
 const LARGE_MAX: u64 = 64 * 1024 * 1024;
-/// The least length of an index: a header and a checksum.
+/// Minimum bytes of an index: a header and a checksum.
 const INDEX_MIN: usize = 32;
-/// Longest list of stamps in bytes.
-const STAMPS_MAX: u64 = 4096;
+/// Maximum bytes of the fingerprint file.
+const FINGERPRINTS_MAX: u64 = 4096;
 
-/// One of the files.
+/// A protected file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum CheckoutFile {
     Head,
     Index,
     Log,
 }
 
-impl Part {
-    const ALL: [Part; 3] = [Part::Head, Part::Index, Part::Log];
+impl CheckoutFile {
+    const ALL: [CheckoutFile; 3] = [CheckoutFile::Head, CheckoutFile::Index, CheckoutFile::Log];
 
     fn name(self) -> &'static str {
         match self {
-            Part::Head | Part::Log => "HEAD",
-            Part::Index => "index",
+            CheckoutFile::Head | CheckoutFile::Log => "HEAD",
+            CheckoutFile::Index => "index",
         }
     }
 
     /// The name of the copy.
     fn label(self) -> &'static str {
         match self {
-            Part::Head => "HEAD",
-            Part::Index => "index",
-            Part::Log => "logs-HEAD",
+            CheckoutFile::Head => "HEAD",
+            CheckoutFile::Index => "index",
+            CheckoutFile::Log => "logs-HEAD",
         }
     }
 
     fn max(self) -> u64 {
         match self {
-            Part::Head => HEAD_MAX,
-            Part::Index | Part::Log => LARGE_MAX,
+            CheckoutFile::Head => HEAD_MAX,
+            CheckoutFile::Index | CheckoutFile::Log => LARGE_MAX,
         }
     }
 }
 
-/// The files of one work directory.
+/// The protected files of one work directory.
 pub struct Checkout<'a> {
     /// The git folder of the work directory.
     own: Folder,
@@ -83,29 +83,29 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Whether a command has started since [`Checkout::check`] was last called: crewdeck ended in between.
+    /// Returns whether a command has started since the last [`Checkout::check`]. True if crewdeck was killed in between.
     pub fn is_unchecked(&self) -> bool {
         matches!(self.copies.kind(RUNNING), Ok(Some(_)))
     }
 
-    /// Copies the files that have changed since the last copy. A command may run after that.
+    /// Copies the files that have changed since their last copy. Call it before a command runs.
     pub fn save(&self) -> io::Result<()> {
-        let old = self.stamps()?;
-        let new = Part::ALL.map(|part| self.stamp(part).unwrap_or_default());
-        for (at, part) in Part::ALL.into_iter().enumerate() {
+        let old = self.fingerprints()?;
+        let new = CheckoutFile::ALL.map(|file| self.fingerprint(file).unwrap_or_default());
+        for (at, file) in CheckoutFile::ALL.into_iter().enumerate() {
             if old.get(at) == new.get(at) {
                 continue;
             }
-            match self.read(part) {
-                Ok(Some(bytes)) if part != Part::Index || is_index(&bytes) => {
-                    self.copies.write_bytes(part.label(), &bytes)?;
+            match self.read(file) {
+                Ok(Some(bytes)) if file != CheckoutFile::Index || is_index(&bytes) => {
+                    self.copies.write_bytes(file.label(), &bytes)?;
                 }
-                // Nothing that could be restored.
-                Ok(_) | Err(_) => self.copies.remove(part.label())?,
+                // There is no valid file to restore.
+                Ok(_) | Err(_) => self.copies.remove(file.label())?,
             }
         }
         if old != new {
-            self.copies.write(STAMPS, &(new.join("\n") + "\n"))?;
+            self.copies.write(FINGERPRINTS, &(new.join("\n") + "\n"))?;
         }
         if !self.is_unchecked() {
             self.copies.create(RUNNING, "")?;
@@ -113,33 +113,36 @@ impl<'a> Checkout<'a> {
         Ok(())
     }
 
-    /// Restores what a command has damaged since [`Checkout::save`]. Returns a line on each file that was restored.
+    /// Restores files that a command has damaged since [`Checkout::save`]. Returns one line per restored file.
     pub fn check(&self) -> io::Result<Vec<String>> {
-        let old = self.stamps()?;
+        let old = self.fingerprints()?;
         let mut notes = Vec::new();
         let mut was_unborn = false;
-        for (at, part) in Part::ALL.into_iter().enumerate() {
-            if old.get(at) == Some(&self.stamp(part).unwrap_or_default()) {
+        for (at, file) in CheckoutFile::ALL.into_iter().enumerate() {
+            if old.get(at) == Some(&self.fingerprint(file).unwrap_or_default()) {
                 continue;
             }
-            let Some(copy) = self.copies.read_bytes(part.label(), part.max())? else {
+            let Some(copy) = self.copies.read_bytes(file.label(), file.max())? else {
                 continue;
             };
-            let now = match self.read(part) {
+            let now = match self.read(file) {
                 Ok(now) => now,
-                // No HEAD is that long.
-                Err(e) if part == Part::Head && e.kind() == io::ErrorKind::FileTooLarge => None,
+                // A valid HEAD is never that long.
+                Err(e) if file == CheckoutFile::Head && e.kind() == io::ErrorKind::FileTooLarge => {
+                    None
+                }
                 Err(e) => {
-                    notes.push(format!("[{} of git was not checked: {e}.]", part.label()));
+                    notes.push(format!("[{} of git was not checked: {e}.]", file.label()));
                     continue;
                 }
             };
-            if part == Part::Index && was_unborn {
-                // The branch without a commit had an empty one: the next commit would delete all files.
-                self.restore(part, &copy)?;
-            } else if let Some((wanted, note)) = self.repaired(part, &copy, now.as_deref())? {
-                was_unborn = part == Part::Head && now.is_some_and(|now| is_head(text(&now)));
-                self.restore(part, &wanted)?;
+            if file == CheckoutFile::Index && was_unborn {
+                // On the branch without a commit the index was empty. The next commit would delete all files.
+                self.restore(file, &copy)?;
+            } else if let Some((wanted, note)) = self.repair(file, &copy, now.as_deref())? {
+                was_unborn =
+                    file == CheckoutFile::Head && now.is_some_and(|now| is_head(text(&now)));
+                self.restore(file, &wanted)?;
                 notes.push(note);
             }
         }
@@ -147,25 +150,25 @@ impl<'a> Checkout<'a> {
         Ok(notes)
     }
 
-    /// The content that a file must get, and what to say about it; `None`: it may stay as it is.
-    fn repaired(
+    /// Returns the content to restore and a note about it. `None`: the file is valid.
+    fn repair(
         &self,
-        part: Part,
+        file: CheckoutFile,
         copy: &[u8],
         now: Option<&[u8]>,
     ) -> io::Result<Option<(Vec<u8>, String)>> {
-        Ok(match part {
-            Part::Head => {
+        Ok(match file {
+            CheckoutFile::Head => {
                 let now_text = now.map(text).unwrap_or_default();
                 let is_valid = now == Some(copy) || self.has_commit(now_text)?;
                 (!is_valid).then(|| (copy.to_vec(), head_note(text(copy), now_text)))
             }
-            Part::Index => {
+            CheckoutFile::Index => {
                 let note = "[The git index was restored to its state before the command: the command removed or \
                             damaged it.]";
                 (!now.is_some_and(is_index)).then(|| (copy.to_vec(), note.into()))
             }
-            Part::Log => {
+            CheckoutFile::Log => {
                 let now = now.unwrap_or_default();
                 let note = "[Removed entries of the reflog of HEAD were restored: commands can only add to it.]";
                 (!now.starts_with(copy)).then(|| (with_new_entries(copy, now), note.into()))
@@ -173,23 +176,25 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores a `HEAD` with which git would take the folder for no repository. Returns what to say about it.
+    /// Restores a `HEAD` that git does not accept as part of a repository. Returns a note about it.
     pub fn check_head(&self) -> io::Result<Option<String>> {
-        let now = match self.read(Part::Head) {
+        let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Vec::new(),
-            // The check says so.
+            // `check` reports this error.
             Err(_) => return Ok(None),
         };
-        let copy = self.copies.read_bytes(Part::Head.label(), HEAD_MAX)?;
+        let copy = self
+            .copies
+            .read_bytes(CheckoutFile::Head.label(), HEAD_MAX)?;
         let Some(copy) = copy.filter(|copy| *copy != now && !is_head(text(&now))) else {
             return Ok(None);
         };
-        self.restore(Part::Head, &copy)?;
+        self.restore(CheckoutFile::Head, &copy)?;
         Ok(Some(head_note(text(&copy), text(&now))))
     }
 
-    /// Whether a text is the content of a `HEAD` that leads to a commit.
+    /// Returns whether a text is a valid `HEAD` that points to a commit.
     fn has_commit(&self, text: &str) -> io::Result<bool> {
         match text.strip_prefix("ref: ") {
             _ if !is_head(text) => Ok(false),
@@ -198,42 +203,45 @@ impl<'a> Checkout<'a> {
         }
     }
 
-    /// The content of a file; `None`: there is no such regular file.
-    fn read(&self, part: Part) -> io::Result<Option<Vec<u8>>> {
-        let logs = match part {
-            Part::Head | Part::Index => None,
-            Part::Log => match self.own.kind("logs")? {
+    /// Reads a file. `None`: it is missing or not a regular file.
+    fn read(&self, file: CheckoutFile) -> io::Result<Option<Vec<u8>>> {
+        let logs = match file {
+            CheckoutFile::Head | CheckoutFile::Index => None,
+            CheckoutFile::Log => match self.own.kind("logs")? {
                 Some(FileType::Directory) => Some(self.own.sub("logs")?),
                 Some(_) | None => return Ok(None),
             },
         };
         let folder = logs.as_ref().unwrap_or(&self.own);
-        match folder.kind(part.name())? {
-            Some(FileType::RegularFile) => folder.read_bytes(part.name(), part.max()),
+        match folder.kind(file.name())? {
+            Some(FileType::RegularFile) => folder.read_bytes(file.name(), file.max()),
             Some(_) | None => Ok(None),
         }
     }
 
-    fn stamp(&self, part: Part) -> io::Result<String> {
-        match part {
-            Part::Head | Part::Index => self.own.stamp(part.name()),
-            Part::Log => self.own.sub("logs")?.stamp(part.name()),
+    fn fingerprint(&self, file: CheckoutFile) -> io::Result<String> {
+        match file {
+            CheckoutFile::Head | CheckoutFile::Index => self.own.fingerprint(file.name()),
+            CheckoutFile::Log => self.own.sub("logs")?.fingerprint(file.name()),
         }
     }
 
-    fn stamps(&self) -> io::Result<Vec<String>> {
-        let text = self.copies.read(STAMPS, STAMPS_MAX)?.unwrap_or_default();
+    fn fingerprints(&self) -> io::Result<Vec<String>> {
+        let text = self
+            .copies
+            .read(FINGERPRINTS, FINGERPRINTS_MAX)?
+            .unwrap_or_default();
         Ok(text.lines().map(String::from).collect())
     }
 
-    fn restore(&self, part: Part, bytes: &[u8]) -> io::Result<()> {
-        match part {
-            Part::Head | Part::Index => self.own.write_bytes(part.name(), bytes),
-            Part::Log => {
+    fn restore(&self, file: CheckoutFile, bytes: &[u8]) -> io::Result<()> {
+        match file {
+            CheckoutFile::Head | CheckoutFile::Index => self.own.write_bytes(file.name(), bytes),
+            CheckoutFile::Log => {
                 if self.own.kind("logs")?.is_some_and(FileType::is_file) {
                     self.own.remove_file("logs")?;
                 }
-                self.own.make("logs")?.write_bytes(part.name(), bytes)
+                self.own.make("logs")?.write_bytes(file.name(), bytes)
             }
         }
     }
@@ -243,7 +251,7 @@ fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap_or_default().trim()
 }
 
-/// Whether a text has the form of a `HEAD` that names a branch or a commit.
+/// Returns whether a text has the form of a `HEAD` that names a branch or a commit.
 fn is_head(text: &str) -> bool {
     let Some(name) = text.strip_prefix("ref: ") else {
         return refs::is_object(text);
@@ -252,7 +260,7 @@ fn is_head(text: &str) -> bool {
     name.starts_with("refs/heads/") && name.split('/').all(is_plain)
 }
 
-/// What to say about a `HEAD` that was restored to `was`.
+/// Returns a note about a `HEAD` that was restored from `now` to `was`.
 fn head_note(was: &str, now: &str) -> String {
     match now.strip_prefix("ref: ") {
         Some(name) if is_head(now) => format!(
@@ -266,12 +274,12 @@ fn head_note(was: &str, now: &str) -> String {
     }
 }
 
-/// Whether bytes begin as an index does. Git finds other damage by the checksum at its end.
+/// Returns whether bytes start like an index. Git detects other damage by the checksum at the end.
 fn is_index(bytes: &[u8]) -> bool {
     bytes.len() >= INDEX_MIN && bytes.starts_with(b"DIRC")
 }
 
-/// A reflog with the entries of `now` that it does not have.
+/// Returns the reflog `copy` plus the valid entries of `now` that it lacks.
 fn with_new_entries(copy: &[u8], now: &[u8]) -> Vec<u8> {
     let lines = |bytes| <[u8]>::split(bytes, |byte| *byte == b'\n');
     let have: BTreeSet<&[u8]> = lines(copy).collect();

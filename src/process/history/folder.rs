@@ -1,4 +1,5 @@
-//! A folder that a command can write, held open: every step in it goes by one name, follows no link and waits for nothing.
+//! Safe access to a folder that commands can write. Paths are resolved one name at a time, without following symbolic
+//! links and without blocking on pipes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Deepest folder that is removed with all that is in it.
+/// Maximum depth of a recursive removal.
 const DEPTH_MAX: usize = 64;
 
 /// An open folder.
@@ -21,7 +22,7 @@ fn folder_flags() -> OFlags {
 }
 
 impl Folder {
-    /// Opens a folder whose path no command can change.
+    /// Opens a folder by path. Only for paths that commands cannot change.
     pub fn open(path: &Path) -> io::Result<Folder> {
         Ok(Folder(rustix::fs::open(
             path,
@@ -30,7 +31,7 @@ impl Folder {
         )?))
     }
 
-    /// Opens a folder in this one.
+    /// Opens a subfolder.
     pub fn sub(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let flags = folder_flags() | OFlags::NOFOLLOW;
         Ok(Folder(openat(
@@ -41,7 +42,10 @@ impl Folder {
         )?))
     }
 
-    /// Opens a folder in this one, made where it is missing. A link or the like in its place is removed, a file is not.
+    /// Opens a subfolder and creates it if it is missing. Replaces a symbolic link or special file of that name.
+    ///
+    /// # Errors
+    /// Also when there is a regular file of that name.
     pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = name.as_ref();
         match self.kind(name)? {
@@ -56,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// What has a name; `None`: nothing.
+    /// Returns the type of an entry. `None`: there is none of that name.
     pub fn kind(&self, name: impl AsRef<OsStr>) -> io::Result<Option<FileType>> {
         match statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
@@ -65,7 +69,7 @@ impl Folder {
         }
     }
 
-    /// All that lies in it.
+    /// Returns all entries.
     pub fn entries(&self) -> io::Result<Vec<(OsString, FileType)>> {
         let mut out = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -74,7 +78,7 @@ impl Folder {
             if name == "." || name == ".." {
                 continue;
             }
-            // What is gone since is left out.
+            // Skips entries that were removed in the meantime.
             if let Some(kind) = self.kind(name)? {
                 out.push((name.to_os_string(), kind));
             }
@@ -82,10 +86,10 @@ impl Folder {
         Ok(out)
     }
 
-    /// The content of a file; `None`: there is nothing of that name.
+    /// Reads a text file. `None`: there is no entry of that name.
     ///
     /// # Errors
-    /// Also when it is no regular file, longer than `max` bytes ([`io::ErrorKind::FileTooLarge`]) or no text.
+    /// Also when it is not a regular file, longer than `max` bytes ([`io::ErrorKind::FileTooLarge`]) or not UTF-8.
     pub fn read(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<String>> {
         let Some(bytes) = self.read_bytes(name, max)? else {
             return Ok(None);
@@ -95,9 +99,9 @@ impl Folder {
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     }
 
-    /// The same for a file that need not be text.
+    /// Like [`Folder::read`], but for any content.
     pub fn read_bytes(&self, name: impl AsRef<OsStr>, max: u64) -> io::Result<Option<Vec<u8>>> {
-        // Opening a pipe would wait for its other end.
+        // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.0, name.as_ref(), flags, Mode::empty()) {
             Ok(file) => file,
@@ -106,7 +110,7 @@ impl Folder {
         };
         let wrong = |kind, why: &str| Err(io::Error::new(kind, why));
         if !FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
-            return wrong(io::ErrorKind::InvalidData, "it is no regular file");
+            return wrong(io::ErrorKind::InvalidData, "it is not a regular file");
         }
         let mut bytes = Vec::new();
         File::from(file).take(max + 1).read_to_end(&mut bytes)?;
@@ -116,8 +120,8 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// A text that changes when a file is written or replaced. Commands cannot set the time of the last change.
-    pub fn stamp(&self, name: &str) -> io::Result<String> {
+    /// Returns a text that changes when a file is written or replaced. Includes the ctime, which commands cannot set.
+    pub fn fingerprint(&self, name: &str) -> io::Result<String> {
         let stat = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(format!(
             "{} {} {} {} {}",
@@ -125,7 +129,7 @@ impl Folder {
         ))
     }
 
-    /// Makes a file that is not there yet.
+    /// Creates a new file. Fails if it exists.
     pub fn create(&self, name: impl AsRef<OsStr>, text: &str) -> io::Result<()> {
         self.create_bytes(name, text.as_bytes())
     }
@@ -137,12 +141,12 @@ impl Folder {
         File::from(file).write_all(bytes)
     }
 
-    /// Gives a file a content as a whole, whatever had its name before.
+    /// Replaces an entry of any type by a file with this content, atomically.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         self.write_bytes(name, text.as_bytes())
     }
 
-    /// The same for a file that need not be text.
+    /// Like [`Folder::write`], but for any content.
     pub fn write_bytes(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = format!("{name}.new");
         self.remove(&new)?;
@@ -153,7 +157,7 @@ impl Folder {
         self.rename(&new, self, name)
     }
 
-    /// Opens a file to lock it.
+    /// Opens a file to lock it. Creates it if it is missing.
     pub fn lock_file(&self, name: &str) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -161,7 +165,7 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, mode)?))
     }
 
-    /// Moves something to another folder, over a file that may be there.
+    /// Moves an entry to another folder. Replaces a file there.
     pub fn rename(
         &self,
         name: impl AsRef<OsStr>,
@@ -176,7 +180,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes what is no folder; a link goes, not what it leads to.
+    /// Removes an entry that is not a folder. Does not follow symbolic links.
     pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(unlinkat(&self.0, name.as_ref(), AtFlags::empty())?)
     }
@@ -186,7 +190,7 @@ impl Folder {
         Ok(unlinkat(&self.0, name.as_ref(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes whatever has a name, with all that is in it.
+    /// Removes an entry of any type, recursively. Succeeds if it is missing.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         self.remove_to(name.as_ref(), DEPTH_MAX)
     }
@@ -196,7 +200,7 @@ impl Folder {
             None => Ok(()),
             Some(FileType::Directory) => {
                 if depth == 0 {
-                    return Err(io::Error::other("the folders in it are too deep"));
+                    return Err(io::Error::other("its folders are nested too deeply"));
                 }
                 let folder = self.sub(name)?;
                 for (name, _) in folder.entries()? {
@@ -215,7 +219,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn nothing_is_followed_and_nothing_waits() {
+    fn links_are_not_followed_and_pipes_do_not_block() {
         let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(out.path().join("kept"), "kept").unwrap();
         std::os::unix::fs::symlink(out.path(), dir.path().join("link")).unwrap();

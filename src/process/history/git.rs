@@ -1,4 +1,4 @@
-//! The few git commands of a transfer, run outside of the sandbox on folders that crewdeck names itself.
+//! The git commands of a transfer. They run outside the sandbox, only on folders that crewdeck chooses.
 
 use std::collections::BTreeSet;
 use std::io::{self, Seek, Write};
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use super::refs::Change;
 use crate::process::environment;
 
-/// How long one of them may run.
+/// Timeout of one git command.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Stands before names and values that a command may have written: none of them is an option of git.
-const VALUES: &str = "--end-of-options";
-/// The longest pause between two looks at whether it has ended.
+/// Precedes arguments that a command may have written, so that git does not take them for options.
+const END_OF_OPTIONS: &str = "--end-of-options";
+/// Maximum pause between two checks of whether git has exited.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// `git` on the repository `common`, with no hooks, no housekeeping and no replaced objects. It waits
-/// a little for the locks of others.
+/// Returns a `git` command for the repository `common`, without hooks, automatic maintenance and replace refs. It waits up
+/// to 2 s for locks of refs.
 pub fn command(common: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -43,10 +43,10 @@ pub fn command(common: &Path) -> Command {
     command
 }
 
-/// The folder of hooks that the settings name for the git folder `own`; `None`: its own `hooks`.
+/// Returns `core.hooksPath` of the git folder `own`. `None`: it is not set.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
-    // Without the settings that [`command`] adds.
+    // Takes only the environment of [`command`], not its arguments, which override the setting.
     let mut plain = Command::new(git.get_program());
     for (name, value) in git.get_envs() {
         match value {
@@ -65,10 +65,10 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     (!text.is_empty()).then(|| text.into())
 }
 
-/// Waits for a child, and ends it when it takes too long. Returns whether it succeeded, and its last complaint.
+/// Waits for a git command. If it failed, the inner error is the last line of its standard error.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] when it was ended: it says nothing on what it worked on then.
+/// [`io::ErrorKind::TimedOut`] when it was killed after [`TIMEOUT`]. The failure says nothing about its input then.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
@@ -79,7 +79,7 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
         if Instant::now() >= until {
             child.kill()?;
             child.wait()?;
-            let why = "git did not end in time";
+            let why = "git did not finish within 120 s";
             return Err(io::Error::new(io::ErrorKind::TimedOut, why));
         }
         std::thread::sleep(pause);
@@ -88,25 +88,25 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     if status.success() {
         return Ok(Ok(()));
     }
-    let mut said = Vec::new();
+    let mut stderr_text = Vec::new();
     if let Some(mut stderr) = child.stderr.take() {
         use io::Read;
-        let _ = (&mut stderr).take(4096).read_to_end(&mut said);
+        let _ = (&mut stderr).take(4096).read_to_end(&mut stderr_text);
     }
-    let said = String::from_utf8_lossy(&said);
-    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    let stderr_text = String::from_utf8_lossy(&stderr_text);
+    let last = stderr_text.lines().rfind(|line| !line.trim().is_empty());
     Ok(Err(last.unwrap_or("git failed").trim().to_string()))
 }
 
-/// Whether the commit `new` has `old` in its history.
+/// Returns whether the commit `old` is an ancestor of `new`.
 pub fn is_ancestor(common: &Path, old: &str, new: &str) -> io::Result<bool> {
     let child = command(common)
-        .args(["merge-base", "--is-ancestor", VALUES, old, new])
+        .args(["merge-base", "--is-ancestor", END_OF_OPTIONS, old, new])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
 
-/// Whether objects can be written into the repository, tried with the empty one.
+/// Returns whether objects can be written to the repository. Tries it with the empty blob.
 pub fn can_write(common: &Path) -> bool {
     let child = command(common)
         .args(["hash-object", "-w", "--stdin"])
@@ -114,7 +114,7 @@ pub fn can_write(common: &Path) -> bool {
     child.and_then(wait).is_ok_and(|done| done.is_ok())
 }
 
-/// Whether all objects that `new` needs and no branch has are there.
+/// Returns whether all objects that `new` needs and that no ref reaches exist.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([
@@ -125,62 +125,69 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
             "--all",
             "--not",
         ])
-        .args([VALUES, new])
+        .args([END_OF_OPTIONS, new])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
 
-/// Whether a hash names a commit of the repository or of the folder `private` of objects.
+/// Returns whether a hash names a commit in the repository or in the object folder `private`.
 pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> {
     let child = command(common)
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private)
-        .args(["cat-file", "-e", VALUES, &format!("{hash}^{{commit}}")])
+        .args([
+            "cat-file",
+            "-e",
+            END_OF_OPTIONS,
+            &format!("{hash}^{{commit}}"),
+        ])
         .spawn()?;
     Ok(wait(child)?.is_ok())
 }
 
-/// Whether `new` has commits that no ref leads to.
+/// Returns whether `new` has commits that no ref reaches.
 pub fn has_new_commits(common: &Path, new: &str) -> io::Result<bool> {
     let mut list = tempfile::tempfile()?;
     let child = command(common)
         .args(["rev-list", "--max-count=1", "--not", "--all", "--not"])
-        .args([VALUES, new])
+        .args([END_OF_OPTIONS, new])
         .stdout(Stdio::from(list.try_clone()?))
         .spawn()?;
     let done = wait(child)?;
     list.rewind()?;
-    // Where git cannot tell, they are worth keeping.
+    // If git fails, assumes that there are new commits.
     Ok(done.is_err() || !io::read_to_string(list)?.is_empty())
 }
 
-/// Creates, moves or deletes a ref, if it still has its old value. Returns why git refuses.
+/// Creates, updates or deletes a ref if it still has its old value. The inner error is git's message.
 pub fn update_ref(common: &Path, change: &Change) -> io::Result<Result<(), String>> {
     let mut git = command(common);
     git.args(["update-ref", "-m", "crewdeck: from a command of an agent"]);
-    // No value at all: it must not be there yet.
+    // An empty old value means that the ref must not exist.
     let old = change.old.as_deref().unwrap_or("");
     match &change.new {
-        Some(new) => git.args([VALUES, &change.name, new, old]),
-        None => git.args(["-d", VALUES, &change.name, old]),
+        Some(new) => git.args([END_OF_OPTIONS, &change.name, new, old]),
+        None => git.args(["-d", END_OF_OPTIONS, &change.name, old]),
     };
     wait(git.spawn()?)
 }
 
-/// Which of these objects the repository does not have.
+/// Returns those of the objects that the repository does not have.
 pub fn missing(common: &Path, names: &[String]) -> io::Result<BTreeSet<String>> {
-    let (mut list, mut told) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let (mut list, mut answers) = (tempfile::tempfile()?, tempfile::tempfile()?);
     list.write_all((names.join("\n") + "\n").as_bytes())?;
     list.rewind()?;
     let child = command(common)
         .args(["cat-file", "--batch-check=%(objectname)"])
         .stdin(Stdio::from(list))
-        .stdout(Stdio::from(told.try_clone()?))
+        .stdout(Stdio::from(answers.try_clone()?))
         .spawn()?;
     wait(child)?.map_err(io::Error::other)?;
-    told.rewind()?;
-    let text = io::read_to_string(told)?;
-    // One that is missing is told with a word behind its name.
-    let are: BTreeSet<&str> = text.lines().filter(|line| !line.contains(' ')).collect();
-    let all = names.iter().filter(|name| !are.contains(name.as_str()));
+    answers.rewind()?;
+    let text = io::read_to_string(answers)?;
+    // git prints `NAME missing` for a missing object.
+    let existing: BTreeSet<&str> = text.lines().filter(|line| !line.contains(' ')).collect();
+    let all = names
+        .iter()
+        .filter(|name| !existing.contains(name.as_str()));
     Ok(all.cloned().collect())
 }

@@ -1,35 +1,34 @@
-//! Keeps the history of a repository out of reach of the commands that agents run.
+//! Protects the git history of a repository from the commands that agents run.
 //!
-//! A sandboxed command does not see the repository's own `objects` and `refs` as writable folders. The mount view puts
-//! private folders in their place, one set for each work directory, in `crewdeck/` of its git folder:
+//! A sandboxed command cannot write to the repository's own `objects` and `refs`. The mount view replaces them by private
+//! folders, one set per work directory, stored in `crewdeck/` of its git folder:
 //!
 //! - `objects` receives new objects. The shared ones are its alternate and read-only.
 //! - `refs` is a copy of the shared loose refs; `packed-refs` is read-only, with the limit below.
-//! - `logs` has the reflogs, and with them the stash, of this work directory alone.
-//! - `base` is the content of `refs` after the last transfer, `made` lists the refs that commands here have created.
-//! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, from which they are restored.
+//! - `logs` has the reflogs, and with them the stash, of this work directory only.
+//! - `base` is the content of `refs` after the last transfer; `made` lists the refs that commands here have created.
+//! - `checkout` has copies of `HEAD`, `index` and `logs/HEAD`, to restore them from.
+//! - `commands` is locked while commands run; `notes` holds text for the result of the next command.
 //!
-//! - `commands` is locked while commands run, `notes` is for the result of the next one.
+//! Limit: a file that is mounted over itself (`config.worktree`, and in the root `config` and `packed-refs`) stays
+//! read-only only until a program outside the sandbox replaces it by renaming, as `git config` and `git pack-refs` do.
+//! The kernel removes the mount then, and a command that is already running can write the new file.
 //!
-//! Limit: a file that is mounted over itself (`config.worktree`, and in the root `config` and `packed-refs`) is read-only
-//! only as long as no program outside replaces it by renaming, as `git config` and `git pack-refs` do. The kernel takes
-//! the mount away then, and a command that already runs can write the new file.
-//!
-//! `PrivateHistory::transfer` runs before and after each command. It copies new objects into the repository first,
-//! then moves the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. So a
-//! crash between the two steps leaves objects that no ref needs yet, and the next transfer continues from `base`.
-//! Commits of a refused change, and those that an accepted one leaves to no ref, are kept below `refs/crewdeck/beside/`.
+//! `PrivateHistory::transfer` runs before and after each command. It first copies new objects into the repository, then
+//! updates the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. A crash
+//! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits that would
+//! otherwise lose their last ref, because a change was refused or replaced them, are kept below `refs/crewdeck/beside/`.
 //! Objects are copied through git, which computes their names from their content: a damaged or substituted object never
 //! enters the repository under another name, and no file of the repository shares an inode with one that a command can
 //! write.
 
 mod accept;
 mod checkout;
+mod command_lock;
 mod folder;
 mod git;
 mod objects;
 mod refs;
-mod running;
 
 use std::fs;
 use std::io;
@@ -38,74 +37,74 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-pub use accept::Refused;
+pub use accept::RefusedRef;
 use checkout::Checkout;
+pub use command_lock::{CommandLock, CommandTransfer};
 use folder::Folder;
 pub use git::hooks_path;
 pub use refs::Branch;
 use refs::Refs;
-pub use running::{CommandLock, Running};
 
-/// The folder below a git folder that holds the private parts.
+/// The folder in a git folder that contains the private history.
 pub const FOLDER: &str = "crewdeck";
 /// Where the shared objects are mounted, below [`FOLDER`] of the common git folder.
 pub const SHARED_OBJECTS: &str = "shared";
-/// What a guard puts behind the name of a file that must not be there, and that the user may have made.
+/// The suffix with which the supervisor renames a file that a command must not create but the user may.
 pub const SET_ASIDE: &str = ".set-aside";
-/// Refs of crewdeck itself: they keep objects alive and are not shown to commands.
+/// crewdeck's own refs. They keep objects alive and are hidden from commands.
 const KEPT_REFS: &str = "refs/crewdeck/";
-/// Most stash entries whose objects are kept.
+/// Maximum stash entries whose objects are kept.
 const STASH_MAX: usize = 64;
-/// Longest file of a few lines.
+/// Maximum bytes of a small file.
 const FILE_MAX: u64 = 64 * 1024;
-/// Longest reflog of a stash.
+/// Maximum bytes of the stash's reflog.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
-/// Longest list of alternates in bytes.
+/// Maximum bytes of a list of alternates.
 const ALTERNATES_MAX: u64 = 1024 * 1024;
-/// Longest settings of a repository in bytes.
+/// Maximum bytes of a repository's `config`.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
-/// Most refused refs that are named in the result of a command.
+/// Maximum refused refs to list in the result of a command.
 const NAMED_MAX: usize = 5;
 
-/// The private part of a repository that commands in one work directory write.
+/// The private history of one work directory: objects, refs and reflogs that commands there write to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateHistory {
     /// The git folder that all worktrees share.
     pub common: PathBuf,
     /// [`FOLDER`] in the git folder of the work directory.
     pub dir: PathBuf,
-    /// A name for what is kept on behalf of this work directory.
+    /// The name of this work directory in crewdeck's own refs.
     pub name: String,
-    /// The branch that commands here may move.
+    /// The branch that commands here can update.
     pub branch: Branch,
 }
 
 /// When a transfer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Before a command that writes the private history.
+    /// Before a command that writes to the private history.
     BeforePrivate,
-    /// Before a command that writes the repository itself, because the user was asked.
+    /// Before a command that writes to the repository itself with the user's approval.
     BeforeRepository,
-    /// After a command that wrote the private history.
+    /// After a command that wrote to the private history.
     After,
-    /// At another time.
+    /// When the repository is opened, to recover changes of a killed crew.
     Recovery,
 }
 
-/// What a transfer did not take over, and what else the model must know.
+/// The result of a transfer that the model must know about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Transferred {
+pub struct TransferReport {
     /// Refs that were not updated.
-    pub refused: Vec<Refused>,
-    /// A line on each file of the work directory's git folder that was restored.
+    pub refused: Vec<RefusedRef>,
+    /// One line per file in the work directory's git folder that was restored.
     pub restored: Vec<String>,
-    /// What transfers before the command have left to say.
+    /// Notes of transfers before the command.
     pub earlier: Option<String>,
 }
 
-impl Transferred {
-    /// What to tell the model; `None`: everything was taken over.
+impl TransferReport {
+    /// Returns a note for the model. `None`: all changes were transferred.
     pub fn note(&self) -> Option<String> {
         let refused = self.refused.iter().take(NAMED_MAX);
         let mut lines: Vec<String> = Vec::new();
@@ -113,7 +112,7 @@ impl Transferred {
             lines.push("[Earlier commands in this directory made these git changes:]".into());
             lines.push(earlier.clone());
         }
-        lines.extend(refused.map(Refused::line));
+        lines.extend(refused.map(RefusedRef::line));
         let more = self.refused.len().saturating_sub(NAMED_MAX);
         if more > 0 {
             lines.push(format!("[{more} more refs were not updated.]"));
@@ -124,8 +123,8 @@ impl Transferred {
 }
 
 impl PrivateHistory {
-    /// The private history for commands in a work directory whose git folder is `own`. `None` where the repository
-    /// stores its refs in a format that cannot be copied file by file.
+    /// Returns the private history for a work directory whose git folder is `own`. `None`: the repository stores its refs
+    /// in a format that cannot be copied file by file.
     pub fn of(own: &Path, common: &Path, name: &str, branch: Branch) -> Option<PrivateHistory> {
         can_be_private(common).then(|| PrivateHistory {
             common: common.to_path_buf(),
@@ -135,7 +134,7 @@ impl PrivateHistory {
         })
     }
 
-    /// Creates the private folders where they are missing.
+    /// Creates missing private folders.
     ///
     /// # Errors
     /// When a folder or file cannot be written.
@@ -157,7 +156,7 @@ impl PrivateHistory {
         }
         let packed = self.common.join("packed-refs");
         if packed.symlink_metadata().is_err() {
-            // What is not there cannot be mounted read-only.
+            // Only an existing file can be mounted read-only.
             if let Err(e) = fs::File::create_new(packed)
                 && e.kind() != io::ErrorKind::AlreadyExists
             {
@@ -169,7 +168,7 @@ impl PrivateHistory {
             fs::create_dir_all(&shared)?;
         }
         let mut wanted = format!("{}\n", shared.display());
-        // Those that the repository names by a relative path are not found from where its objects are mounted.
+        // Relative alternates of the repository do not resolve where its objects are mounted.
         let objects = self.common.join("objects");
         let info = Folder::open(&objects).and_then(|all| all.sub("info"));
         let own = match info.and_then(|info| info.read("alternates", ALTERNATES_MAX)) {
@@ -200,13 +199,13 @@ impl PrivateHistory {
         Ok(())
     }
 
-    /// The private folder, made where it is missing.
+    /// Opens the private folder. Creates it if it is missing.
     fn folder(&self) -> io::Result<Folder> {
         Folder::open(self.own())?.make(FOLDER)
     }
 
-    /// Whether a command has left something that was not transferred, found with a few system calls: new objects, or
-    /// another position of the own branch.
+    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Takes only
+    /// a few system calls.
     pub fn is_pending(&self) -> bool {
         let own = self.dir.parent().map(Folder::open);
         let Some(Ok(dir)) = own.map(|own| own.and_then(|own| own.sub(FOLDER))) else {
@@ -221,37 +220,38 @@ impl PrivateHistory {
         };
         let private = of(&dir);
         let shared = || Folder::open(&self.common).ok().and_then(|all| of(&all));
-        objects::are_there(&dir) || private.is_some() && private != shared()
+        objects::has_objects(&dir) || private.is_some() && private != shared()
     }
 
-    /// Copies what commands have added to the history into the repository, and shows them the refs as they are now.
-    /// Also saves the checkout before a command and restores what is damaged of it after it, unless other commands run
-    /// in the same work directory: the last one does it then. Takes `own`, the lock of the command, before it, and gives
-    /// it back after it. Returns what was refused and restored; at any time but [`Phase::After`] it is left for the
-    /// result of the next command.
-    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<Transferred> {
+    /// Transfers the objects and refs of commands to the repository and updates the private refs.
+    ///
+    /// Also saves the checkout before a command and restores damage after it. While several commands run in the same
+    /// work directory, only the first saves and only the last restores. Takes the command lock `own` before a command
+    /// and releases it after one. Returns what was refused and restored; in all phases but [`Phase::After`] this is also
+    /// stored for the result of the next command.
+    fn transfer(&self, phase: Phase, own: &mut Option<CommandLock>) -> io::Result<TransferReport> {
         self.prepare()?;
         let dir = self.folder()?;
         let lock = dir.lock_file("lock")?;
         lock.lock()?;
-        let was_unused = running::is_unused(&dir)?;
+        let was_unused = command_lock::is_unused(&dir)?;
         match phase {
             Phase::BeforePrivate | Phase::BeforeRepository => *own = Some(CommandLock::take(&dir)?),
-            Phase::Recovery if !was_unused => return Ok(Transferred::default()),
+            Phase::Recovery if !was_unused => return Ok(TransferReport::default()),
             Phase::After | Phase::Recovery => {}
         }
         let checkout = Checkout::open(self.own(), &dir, &self.common)?;
         let is_unused = match phase {
             Phase::After => {
                 drop(own.take());
-                running::is_unused(&dir)?
+                command_lock::is_unused(&dir)?
             }
             Phase::BeforePrivate | Phase::BeforeRepository | Phase::Recovery => was_unused,
         };
         let is_checked = is_unused && (phase == Phase::After || checkout.is_unchecked());
-        let mut done = Transferred::default();
+        let mut done = TransferReport::default();
         if is_checked {
-            // Without it no git runs.
+            // git does not run without a valid HEAD.
             done.restored.extend(checkout.check_head()?);
         }
         done.refused = self.transfer_refs(&dir)?;
@@ -263,26 +263,26 @@ impl PrivateHistory {
         }
         if phase == Phase::After {
             done.restored.extend(self.shallow_note(&dir)?);
-            done.earlier = running::take_notes(&dir)?;
+            done.earlier = command_lock::take_notes(&dir)?;
         }
         if phase != Phase::After {
-            running::leave_note(&dir, &done)?;
+            command_lock::leave_note(&dir, &done)?;
         }
         Ok(done)
     }
 
-    /// Moves a `shallow` that the guard has set aside into the private folder. Returns what to say about it.
+    /// Moves a `shallow` file that the supervisor has renamed into the private folder. Returns a note about it.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
         if self.own() != self.common || own.kind(&aside)?.is_none() {
             return Ok(None);
         }
-        let aside = objects::put_aside(dir, &own, aside.as_ref(), "shallow")?;
+        let aside = objects::move_aside(dir, &own, aside.as_ref(), "shallow")?;
         let (from, to) = (self.common.join("shallow"), self.dir.join(aside));
         Ok(Some(format!(
-            "[{} was moved to {}: it was made while the command ran, and it hides commits from git. If the user made \
-             it, tell the user to move it back.]",
+            "[{} was moved to {}: it was created while the command ran, and it hides commits from git. If the user \
+             created it, tell the user to move it back.]",
             from.display(),
             to.display()
         )))
@@ -293,19 +293,19 @@ impl PrivateHistory {
         self.dir.parent().unwrap_or(Path::new("/"))
     }
 
-    fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<Refused>> {
+    fn transfer_refs(&self, dir: &Folder) -> io::Result<Vec<RefusedRef>> {
         let base = refs::read_list(dir, "base")?;
         let private = refs::read_loose(&dir.sub("refs")?)?;
         let mut shared = self.shared()?;
         let mut refused = Vec::new();
-        // Without a base nothing was shown to a command yet.
+        // Without a base no command has seen the refs yet.
         let changes = match &base {
             Some(base) => refs::changes(base, &private),
             None => Vec::new(),
         };
         let stash = stash(dir)?;
-        let mut objects = objects::Copied::All;
-        if objects::are_there(dir) {
+        let mut objects = objects::CopyResult::All;
+        if objects::has_objects(dir) {
             objects = objects::copy(dir, &self.dir, &self.common)?;
         }
         let is_stash_kept = self.keep_stash(&stash, &shared)?;
@@ -330,7 +330,8 @@ impl PrivateHistory {
         refs::read_loose(&Folder::open(&self.common.join("refs"))?)
     }
 
-    /// Keeps the objects of stash entries in the repository, and lets go those of entries that were dropped.
+    /// Creates refs in the repository that keep the objects of stash entries, and deletes those of dropped entries.
+    /// Returns whether anything changed.
     fn keep_stash(&self, stash: &[String], shared: &Refs) -> io::Result<bool> {
         let prefix = format!("{KEPT_REFS}stash/{}/", self.name);
         let wanted: Refs = stash
@@ -344,17 +345,17 @@ impl PrivateHistory {
             .collect();
         let changes = refs::changes(&kept, &wanted);
         for change in &changes {
-            // An entry that cannot be kept is one that the command has damaged itself.
+            // Fails only for an entry whose objects the command has damaged.
             let _ = git::update_ref(&self.common, change)?;
         }
         Ok(!changes.is_empty())
     }
 }
 
-/// The commits of the stash of a work directory, newest last.
+/// Returns the stash commits of a work directory, newest last, at most [`STASH_MAX`].
 fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     let log = match dir.sub("logs")?.sub("refs") {
-        // What is no reflog holds no stash.
+        // An unreadable reflog counts as an empty stash.
         Ok(logs) => logs.read("stash", LOG_MAX).unwrap_or_default(),
         Err(e) => return Err(e),
     };
@@ -366,8 +367,8 @@ fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     Ok(last.cloned().collect())
 }
 
-/// Whether the refs of a repository can be copied file by file: tables of refs cannot. Goes by the settings of the
-/// repository, which commands cannot write; they can create any folder beside them.
+/// Returns whether the refs of a repository can be copied file by file. The reftable format cannot. Reads only the
+/// repository's `config`, which commands cannot write.
 pub fn can_be_private(common: &Path) -> bool {
     let config = Folder::open(common).and_then(|common| common.read_bytes("config", CONFIG_MAX));
     let config = config.ok().flatten().unwrap_or_default();
@@ -376,8 +377,8 @@ pub fn can_be_private(common: &Path) -> bool {
     !text.lines().any(is_table)
 }
 
-/// Transfers what commands of a crew that was killed have left, in all work directories of a repository in which no
-/// command runs. What is refused is named in the result of the next command there.
+/// Transfers the changes that a killed crew has left, in all work directories of a repository where no command runs.
+/// Refused changes are listed in the result of the next command there.
 pub fn recover(root_git: &Path, common: &Path) {
     let root = PrivateHistory::of(root_git, common, "root", Branch::checked_out(root_git));
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
@@ -389,7 +390,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     });
     for history in root.into_iter().chain(trees) {
         if history.is_pending() {
-            // What fails now is tried again with the next command there.
+            // The next command there tries again.
             if let Err(why) = history.transfer(Phase::Recovery, &mut None) {
                 tracing::error!("the git changes of earlier commands were not transferred: {why}");
             }
@@ -397,8 +398,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Takes away the locks that a killed git has left in the private refs of a git folder. Only for when none of its
-/// commands runs.
+/// Removes locks that a killed git has left in the private refs of a git folder. Call it only while no command runs there.
 pub fn unlock(own: &Path) {
     let private = Folder::open(own).and_then(|own| own.sub(FOLDER));
     if let Ok(refs) = private.and_then(|private| private.sub("refs")) {

@@ -1,4 +1,4 @@
-//! New objects: from the private folder of a work directory into the repository.
+//! Copies new objects from the private folder of a work directory into the repository.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -9,17 +9,17 @@ use std::process::Stdio;
 use super::folder::Folder;
 use super::git;
 
-/// Fewer objects than this become loose ones; git's own figure for what it receives.
+/// Fewer objects than this are stored loose, as git does for received objects (`fetch.unpackLimit`).
 const UNPACK_LIMIT: usize = 100;
 
-/// Most attempts to copy a part of objects some of which are damaged.
+/// Maximum copy attempts when some objects are damaged.
 const SALVAGE_MAX: usize = 256;
 
-/// Where objects are put that cannot be copied, beside the private objects.
+/// The folder for objects that cannot be copied, next to the private objects.
 const ASIDE: &str = "aside";
 
-/// Whether there are objects in a private folder.
-pub fn are_there(dir: &Folder) -> bool {
+/// Returns whether a private folder contains objects.
+pub fn has_objects(dir: &Folder) -> bool {
     let all = |folder: &Folder| folder.entries().unwrap_or_default();
     let Ok(objects) = dir.sub("objects") else {
         return false;
@@ -30,21 +30,21 @@ pub fn are_there(dir: &Folder) -> bool {
         || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
 }
 
-/// How much was copied.
+/// Whether a copy was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copied {
-    /// Every object.
+pub enum CopyResult {
+    /// All objects were copied.
     All,
-    /// Not those that are damaged.
+    /// Damaged objects were skipped.
     Some,
 }
 
-/// Copies all objects of the private folder `dir`, whose path is `path`, into the repository `common` and removes those
-/// that are there from the folder. One that the command has damaged is put aside.
+/// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects are
+/// moved to the folder [`ASIDE`].
 ///
 /// # Errors
-/// When a file cannot be read or written, or git fails for another reason; all of them stay then.
-pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
+/// When a file cannot be read or written, or git fails for another reason. No object is removed then.
+pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<CopyResult> {
     let private = &path.join("objects");
     let objects = dir.sub("objects")?;
     let found = find(&objects)?;
@@ -53,24 +53,24 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
         names = all_names(private, common)?;
     }
     let mut missing = BTreeSet::new();
-    let mut copied = Copied::All;
+    let mut copied = CopyResult::All;
     if !names.is_empty()
         && let Err(why) = transfer(&names, private, common)
     {
-        // Writing must work for what can be read: else the fault is not in the objects.
+        // If writing to the repository fails in general, the objects are not the cause.
         if why.kind() == io::ErrorKind::TimedOut || !salvage(&names, private, common) {
             return Err(why);
         }
-        copied = Copied::Some;
+        copied = CopyResult::Some;
         missing = git::missing(common, &names)?;
     }
     for (start, rest) in &found.loose {
         let name = format!("{start}{rest}");
         let folder = objects.sub(start)?;
         if missing.contains(&name) {
-            put_aside(dir, &folder, OsStr::new(rest), &name)?;
+            move_aside(dir, &folder, OsStr::new(rest), &name)?;
         } else {
-            // A git that runs beside this may have removed it.
+            // A concurrent git may have removed it.
             let _ = folder.remove_file(rest);
         }
     }
@@ -79,18 +79,18 @@ pub fn copy(dir: &Folder, path: &Path, common: &Path) -> io::Result<Copied> {
         if missing.is_empty() {
             let _ = pack.remove_file(name);
         } else {
-            put_aside(dir, &pack, name, &name.to_string_lossy())?;
+            move_aside(dir, &pack, name, &name.to_string_lossy())?;
         }
     }
     for folder in &found.folders {
-        // It fails where another object has come since.
+        // Fails if a new object was added in the meantime.
         let _ = objects.remove_folder(folder);
     }
     Ok(copied)
 }
 
-/// Moves a file to where no command sees it, under a name that nothing has there. Returns its path below `dir`.
-pub fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
+/// Moves a file to the folder [`ASIDE`] under a free name. Returns its path below `dir`.
+pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Result<PathBuf> {
     let aside = dir.make(ASIDE)?;
     let mut free = to.to_string();
     for number in 1_u64.. {
@@ -103,7 +103,7 @@ pub fn put_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Res
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies what can be read of some objects, half by half. Returns whether the repository can be written at all.
+/// Copies the readable objects by bisection. Returns whether the repository can be written to at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -121,16 +121,16 @@ fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
 }
 
 #[derive(Default)]
-struct Found {
-    /// Loose objects, by the two parts of their names.
+struct PrivateObjects {
+    /// Loose objects as (folder name, file name).
     loose: Vec<(String, String)>,
     folders: Vec<String>,
     packs: Vec<OsString>,
 }
 
-/// What lies in a private folder. What is neither a file nor a folder could hold git up and is removed.
-fn find(objects: &Folder) -> io::Result<Found> {
-    let mut found = Found::default();
+/// Lists the objects in a private folder. Removes special files, which could block git.
+fn find(objects: &Folder) -> io::Result<PrivateObjects> {
+    let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {
         match name.to_str() {
             _ if !kind.is_dir() => objects.remove_file(&name)?,
@@ -157,7 +157,7 @@ fn find(objects: &Folder) -> io::Result<Found> {
     Ok(found)
 }
 
-/// The files of a folder; all else in it is removed.
+/// Lists the regular files of a folder and removes everything else.
 fn files(objects: &Folder, name: &str) -> io::Result<Vec<OsString>> {
     let folder = objects.sub(name)?;
     let mut out = Vec::new();
@@ -172,7 +172,7 @@ fn files(objects: &Folder, name: &str) -> io::Result<Vec<OsString>> {
 }
 
 fn is_of_pack(name: &OsStr) -> bool {
-    // Git writes others first, under names that begin with `tmp_`.
+    // git's temporary files start with `tmp_`.
     name.to_str()
         .is_some_and(|name| name.starts_with("pack-") || name == "multi-pack-index")
 }
@@ -181,7 +181,7 @@ fn is_hex(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The names of all objects of the folder, also of those in packs.
+/// Lists the names of all objects in a folder, including packs.
 fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
     let mut list = tempfile::tempfile()?;
     let child = git::command(common)
@@ -190,7 +190,7 @@ fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
         .arg("--batch-check=%(objectname)")
         .stdout(Stdio::from(list.try_clone()?))
         .spawn()?;
-    done("the new objects cannot be listed", git::wait(child)?)?;
+    check("cannot list the new objects", git::wait(child)?)?;
     list.rewind()?;
     let text = io::read_to_string(list)?;
     Ok(text.lines().map(String::from).collect())
@@ -217,10 +217,10 @@ fn transfer(names: &[String], private: &Path, common: &Path) -> io::Result<()> {
     }
     let into = into.stdin(pack).spawn()?;
     let (packed, unpacked) = (git::wait(from), git::wait(into));
-    done("the new objects cannot be read", packed?)?;
-    done("the new objects cannot be written", unpacked?)
+    check("cannot read the new objects", packed?)?;
+    check("cannot write the new objects", unpacked?)
 }
 
-fn done(what: &str, outcome: Result<(), String>) -> io::Result<()> {
+fn check(what: &str, outcome: Result<(), String>) -> io::Result<()> {
     outcome.map_err(|why| io::Error::other(format!("{what}: {why}")))
 }

@@ -1,4 +1,4 @@
-//! Refs as files: read, compared, judged and shown to commands.
+//! Reads, compares and writes refs as files, and decides which changes of a command are accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::Folder;
 
-/// Refs by their full names; the value is a hash or `ref: NAME`.
+/// Refs by full name. The value is a hash or `ref: NAME`.
 pub type Refs = BTreeMap<String, String>;
 
-/// Longest content of a ref.
+/// Maximum bytes of a ref's value.
 const VALUE_MAX: u64 = 1024;
-/// Deepest folder of refs.
+/// Maximum nesting of folders in `refs`.
 const DEPTH_MAX: usize = 32;
-/// Longest list of refs.
+/// Maximum bytes of a list of refs.
 const LIST_MAX: u64 = 256 * 1024 * 1024;
-/// Where commands may make refs. Others, `refs/replace/` first of all, change what git shows of the history.
-const MADE_BELOW: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
-/// Refs that belong to one work directory. They are not transferred and stay as the commands there leave them.
+/// Prefixes below which commands can create refs. Others, such as `refs/replace/`, change how git shows the history.
+const CREATABLE: &[&str] = &["refs/heads/", "refs/tags/", "refs/notes/", "refs/remotes/"];
+/// Refs that belong to one work directory. They are not transferred.
 const PRIVATE: &[&str] = &[
     "refs/stash",
     "refs/bisect/",
@@ -28,25 +28,25 @@ const PRIVATE: &[&str] = &[
     "refs/rewritten/",
 ];
 
-/// The branch that commands in a work directory may move, with its full name.
+/// The branch that commands in a work directory can update, by full name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Branch {
-    /// That of the task's worktree: amended, rebased and reset at will.
+    /// The branch of a task's worktree. Commands can amend, rebase and reset it.
     Own(String),
-    /// The one that is checked out in the root: only to a commit that has the old one in its history.
+    /// The branch that is checked out in the root. Commands can only fast-forward it.
     ForwardOnly(String),
-    /// None is checked out.
+    /// No branch is checked out.
     None,
 }
 
 impl Branch {
-    /// The branch of the worktree of that name.
+    /// Returns the branch of the worktree `name`.
     pub fn of_worktree(name: &str) -> Branch {
         Branch::Own(format!("refs/heads/wt/{name}"))
     }
 
-    /// Whether it is the branch with that full name.
+    /// Returns whether this is the branch `full`.
     pub fn is(&self, full: &str) -> bool {
         match self {
             Branch::Own(name) | Branch::ForwardOnly(name) => name == full,
@@ -54,7 +54,7 @@ impl Branch {
         }
     }
 
-    /// The branch that the `HEAD` of a git folder names.
+    /// Returns the branch in the `HEAD` of a git folder.
     pub fn checked_out(git_dir: &Path) -> Branch {
         let folder = Folder::open(git_dir).ok();
         let text = folder.and_then(|folder| value(&folder, "HEAD").ok()?);
@@ -66,19 +66,19 @@ impl Branch {
     }
 }
 
-/// A ref that has another value than before; `None`: it is not there.
+/// A change of a ref. A value of `None` means that the ref does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Its full name.
+    /// The full name.
     pub name: String,
-    /// Its value before.
+    /// The value before.
     pub old: Option<String>,
-    /// Its value now.
+    /// The value now.
     pub new: Option<String>,
 }
 
 impl Change {
-    /// The change seen from the repository: a ref that was packed had that value.
+    /// Takes the old value from `packed` if the ref was not loose.
     pub fn with_packed(self, packed: &Refs) -> Change {
         Change {
             old: self.old.or_else(|| packed.get(&self.name).cloned()),
@@ -87,29 +87,29 @@ impl Change {
     }
 }
 
-/// What becomes of a change.
+/// The decision on a ref change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is made.
+    /// Apply it.
     Accept,
-    /// It is made if the new commit has the old one in its history.
+    /// Apply it if it is a fast-forward.
     AcceptForward,
-    /// It stays in the work directory.
+    /// Leave it in the work directory.
     Private,
-    /// It is not made.
+    /// Do not apply it.
     Refuse(Reason),
 }
 
-/// Why a change of a ref is not made.
+/// Why a ref change is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// It is or becomes a symbolic ref.
     Symbolic,
-    /// Its new value names no object.
+    /// Its new value is not an object name.
     NoHash,
-    /// crewdeck itself manages it.
+    /// Only crewdeck updates it.
     Managed,
-    /// It is new and not where commands create refs.
+    /// It is new and not below a prefix where commands can create refs.
     WrongPlace,
     /// Commands in the same work directory did not create it.
     NotMadeHere,
@@ -123,8 +123,8 @@ pub enum Reason {
     Git(String),
 }
 
-/// Judges a change by a command that the user was not asked about. `made`: the refs that commands in the same work directory
-/// have created.
+/// Decides on a ref change of a command that the user did not approve. `made`: the refs that commands in the same work
+/// directory have created.
 pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Verdict {
     let name = change.name.as_str();
     if is_private(name) {
@@ -150,7 +150,7 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
     if name.starts_with("refs/heads/wt/") || name.starts_with(super::KEPT_REFS) {
         return Verdict::Refuse(Reason::Managed);
     }
-    if change.old.is_none() && !MADE_BELOW.iter().any(|place| name.starts_with(place)) {
+    if change.old.is_none() && !CREATABLE.iter().any(|prefix| name.starts_with(prefix)) {
         return Verdict::Refuse(Reason::WrongPlace);
     }
     if change.old.is_none() || made.contains(name) {
@@ -159,24 +159,24 @@ pub fn verdict(change: &Change, branch: &Branch, made: &BTreeSet<String>) -> Ver
     Verdict::Refuse(Reason::NotMadeHere)
 }
 
-/// Whether a ref belongs to one work directory.
+/// Returns whether a ref belongs to one work directory.
 pub fn is_private(name: &str) -> bool {
     PRIVATE
         .iter()
         .any(|own| name == *own || own.ends_with('/') && name.starts_with(own))
 }
 
-/// Whether a text is a hash that an object can have. For git, one of zeros means that there is no ref.
+/// Returns whether a text is a hash other than all zeros, which git uses for a missing ref.
 pub fn is_object(text: &str) -> bool {
     is_hash(text) && text.bytes().any(|b| b != b'0')
 }
 
-/// Whether a text has the form of a hash.
+/// Returns whether a text has the form of a SHA-1 or SHA-256 hash.
 pub fn is_hash(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// What differs, by name.
+/// Returns the differences between two sets of refs, sorted by name.
 pub fn changes(before: &Refs, now: &Refs) -> Vec<Change> {
     let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let change = |name: &String| Change {
@@ -188,7 +188,7 @@ pub fn changes(before: &Refs, now: &Refs) -> Vec<Change> {
     all.filter(|change| change.old != change.new).collect()
 }
 
-/// The loose refs in a folder `refs`.
+/// Reads the loose refs in a folder `refs`.
 pub fn read_loose(refs: &Folder) -> io::Result<Refs> {
     let mut out = Refs::new();
     read_folder(refs, "refs", 0, &mut out)?;
@@ -217,14 +217,14 @@ fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut Refs) -> io:
     Ok(())
 }
 
-/// The value in the file of a ref; `None`: there is none.
+/// Reads the value of a loose ref. `None`: it does not exist.
 fn value(folder: &Folder, name: &str) -> io::Result<Option<String>> {
     let text = folder.read(name, VALUE_MAX)?.unwrap_or_default();
     let text = text.trim();
     Ok((!text.is_empty()).then(|| text.to_string()))
 }
 
-/// The value of the loose ref `name` below a folder that has `refs`.
+/// Reads the loose ref `name` in a folder that contains `refs`.
 pub fn loose(dir: &Folder, name: &str) -> Option<String> {
     match name.split_once('/') {
         Some((folder, rest)) => loose(&dir.sub(folder).ok()?, rest),
@@ -232,17 +232,17 @@ pub fn loose(dir: &Folder, name: &str) -> Option<String> {
     }
 }
 
-/// The packed refs of a repository.
+/// Reads the packed refs of a repository.
 ///
 /// # Errors
-/// Also when `packed-refs` is no regular file or longer than [`LIST_MAX`] bytes.
+/// Also when `packed-refs` is not a regular file or longer than [`LIST_MAX`] bytes.
 pub fn read_packed(common: &Path) -> io::Result<Refs> {
     let list = read_list(&Folder::open(common)?, "packed-refs");
     let list = list.map_err(|e| io::Error::new(e.kind(), format!("packed-refs: {e}")))?;
     Ok(list.unwrap_or_default())
 }
 
-/// The value of a ref of a repository, loose or packed.
+/// Reads the value of a ref of a repository, loose or packed.
 pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
     match loose(&Folder::open(common)?, name) {
         Some(value) => Ok(Some(value)),
@@ -250,21 +250,21 @@ pub fn current(common: &Path, name: &str) -> io::Result<Option<String>> {
     }
 }
 
-/// The refs of a repository below a folder that ends with a slash, loose or packed.
-pub fn all_below(common: &Path, prefix: &str) -> io::Result<Refs> {
+/// Reads the refs of a repository, loose or packed, whose names start with `prefix`.
+pub fn refs_below(common: &Path, prefix: &str) -> io::Result<Refs> {
     let mut all = read_packed(common)?;
     all.extend(read_loose(&Folder::open(&common.join("refs"))?)?);
     all.retain(|name, _| name.starts_with(prefix));
     Ok(all)
 }
 
-/// A list of `VALUE NAME` lines; `None`: there is no such file.
+/// Reads a list of `VALUE NAME` lines. `None`: the file does not exist.
 pub fn read_list(dir: &Folder, name: &str) -> io::Result<Option<Refs>> {
     Ok(dir.read(name, LIST_MAX)?.map(|text| parse_list(&text)))
 }
 
 fn parse_list(text: &str) -> Refs {
-    // Other lines are comments, or say where an annotated tag leads.
+    // Skips comments and the peeled values of annotated tags.
     let lines = text.lines().filter(|l| !l.starts_with(['#', '^']));
     lines
         .filter_map(|line| {
@@ -274,26 +274,26 @@ fn parse_list(text: &str) -> Refs {
         .collect()
 }
 
-/// Writes such a list.
+/// Writes a list of `VALUE NAME` lines.
 pub fn write_list(dir: &Folder, name: &str, refs: &Refs) -> io::Result<()> {
     let lines = refs.iter().map(|(name, value)| format!("{value} {name}\n"));
     dir.write(name, &lines.collect::<String>())
 }
 
-/// A list of names, one a line.
+/// Reads a list of names, one per line.
 pub fn read_names(dir: &Folder, name: &str) -> io::Result<BTreeSet<String>> {
     let text = dir.read(name, LIST_MAX)?.unwrap_or_default();
     Ok(text.lines().map(String::from).collect())
 }
 
-/// Writes such a list.
+/// Writes a list of names, one per line.
 pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Result<()> {
     let lines = names.iter().map(|name| format!("{name}\n"));
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Makes the loose refs of `dir` those of `shown`, from `private`, as they were read. Returns what commands see then.
-/// A ref that a git holds locked, or that has changed since, stays as it is.
+/// Updates the loose refs in `dir` from `private`, their values when they were read, to `shown`. Skips refs that are
+/// locked or have changed since. Returns the resulting refs.
 pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
     let mut now = Refs::new();
     for change in changes(private, shown) {
@@ -312,19 +312,19 @@ pub fn show(dir: &Folder, private: &Refs, shown: &Refs) -> io::Result<Refs> {
     Ok(now)
 }
 
-/// Removes all locks in a folder of refs.
+/// Removes all lock files in a folder of refs.
 pub fn unlock(folder: &Folder) {
     for (name, kind) in folder.entries().unwrap_or_default() {
         if kind.is_dir() {
             folder.sub(&name).iter().for_each(unlock);
         } else if Path::new(&name).extension().is_some_and(|e| e == "lock") {
-            // One that stays is named by the next git.
+            // If this fails, the next git command reports the lock.
             let _ = folder.remove_file(&name);
         }
     }
 }
 
-/// Gives one loose ref another value, as git does: under a lock, and only if it has the old one.
+/// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether it did.
 fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
     let Some((folders, file)) = change.name.rsplit_once('/') else {
         return Ok(false);
@@ -334,13 +334,13 @@ fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
     for name in folders {
         match folder.make(name) {
             Ok(sub) => folder = sub,
-            // A ref that is gone has the name of the folder; it goes with the next transfer.
+            // The file of a deleted ref has the folder's name. The next transfer removes it.
             Err(_) => return Ok(false),
         }
     }
     let lock = format!("{file}.lock");
     let text = change.new.clone().unwrap_or_default() + "\n";
-    // Git never makes a link or the like for a lock, and would wait for it for ever.
+    // git never creates links or special files as locks, and would wait forever for them.
     if folder.kind(&lock)?.is_some_and(|kind| !kind.is_file()) {
         folder.remove(&lock)?;
     }
@@ -348,13 +348,13 @@ fn replace(dir: &Folder, change: &Change) -> io::Result<bool> {
         return Ok(false);
     }
     let now = match folder.kind(file)? {
-        // Folders that branches have left empty.
+        // An empty folder that deleted branches have left.
         Some(FileType::Directory) => folder.remove_folder(file).map(|()| None),
-        // A link or the like is no ref.
+        // A link or special file is not a ref.
         Some(kind) if !kind.is_file() => folder.remove_file(file).map(|()| None),
         Some(_) | None => value(&folder, file),
     };
-    // What cannot be read is not known to be the same.
+    // An unreadable value counts as changed.
     let is_same = now.is_ok_and(|now| now == change.old);
     let done = match (is_same, &change.new) {
         (false, _) => false,

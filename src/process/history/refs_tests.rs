@@ -1,4 +1,4 @@
-//! Which changes of refs are taken over, and how refs are read and written.
+//! Tests of the decision on ref changes, and of reading and writing refs.
 
 use super::*;
 use pretty_assertions::assert_eq;
@@ -16,7 +16,7 @@ fn change(name: &str, old: Option<&str>, new: Option<&str>) -> Change {
 }
 
 #[test]
-fn only_own_refs_move_and_no_other_is_deleted() {
+fn only_own_refs_can_be_changed_or_deleted() {
     let own = Branch::of_worktree("a");
     let root = Branch::ForwardOnly("refs/heads/main".into());
     let made = BTreeSet::from(["refs/heads/side".to_string()]);
@@ -72,7 +72,7 @@ fn only_own_refs_move_and_no_other_is_deleted() {
 }
 
 #[test]
-fn new_refs_are_of_the_usual_kinds() {
+fn new_refs_are_accepted_only_below_known_prefixes() {
     let own = Branch::of_worktree("a");
     let new = |name| verdict(&change(name, None, Some(A)), &own, &BTreeSet::new());
     for name in [
@@ -89,7 +89,7 @@ fn new_refs_are_of_the_usual_kinds() {
 }
 
 #[test]
-fn links_among_the_refs_lead_nowhere() {
+fn symbolic_links_in_refs_are_not_followed() {
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::create_dir(dir.path().join("refs")).unwrap();
     fs::write(out.path().join("main"), "theirs").unwrap();
@@ -104,7 +104,7 @@ fn links_among_the_refs_lead_nowhere() {
         fs::read_to_string(out.path().join("main")).unwrap(),
         "theirs"
     );
-    // One that cannot be read is not replaced.
+    // An unreadable ref is not replaced.
     fs::write(dir.path().join("refs/heads/odd"), [0xff]).unwrap();
     let odd = Refs::from([("refs/heads/odd".into(), A.into())]);
     show(&folder, &Refs::new(), &odd).unwrap();
@@ -112,7 +112,7 @@ fn links_among_the_refs_lead_nowhere() {
 }
 
 #[test]
-fn packed_refs_are_read_without_peeled_lines() {
+fn packed_refs_are_read_without_peeled_values() {
     let text = format!("# pack-refs with: peeled\n{A} refs/heads/main\n{B} refs/tags/v1\n^{A}\n");
     let wanted = Refs::from([
         ("refs/heads/main".into(), A.into()),
@@ -124,7 +124,7 @@ fn packed_refs_are_read_without_peeled_lines() {
 }
 
 #[test]
-fn refs_are_shown_unless_they_changed_or_are_locked() {
+fn changed_and_locked_refs_are_not_updated() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     for name in ["refs/heads", "refs/tags"] {
@@ -138,7 +138,7 @@ fn refs_are_shown_unless_they_changed_or_are_locked() {
     let folder = Folder::open(dir).unwrap();
     let all = || read_loose(&folder.sub("refs").unwrap()).unwrap();
     let read = all();
-    // Since it was read, a git has locked one and another has moved.
+    // After the read, one ref is locked.
     fs::write(dir.join("refs/heads/two.lock"), "").unwrap();
     let shown = Refs::from([
         ("refs/heads/one".into(), B.into()),
@@ -155,16 +155,19 @@ fn refs_are_shown_unless_they_changed_or_are_locked() {
 }
 
 #[test]
-fn packed_refs_that_are_no_regular_file_are_an_error() {
+fn packed_refs_must_be_a_regular_file() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(read_packed(dir.path()).unwrap(), Refs::new());
     let packed = dir.path().join("packed-refs");
-    // Reading it to its end would take all memory.
+    // Reading it to the end would exhaust memory.
     std::os::unix::fs::symlink("/dev/zero", &packed).unwrap();
     assert!(read_packed(dir.path()).is_err());
     fs::remove_file(&packed).unwrap();
     let pipe = std::process::Command::new("mkfifo").arg(&packed).status();
     assert!(pipe.unwrap().success());
     let why = read_packed(dir.path()).unwrap_err().to_string();
-    assert!(why.contains("packed-refs: it is no regular file"), "{why}");
+    assert!(
+        why.contains("packed-refs: it is not a regular file"),
+        "{why}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What a process knows of the board: the tasks as they were read, and what tells that they are still so.
+//! The board as this process has read it, with a fingerprint of each task file to detect changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -9,81 +9,83 @@ use std::time::{Duration, Instant};
 use super::super::StoreError;
 use super::super::print::Print;
 use super::super::settle::{self, Found};
-use super::record::{Mark, Record};
+use super::change_log::{ChangeLog, Revision};
 use super::{Which, files};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// How long the tasks may go without a whole look before a change looks at all of them first: the bound for
-/// changes of writers without a lock that nobody told of.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// It grows by a second for so many tasks: looks at all of them cost no more than so many files a second.
-const TASKS_A_SECOND: usize = 200;
+/// Age of the last full refresh at which a change refreshes all tasks first. Bounds how long a change by a writer without
+/// the lock can stay unknown if no event reports it.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
+/// The interval grows by one second for this many tasks, so full refreshes check at most this many files per second.
+const TASKS_PER_SECOND: usize = 200;
 
-/// What is known.
+/// The tasks of a board and the state of their files.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The tasks. Shared with readings that are still held; copied on a change then.
+    /// The tasks. Copied on write while a snapshot shares them.
     pub graph: Arc<TaskGraph>,
-    files: HashMap<TaskId, Seen>,
-    /// Those of them that are not on the board.
-    troubled: BTreeSet<TaskId>,
-    /// The highest number that was ever seen.
+    files: HashMap<TaskId, CachedFile>,
+    /// Files that cannot be used and whose tasks are not on the board.
+    unusable: BTreeSet<TaskId>,
+    /// The highest task number found so far.
     pub last: u64,
-    /// The change of the record that this agrees with.
-    mark: Option<Mark>,
-    looked: Option<Instant>,
-    /// Temporary files that the last whole look saw.
+    /// The last revision of the change log that is included here.
+    revision: Option<Revision>,
+    refreshed_at: Option<Instant>,
+    /// Temporary files found by the last full refresh.
     pub temps: Vec<PathBuf>,
-    /// What the last whole look saw beside the tasks: other files, a circle.
-    beside: Beside,
-    /// The same as it was last told.
-    beside_told: Beside,
-    /// Whether tasks were read since circles were last looked for.
-    is_news: bool,
+    /// Problems of the whole folder, from the last full refresh.
+    folder_problems: FolderProblems,
+    /// The folder problems that were last reported.
+    reported_folder_problems: FolderProblems,
+    /// Whether a task has changed since the last check for cycles.
+    has_changes: bool,
 }
 
-/// What concerns no single task.
+/// Problems that concern no single task.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Beside {
-    strange: Option<(String, usize)>,
-    circle: Option<String>,
+struct FolderProblems {
+    /// Name of the first JSON file that is not a task file, and how many there are.
+    unrecognized: Option<(String, usize)>,
+    /// Description of a dependency cycle.
+    cycle: Option<String>,
 }
 
-/// One file as it was read.
+/// State of one task file.
 #[derive(Debug, Default)]
-struct Seen {
-    /// `None`: to be read again at the next look.
-    print: Option<Print>,
-    /// Why it is not on the board.
-    trouble: Option<String>,
-    /// Whether that is because it is damaged.
+struct CachedFile {
+    /// `None`: the next refresh reads the file again.
+    fingerprint: Option<Print>,
+    /// Why the task is not on the board.
+    problem: Option<String>,
+    /// Whether the file is damaged.
     is_damaged: bool,
-    /// Whether that was told.
-    is_told: bool,
+    /// Whether the problem was reported.
+    is_reported: bool,
 }
 
 impl Cache {
-    /// Whether the whole board was ever read.
+    /// Returns whether the whole board has been read.
     pub(super) fn is_loaded(&self) -> bool {
-        self.looked.is_some()
+        self.refreshed_at.is_some()
     }
 
-    /// Looks at files again and reads those that are not what they were.
-    pub(super) fn look(&mut self, dir: &Path, which: &Which) -> Result<(), StoreError> {
+    /// Checks task files and reads the changed ones. The first call reads all of them.
+    pub(super) fn refresh(&mut self, dir: &Path, which: &Which) -> Result<(), StoreError> {
         match which {
             Which::These(ids) if self.is_loaded() => {
                 for id in ids {
-                    self.look_at(dir, *id);
+                    self.refresh_task(dir, *id);
                 }
                 Ok(())
             }
-            Which::These(_) | Which::All => self.look_at_all(dir),
+            Which::These(_) | Which::All => self.refresh_all(dir),
         }
     }
 
-    fn look_at_all(&mut self, dir: &Path) -> Result<(), StoreError> {
+    fn refresh_all(&mut self, dir: &Path) -> Result<(), StoreError> {
         let names = files::list(dir)?;
         let there: BTreeSet<TaskId> = names.tasks.iter().copied().collect();
         let gone: Vec<TaskId> = self
@@ -93,37 +95,37 @@ impl Cache {
             .copied()
             .collect();
         for id in names.tasks.into_iter().chain(gone) {
-            self.look_at(dir, id);
+            self.refresh_task(dir, id);
         }
         self.last = self.last.max(names.last);
         self.temps = names.temps;
-        self.beside.strange = names.strange;
-        if std::mem::take(&mut self.is_news) {
-            self.beside.circle = self.graph.circle();
+        self.folder_problems.unrecognized = names.unrecognized;
+        if std::mem::take(&mut self.has_changes) {
+            self.folder_problems.cycle = self.graph.circle();
         }
-        self.looked = Some(Instant::now());
+        self.refreshed_at = Some(Instant::now());
         Ok(())
     }
 
-    fn look_at(&mut self, dir: &Path, id: TaskId) {
+    fn refresh_task(&mut self, dir: &Path, id: TaskId) {
         let path = files::path(dir, id);
         if let Some(seen) = self.files.get(&id)
-            && let Some(print) = seen.print
-            && fs::metadata(&path).is_ok_and(|meta| print.fits(&meta))
+            && let Some(fingerprint) = seen.fingerprint
+            && fs::metadata(&path).is_ok_and(|meta| fingerprint.matches(&meta))
         {
             return;
         }
         self.last = self.last.max(id.0);
         let name = files::name(id);
-        let (found, print) = match settle::read_with_print::<Task>(&path) {
+        let (found, fingerprint) = match settle::read_with_fingerprint::<Task>(&path) {
             Ok(read) => read,
-            // One file that can not be read is no reason to know nothing of the others.
+            // An unreadable file must not hide the others.
             Err(e) => (Found::Foreign(e.to_string()), None),
         };
         let is_damaged = matches!(found, Found::Damaged(_));
-        let trouble = match found {
+        let problem = match found {
             Found::Whole(task) if task.id == id || task.id == TaskId::default() => {
-                self.learn(Task { id, ..task });
+                self.insert(Task { id, ..task });
                 None
             }
             Found::Whole(task) => Some(format!(
@@ -132,36 +134,36 @@ impl Cache {
             )),
             Found::Gone => {
                 self.files.remove(&id);
-                self.troubled.remove(&id);
+                self.unusable.remove(&id);
                 self.forget(id);
                 return;
             }
             Found::Foreign(why) => Some(format!(
-                ".tasks/{name} is left out: {why}: mend it or move it away"
+                ".tasks/{name} is left out: {why}: fix it or move it away"
             )),
             Found::Damaged(why) => Some(format!(
-                ".tasks/{name} is damaged ({why}): mend it, or list the tasks to set it aside"
+                ".tasks/{name} is damaged ({why}): fix it, or list the tasks to set it aside"
             )),
         };
-        if trouble.is_some() {
+        if problem.is_some() {
             self.forget(id);
-            self.troubled.insert(id);
+            self.unusable.insert(id);
         } else {
-            self.troubled.remove(&id);
+            self.unusable.remove(&id);
         }
         let before = self.files.get(&id);
-        let seen = Seen {
-            print,
-            is_told: before.is_some_and(|b| b.is_told && b.trouble == trouble),
-            trouble,
+        let seen = CachedFile {
+            fingerprint,
+            is_reported: before.is_some_and(|b| b.is_reported && b.problem == problem),
+            problem,
             is_damaged,
         };
         self.files.insert(id, seen);
     }
 
-    fn learn(&mut self, task: Task) {
+    fn insert(&mut self, task: Task) {
         if self.graph.get(task.id) != Some(&task) {
-            self.is_news = true;
+            self.has_changes = true;
             Arc::make_mut(&mut self.graph).put(Arc::new(task));
         }
     }
@@ -172,105 +174,106 @@ impl Cache {
         }
     }
 
-    /// What crewdeck processes have changed since the last time, as their record says.
-    pub(super) fn missed(&self, record: Option<&Record>) -> Which {
-        match record {
-            _ if self.looked.is_none() => Which::All,
-            Some(record) => record.since(self.mark.as_ref()),
-            // Nobody has changed anything, or what was written down is lost.
-            None if self.mark.is_none() => Which::These(BTreeSet::new()),
+    /// Returns what other crewdeck processes have changed since the last refresh, according to their change log.
+    pub(super) fn changed_since_refresh(&self, log: Option<&ChangeLog>) -> Which {
+        match log {
+            _ if self.refreshed_at.is_none() => Which::All,
+            Some(log) => log.changed_since(self.revision.as_ref()),
+            // No process has changed the board yet.
+            None if self.revision.is_none() => Which::These(BTreeSet::new()),
+            // The change log is lost.
             None => Which::All,
         }
     }
 
-    /// Notes that every change up to `mark` is known.
-    pub(super) fn agrees_with(&mut self, mark: Mark) {
+    /// Records that every change up to `revision` is included.
+    pub(super) fn advance_to(&mut self, revision: Revision) {
         if self
-            .mark
+            .revision
             .as_ref()
-            .is_none_or(|known| !known.includes(&mark))
+            .is_none_or(|known| !known.includes(&revision))
         {
-            self.mark = Some(mark);
+            self.revision = Some(revision);
         }
     }
 
-    /// Learns, under the lock, what others changed since the last time.
-    pub(super) fn catch_up(&mut self, dir: &Path, record: &Record) -> Result<(), StoreError> {
+    /// Reads, under the lock, what other processes have changed since the last refresh.
+    pub(super) fn catch_up(&mut self, dir: &Path, log: &ChangeLog) -> Result<(), StoreError> {
         let is_old = self
-            .looked
-            .is_none_or(|at| at.elapsed() > look_every(self.files.len()));
+            .refreshed_at
+            .is_none_or(|at| at.elapsed() > refresh_interval(self.files.len()));
         let which = if is_old {
             Which::All
         } else {
-            record.since(self.mark.as_ref())
+            log.changed_since(self.revision.as_ref())
         };
-        self.look(dir, &which)?;
-        self.agrees_with(record.mark().clone());
+        self.refresh(dir, &which)?;
+        self.advance_to(log.revision().clone());
         Ok(())
     }
 
-    /// The task of that number, or why there is none.
+    /// Returns the task, or an error that says why it is not on the board.
     pub(super) fn task(&self, id: TaskId) -> Result<Arc<Task>, StoreError> {
-        let trouble = self.files.get(&id).and_then(|seen| seen.trouble.as_ref());
-        if let Some(trouble) = trouble {
-            return Err(StoreError::Unreadable(id, trouble.clone()));
+        let problem = self.files.get(&id).and_then(|seen| seen.problem.as_ref());
+        if let Some(problem) = problem {
+            return Err(StoreError::Unreadable(id, problem.clone()));
         }
         Ok(Arc::clone(self.graph.known(id)?))
     }
 
-    /// Has a file that this process writes read at the next look, whatever its fingerprint.
-    pub(super) fn doubt(&mut self, id: TaskId) {
+    /// Marks a file that this process is about to write, so that the next refresh reads it.
+    pub(super) fn invalidate(&mut self, id: TaskId) {
         self.last = self.last.max(id.0);
-        self.is_news = true;
-        self.files.entry(id).or_default().print = None;
+        self.has_changes = true;
+        self.files.entry(id).or_default().fingerprint = None;
     }
 
-    /// The damaged files, in the order of their numbers.
+    /// Returns the tasks with damaged files, in ascending order.
     pub(super) fn damaged(&self) -> Vec<TaskId> {
         let is_damaged = |id: &&TaskId| self.files.get(id).is_some_and(|seen| seen.is_damaged);
-        self.troubled.iter().filter(is_damaged).copied().collect()
+        self.unusable.iter().filter(is_damaged).copied().collect()
     }
 
-    /// Everything that is wrong, a line each: files in the order of their numbers, then the rest.
-    pub(super) fn troubles(&self) -> Vec<String> {
-        let trouble = |id: &TaskId| self.files.get(id)?.trouble.clone();
-        let troubles = self.troubled.iter().filter_map(trouble);
-        troubles.chain(self.beside.lines()).collect()
+    /// Returns all problems, one line each: first the task files in ascending order, then the folder problems.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let problem = |id: &TaskId| self.files.get(id)?.problem.clone();
+        let problems = self.unusable.iter().filter_map(problem);
+        problems.chain(self.folder_problems.lines()).collect()
     }
 
-    /// What of it was not told yet; counts as told from now on.
-    pub(super) fn untold(&mut self) -> Vec<String> {
-        let mut untold = Vec::new();
-        for id in &self.troubled {
-            let seen = self.files.get_mut(id).filter(|seen| !seen.is_told);
-            if let Some((seen, trouble)) = seen.and_then(|s| s.trouble.clone().map(|t| (s, t))) {
-                untold.push(trouble);
-                seen.is_told = true;
+    /// Returns the problems that were not reported yet and marks them as reported.
+    pub(super) fn take_unreported(&mut self) -> Vec<String> {
+        let mut unreported = Vec::new();
+        for id in &self.unusable {
+            let seen = self.files.get_mut(id).filter(|seen| !seen.is_reported);
+            if let Some((seen, problem)) = seen.and_then(|s| s.problem.clone().map(|t| (s, t))) {
+                unreported.push(problem);
+                seen.is_reported = true;
             }
         }
-        let mut beside = self.beside.lines();
-        let told = self.beside_told.lines();
-        beside.retain(|line| !told.contains(line));
-        self.beside_told = self.beside.clone();
-        untold.append(&mut beside);
-        untold
+        let mut folder_problems = self.folder_problems.lines();
+        let reported = self.reported_folder_problems.lines();
+        folder_problems.retain(|line| !reported.contains(line));
+        self.reported_folder_problems = self.folder_problems.clone();
+        unreported.append(&mut folder_problems);
+        unreported
     }
 }
 
-/// How long a board of so many tasks may go without a whole look.
-fn look_every(tasks: usize) -> Duration {
-    LOOK_EVERY + Duration::from_secs((tasks / TASKS_A_SECOND) as u64)
+/// Returns the maximum age of a full refresh for a board with `tasks` tasks.
+fn refresh_interval(tasks: usize) -> Duration {
+    REFRESH_INTERVAL + Duration::from_secs((tasks / TASKS_PER_SECOND) as u64)
 }
 
-impl Beside {
+impl FolderProblems {
     fn lines(&self) -> Vec<String> {
-        let strange = self.strange.as_ref().map(|(first, count)| match count {
+        let unrecognized = self.unrecognized.as_ref().map(|(first, count)| match count {
             1 => format!(".tasks/{first} is left out: the name of a task file is task_NUMBER.json"),
-            more => format!(
+            count => format!(
                 ".tasks/{first} and {} more are left out: the name of a task file is task_NUMBER.json",
-                more - 1
+                count - 1
             ),
         });
-        strange.into_iter().chain(self.circle.clone()).collect()
+        unrecognized.into_iter().chain(self.cycle.clone()).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The names in `.tasks`: which are tasks, which numbers are taken, what a killed writer left behind.
+//! File names in `.tasks`: task files, used numbers and temporary files of killed writers.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use super::super::{StoreError, atomic};
 use crate::domain::ids::TaskId;
 
-/// The names of a board's folder.
+/// The relevant files in the folder of a board.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Names {
-    /// The tasks, in the order of their numbers.
+pub(super) struct FolderListing {
+    /// The tasks, in ascending order.
     pub tasks: Vec<TaskId>,
-    /// The highest number that a file has, damaged ones too; 0: none.
+    /// The highest number of a file, including damaged files; 0 if there is none.
     pub last: u64,
     /// Temporary files of writers.
     pub temps: Vec<PathBuf>,
-    /// JSON files that are no tasks of ours: the first of them and how many.
-    pub strange: Option<(String, usize)>,
+    /// Files named `task_*.json` without a valid number: the first name and the count.
+    pub unrecognized: Option<(String, usize)>,
 }
 
-/// Lists the folder; one that is not there is empty.
-pub(super) fn list(dir: &Path) -> Result<Names, StoreError> {
-    let mut names = Names::default();
+/// Lists the folder. A missing folder counts as empty.
+pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
+    let mut names = FolderListing::default();
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(names),
@@ -33,15 +33,15 @@ pub(super) fn list(dir: &Path) -> Result<Names, StoreError> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         match id_of(&name) {
-            Some((id, Form::Whole)) => {
+            Some((id, TaskFileKind::Current)) => {
                 names.tasks.push(id);
                 names.last = names.last.max(id.0);
             }
-            Some((id, Form::Damaged)) => names.last = names.last.max(id.0),
+            Some((id, TaskFileKind::Damaged)) => names.last = names.last.max(id.0),
             None if atomic::is_temporary(&name) => names.temps.push(entry.path()),
             None if name.starts_with("task_") && name.ends_with(".json") => {
-                let (first, count) = names.strange.take().unwrap_or((name.to_string(), 0));
-                names.strange = Some((first.min(name.into_owned()), count + 1));
+                let (first, count) = names.unrecognized.take().unwrap_or((name.to_string(), 0));
+                names.unrecognized = Some((first.min(name.into_owned()), count + 1));
             }
             None => {}
         }
@@ -50,39 +50,39 @@ pub(super) fn list(dir: &Path) -> Result<Names, StoreError> {
     Ok(names)
 }
 
-/// The file of a task.
+/// Returns the path of a task file.
 pub(super) fn path(dir: &Path, id: TaskId) -> PathBuf {
     dir.join(name(id))
 }
 
-/// Its name.
+/// Returns the name of a task file.
 pub(super) fn name(id: TaskId) -> String {
     format!("task_{}.json", id.0)
 }
 
-/// Whether a name is that of a task file or of one that was set aside.
+/// Kind of a file whose name contains a task number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TaskFileKind {
     /// `task_N.json`.
-    Whole,
+    Current,
     /// `task_N.json.damaged-M`.
     Damaged,
 }
 
-/// The number in a name.
-pub(super) fn id_of(name: &str) -> Option<(TaskId, Form)> {
+/// Returns the task number in a file name and the kind of the file.
+pub(super) fn id_of(name: &str) -> Option<(TaskId, TaskFileKind)> {
     let (number, end) = name.strip_prefix("task_")?.split_once('.')?;
-    let form = match end {
-        "json" => Form::Whole,
-        _ if end.starts_with("json.damaged") => Form::Damaged,
+    let kind = match end {
+        "json" => TaskFileKind::Current,
+        _ if end.starts_with("json.damaged") => TaskFileKind::Damaged,
         _ => return None,
     };
-    let is_plain = number == "0" || !number.starts_with('0');
-    if !is_plain || !number.bytes().all(|b| b.is_ascii_digit()) {
+    let is_canonical = number == "0" || !number.starts_with('0');
+    if !is_canonical || !number.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
     let id = number.parse().ok().map(TaskId)?;
-    (id <= TaskId::MAX).then_some((id, form))
+    (id <= TaskId::MAX).then_some((id, kind))
 }
 
 #[cfg(test)]
@@ -92,14 +92,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_a_file_is() {
-        for (name, what) in [
-            ("task_1.json", Some((TaskId(1), Form::Whole))),
-            ("task_0.json", Some((TaskId(0), Form::Whole))),
-            ("task_12.json.damaged-1", Some((TaskId(12), Form::Damaged))),
+    fn id_of_accepts_only_task_file_names() {
+        for (name, expected) in [
+            ("task_1.json", Some((TaskId(1), TaskFileKind::Current))),
+            ("task_0.json", Some((TaskId(0), TaskFileKind::Current))),
+            (
+                "task_12.json.damaged-1",
+                Some((TaskId(12), TaskFileKind::Damaged)),
+            ),
             (
                 "task_9007199254740991.json",
-                Some((TaskId::MAX, Form::Whole)),
+                Some((TaskId::MAX, TaskFileKind::Current)),
             ),
             ("task_9007199254740992.json", None),
             ("task_99999999999999999999.json", None),
@@ -111,12 +114,12 @@ mod tests {
             ("task_1.json.bak", None),
             (".tmp-abc", None),
         ] {
-            assert_eq!(id_of(name), what, "{name}");
+            assert_eq!(id_of(name), expected, "{name}");
         }
     }
 
     #[test]
-    fn a_folder_is_listed_once_for_everything() {
+    fn list_classifies_all_files_of_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         for name in [
             "task_10.json",
@@ -132,13 +135,16 @@ mod tests {
         }
         assert_eq!(
             list(dir.path()).unwrap(),
-            Names {
+            FolderListing {
                 tasks: vec![TaskId(2), TaskId(10)],
                 last: 12,
                 temps: vec![dir.path().join(".tmp-Ab12Cd")],
-                strange: Some(("task_bar.json".into(), 2)),
+                unrecognized: Some(("task_bar.json".into(), 2)),
             }
         );
-        assert_eq!(list(&dir.path().join("none")).unwrap(), Names::default());
+        assert_eq!(
+            list(&dir.path().join("none")).unwrap(),
+            FolderListing::default()
+        );
     }
 }

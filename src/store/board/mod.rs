@@ -1,9 +1,9 @@
-//! The Board door: `.tasks/task_N.json`, one file a task.
+//! The task board on disk: `.tasks/task_N.json`, one file per task.
 
 mod cache;
+mod change_log;
 mod files;
-mod held;
-mod record;
+mod locked;
 #[cfg(test)]
 mod tests;
 
@@ -22,50 +22,49 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
 use cache::Cache;
-use held::{First, Held};
-use record::Record;
-pub(crate) use record::rewritten;
+use change_log::ChangeLog;
+pub(crate) use change_log::rewritten;
+use locked::{FirstWrite, LockedBoard};
 
-/// The highest number that was ever given; numbers are not used again.
+/// File with the highest task number ever used. Numbers are not reused.
 const LAST_ID: &str = ".last_id";
 const LOCK: &str = ".lock";
-/// Most lines about files that can not be read.
+/// Most notices about files that cannot be read.
 const NOTICES_MAX: usize = 20;
 
-/// The board of a root. Clones share what was read.
+/// The board of a root. Clones share a cache of the tasks.
 ///
-/// # What is guaranteed
+/// # Guarantees
 ///
-/// A process keeps the tasks that it has read. Every change is made under the lock `.tasks/.lock`:
+/// Every change is made under the lock `.tasks/.lock`:
 ///
-/// - Against other crewdeck processes: everything. The lock file holds a record of what was changed last
-///   (`store/board/record.rs`), so whoever comes next reads what it missed before it decides. No task has two
-///   owners, nobody has two open tasks, no number is given twice, no edge closes a circle.
-/// - Against writers without the lock (the reference rewrites its files in place): the task that is changed, its
-///   blockers, everything that waits for it and the claimer's open task are looked at again under the lock, by
-///   inode, size and times, and read when they are not what they were. So what such a writer has put there is kept,
-///   and counts for the decision. What it writes between that look and our rename is lost: the later one wins,
-///   and the file is whole either way.
-/// - Tasks further away (a new task that another program gave to the claimer, a far end of a circle) are known as
-///   of the last look: a moment ago where the folder is watched ([`crate::store::watch`]), else 15 seconds at most,
-///   and one second more for each 200 tasks: what looks cost does not grow with the board.
+/// - Against other crewdeck processes, all rules of the board hold: a task has one owner, an agent has one open task, a
+///   number is used once, and dependencies form no cycle. The lock file holds a log of the last changes
+///   (`store/board/change_log.rs`), so the next writer first reads what it has missed.
+/// - Against writers without the lock (learn-claude-code rewrites its files in place), a change first checks, under the
+///   lock, the task itself, its blockers, its dependants and the claimer's open task by inode, size and times, and reads
+///   them if they differ. So it keeps and respects the changes of such a writer. What that writer saves between this
+///   check and the rename is lost: the later write wins. The file is always complete.
+/// - More distant tasks (a task that another program assigned to the claimer, the far end of a cycle) are as old as the
+///   last refresh: a moment if the folder is watched ([`crate::store::watch`]), otherwise at most 15 seconds plus one
+///   second per 200 tasks, so the cost of refreshes does not grow with the board.
 #[derive(Debug, Clone)]
 pub struct Board {
     dir: PathBuf,
     cache: Arc<Mutex<Cache>>,
 }
 
-/// Which tasks are meant.
+/// A set of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// All of them.
+    /// All tasks of the board.
     All,
-    /// These.
+    /// The given tasks.
     These(BTreeSet<TaskId>),
 }
 
 impl Which {
-    /// These and one more.
+    /// Adds a task to the set.
     fn and(self, id: TaskId) -> Which {
         match self {
             Which::All => Which::All,
@@ -77,26 +76,26 @@ impl Which {
     }
 }
 
-/// The board as it was read.
+/// A snapshot of the board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reading {
     /// The tasks that could be read.
     pub graph: Arc<TaskGraph>,
-    /// What could not be read or was set aside, a line each; bounded.
+    /// Files that could not be read or were set aside, one line each, at most `NOTICES_MAX` and a count.
     pub notices: Vec<String>,
 }
 
-/// What is other than somebody knows.
+/// The difference between a known graph and the board.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct News {
-    /// The tasks.
+    /// The changed tasks.
     pub delta: Delta,
-    /// What can not be read, where that was not said before, a line each; bounded.
+    /// Files that cannot be read and were not reported before, one line each, at most `NOTICES_MAX` and a count.
     pub notices: Vec<String>,
 }
 
 impl Board {
-    /// The board below `root`.
+    /// Opens the board below `root`. Reads nothing yet.
     pub fn open(root: &Path) -> Board {
         Board {
             dir: root.join(".tasks"),
@@ -104,56 +103,56 @@ impl Board {
         }
     }
 
-    /// The whole board as it stands on disk. Takes no lock: each file is whole by itself. Files that are what
-    /// they were are not read again. What is damaged stays where it is.
+    /// Returns the whole board as it is on disk. Needs no lock, because each task is a separate file. Reads only files that
+    /// have changed. Damaged files stay in place.
     ///
     /// # Errors
-    /// When the folder can not be read.
+    /// When the folder cannot be read.
     pub fn read(&self) -> Result<Reading, StoreError> {
-        self.glance(|_| Which::All)?;
+        self.refresh_unlocked(|_| Which::All)?;
         let cache = self.cache();
         Ok(Reading {
             graph: Arc::clone(&cache.graph),
-            notices: bounded(cache.troubles()),
+            notices: limit_notices(cache.problems()),
         })
     }
 
-    /// Reads the board and moves what is damaged out of the way; the notices say what became of it.
+    /// Returns the whole board and sets damaged files aside; the notices name the new files.
     ///
     /// # Errors
-    /// When the folder can not be read, or a damaged file can not be moved.
+    /// When the folder cannot be read, or a damaged file cannot be renamed.
     pub fn tidy(&self) -> Result<Reading, StoreError> {
-        self.glance(|_| Which::All)?;
+        self.refresh_unlocked(|_| Which::All)?;
         let mut notices = self.set_aside()?;
         let mut reading = self.read()?;
         notices.append(&mut reading.notices);
-        reading.notices = bounded(notices);
+        reading.notices = limit_notices(notices);
         Ok(reading)
     }
 
-    /// Asks the board as this process knows it, with what other crewdeck processes have changed since. What
-    /// writers without the lock have changed is in it as soon as the watch has told of it.
+    /// Evaluates `question` on the cached graph, after reading what other crewdeck processes have changed. Changes by
+    /// writers without the lock are included once the watch has reported them.
     ///
     /// # Errors
-    /// When the folder can not be read.
+    /// When the folder cannot be read.
     pub fn ask<T>(&self, question: impl FnOnce(&TaskGraph) -> T) -> Result<T, StoreError> {
-        self.glance(|since| since)?;
+        self.refresh_unlocked(|since| since)?;
         Ok(question(&self.cache().graph))
     }
 
-    /// One task as it stands on disk.
+    /// Returns one task as it is on disk.
     ///
     /// # Errors
-    /// When there is none, or it can not be read.
+    /// When the task does not exist or cannot be read.
     pub fn get(&self, id: TaskId) -> Result<Arc<Task>, StoreError> {
-        self.glance(|since| since.and(id))?;
+        self.refresh_unlocked(|since| since.and(id))?;
         self.cache().task(id)
     }
 
-    /// The number of the task that somebody means.
+    /// Returns the task number of a reference.
     ///
     /// # Errors
-    /// For words where a number belongs; it says which number that is.
+    /// When the reference is text instead of a number. The error names the task with that subject, if there is one.
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),
@@ -161,181 +160,182 @@ impl Board {
         }
     }
 
-    /// Looks, without the lock, at what `choose` makes of that which was changed since the last time.
-    fn glance(&self, choose: impl FnOnce(Which) -> Which) -> Result<(), StoreError> {
-        // Nobody in this process changes the board meanwhile: a record that is older than what is known would say that
-        // everything may be another.
+    /// Refreshes the cache without the lock. `choose` gets the tasks that changed since the last refresh and returns the
+    /// tasks to check.
+    fn refresh_unlocked(&self, choose: impl FnOnce(Which) -> Which) -> Result<(), StoreError> {
+        // Locked first, so that this process does not change the board meanwhile: a log older than the cache would look
+        // like a lost one and cause a full refresh.
         let mut cache = self.cache();
-        // The record before the files: what is written down in it is then on disk, but for its last change. A writer
-        // may be writing it: then it is read once more.
+        // The log is read before the files: all its changes but the last are then on disk. The second attempt is for a
+        // log that a writer is just writing.
         let lock = self.dir.join(LOCK);
-        let record = Record::peek(&lock).or_else(|| Record::peek(&lock));
-        let since = cache.missed(record.as_ref());
-        cache.look(&self.dir, &choose(since))?;
-        if let Some(record) = record {
-            cache.agrees_with(record.mark_before());
+        let log = ChangeLog::peek(&lock).or_else(|| ChangeLog::peek(&lock));
+        let since = cache.changed_since_refresh(log.as_ref());
+        cache.refresh(&self.dir, &choose(since))?;
+        if let Some(log) = log {
+            cache.advance_to(log.revision_before_last());
         }
         Ok(())
     }
 
-    /// Looks at some tasks again, moves what is damaged out of the way, and tells in what they differ from `known`.
+    /// Refreshes the tasks of `which`, sets damaged files aside and returns the difference from `known`.
     ///
     /// # Errors
-    /// When the folder can not be read.
+    /// When the folder cannot be read.
     pub fn news(&self, which: &Which, known: &TaskGraph) -> Result<News, StoreError> {
         let is_first = !self.cache().is_loaded();
-        self.glance(|since| match which {
+        self.refresh_unlocked(|since| match which {
             Which::All => Which::All,
             Which::These(ids) => ids.iter().fold(since, |all, id| all.and(*id)),
         })?;
         let mut notices = self.set_aside()?;
         let mut cache = self.cache();
-        notices.append(&mut cache.untold());
+        notices.append(&mut cache.take_unreported());
         let delta = match which {
             Which::These(ids) if !is_first => known.delta_of(&cache.graph, ids),
             Which::These(_) | Which::All => known.delta(&cache.graph),
         };
         Ok(News {
             delta,
-            notices: bounded(notices),
+            notices: limit_notices(notices),
         })
     }
 
-    /// Writes a new task down; its number was never used before.
+    /// Creates a task with a number that was never used before.
     ///
     /// # Errors
-    /// The graph's refusal, or why the file can not be written.
-    #[allow(clippy::needless_pass_by_value)] // as all that is written down
+    /// When the graph rejects the task, or a file cannot be written.
+    #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
     pub fn create(&self, new: NewTask, now: Stamp) -> Result<Task, StoreError> {
-        let mut held = self.hold()?;
-        held.look_at_named(&new.blocked_by)?;
+        let mut locked = self.lock()?;
+        locked.refresh_existing(&new.blocked_by)?;
         loop {
-            let id = held.next_id()?;
-            let changed = held.graph().create(id, new.clone(), now)?;
-            match held.save(&changed, First::Made) {
-                // Who takes no lock was faster: its task stays, ours gets the next number.
+            let id = locked.next_id()?;
+            let changed = locked.graph().create(id, new.clone(), now)?;
+            match locked.save(&changed, FirstWrite::Insert) {
+                // A writer without the lock has used the number: its task stays, and this one gets the next number.
                 Err(StoreError::File { why, .. }) if why.kind() == ErrorKind::AlreadyExists => {}
-                saved => return saved.and_then(|()| held.task(id)),
+                saved => return saved.and_then(|()| locked.task(id)),
             }
         }
     }
 
-    /// Claims a task, or the first one that can be claimed. `None`: there is none.
+    /// Claims the task `id`, or the first claimable task. Returns `None` if there is no claimable task.
     ///
     /// # Errors
-    /// Why this task can not be claimed.
+    /// When the claimer may not claim the task, or a file cannot be read or written.
     pub fn claim(
         &self,
         id: Option<TaskId>,
         claimer: &Claimer,
         now: Stamp,
     ) -> Result<Option<Task>, StoreError> {
-        let mut held = self.hold()?;
-        held.look_at_open_of(&claimer.name)?;
+        let mut locked = self.lock()?;
+        locked.refresh_open_task_of(&claimer.name)?;
         let id = match id {
             Some(id) => {
-                held.look_around(id)?;
+                locked.refresh_with_neighbors(id)?;
                 id
             }
-            None => match held.first_for(claimer)? {
+            None => match locked.first_claimable(claimer)? {
                 Some(id) => id,
                 None => return Ok(None),
             },
         };
-        let changed = held.graph().claim(id, claimer, now)?;
-        held.save(&changed, First::Kept)?;
-        held.task(id).map(Some)
+        let changed = locked.graph().claim(id, claimer, now)?;
+        locked.save(&changed, FirstWrite::Update)?;
+        locked.task(id).map(Some)
     }
 
-    /// Starts a task that the claimer owns or that nobody owns.
+    /// Starts a task that the claimer owns or that has no owner.
     ///
     /// # Errors
-    /// The graph's refusal, or why the file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn start(&self, id: TaskId, claimer: &Claimer, now: Stamp) -> Result<Task, StoreError> {
-        let mut held = self.hold()?;
-        held.look_at_open_of(&claimer.name)?;
-        held.change(id, |graph| graph.start(id, claimer, now))
+        let mut locked = self.lock()?;
+        locked.refresh_open_task_of(&claimer.name)?;
+        locked.change(id, |graph| graph.start(id, claimer, now))
     }
 
-    /// Completes a task and frees what waited for it.
+    /// Completes a task and unblocks its dependants.
     ///
     /// # Errors
-    /// The graph's refusal, or why a file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn complete(&self, id: TaskId, who: &Name, now: Stamp) -> Result<Task, StoreError> {
-        self.hold()?
+        self.lock()?
             .change(id, |graph| graph.complete(id, who, now))
     }
 
-    /// Puts a claimed task back.
+    /// Releases a task that `who` owns.
     ///
     /// # Errors
-    /// The graph's refusal, or why the file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn release(&self, id: TaskId, who: &Name, now: Stamp) -> Result<Task, StoreError> {
-        self.hold()?.change(id, |graph| graph.release(id, who, now))
+        self.lock()?.change(id, |graph| graph.release(id, who, now))
     }
 
-    /// Puts the task of `owner` back because the person takes it away.
+    /// Takes a task away from `owner` for the user and puts it back on the board.
     ///
     /// # Errors
-    /// The graph's refusal, or why the file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn take(&self, id: TaskId, owner: &Name, now: Stamp) -> Result<Task, StoreError> {
-        self.hold()?.change(id, |graph| graph.take(id, owner, now))
+        self.lock()?.change(id, |graph| graph.take(id, owner, now))
     }
 
-    /// Notes in which worktree a task is worked on.
+    /// Binds a task to a worktree.
     ///
     /// # Errors
-    /// When there is no such task, or its file can not be written.
+    /// When the task does not exist, or its file cannot be written.
     pub fn bind(&self, id: TaskId, tree: &WorktreeName, now: Stamp) -> Result<Task, StoreError> {
-        self.hold()?.change(id, |graph| graph.bind(id, tree, now))
+        self.lock()?.change(id, |graph| graph.bind(id, tree, now))
     }
 
-    /// Changes a task's text, tags or edges.
+    /// Changes the text, tags or dependencies of a task.
     ///
     /// # Errors
-    /// The graph's refusal, or why a file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn edit(&self, id: TaskId, edit: &TaskEdit, now: Stamp) -> Result<Task, StoreError> {
-        let mut held = self.hold()?;
-        held.look_at_named(&edit.block_on)?;
-        held.look(edit.unblock.iter().copied())?;
-        held.change(id, |graph| graph.edit(id, edit, now))
+        let mut locked = self.lock()?;
+        locked.refresh_existing(&edit.block_on)?;
+        locked.refresh(edit.unblock.iter().copied())?;
+        locked.change(id, |graph| graph.edit(id, edit, now))
     }
 
-    /// Takes a task off the board; its number is not used again. The task as it was comes back.
+    /// Deletes a task and returns it. Its number is not reused.
     ///
     /// # Errors
-    /// The graph's refusal, or why a file can not be written.
+    /// When the graph rejects the change, or a file cannot be written.
     pub fn remove(&self, id: TaskId, now: Stamp) -> Result<Task, StoreError> {
-        let mut held = self.hold()?;
-        held.look_around(id)?;
-        let gone = held.task(id)?;
-        let changed = held.graph().remove(id, now)?;
-        held.save(&changed, First::Gone)?;
-        Ok(gone)
+        let mut locked = self.lock()?;
+        locked.refresh_with_neighbors(id)?;
+        let removed = locked.task(id)?;
+        let changed = locked.graph().remove(id, now)?;
+        locked.save(&changed, FirstWrite::Delete)?;
+        Ok(removed)
     }
 
-    /// Moves the files out of the way that were found damaged when they were read; says of each what became of it.
+    /// Sets aside the task files that the last refresh found damaged, and returns one notice for each.
     ///
     /// # Errors
-    /// When one can not be moved.
+    /// When a file cannot be renamed.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         self.sweep();
         let damaged = self.cache().damaged();
         if damaged.is_empty() {
             return Ok(Vec::new());
         }
-        let mut held = self.hold()?;
-        // Their numbers stay taken, also for those who never saw the files.
+        let mut locked = self.lock()?;
+        // The numbers stay used, also for processes that never saw these files.
         let last = damaged
             .iter()
             .copied()
-            .fold(TaskId(held.cache.last), TaskId::max);
-        held.note_last(last)?;
-        held.record_change(&damaged)?;
+            .fold(TaskId(locked.cache.last), TaskId::max);
+        locked.write_last_id(last)?;
+        locked.record_change(&damaged)?;
         let mut notices = Vec::new();
         for id in damaged {
             let path = files::path(&self.dir, id);
-            // Somebody may have mended or moved it while the lock was waited for.
+            // Another process may have fixed or moved the file during the wait for the lock.
             if let Found::Damaged(why) = settle::read::<Task>(&path)? {
                 let aside = atomic::set_aside(&path)?;
                 notices.push(format!(
@@ -344,37 +344,37 @@ impl Board {
                     aside.file_name().unwrap_or_default().to_string_lossy()
                 ));
             }
-            held.look([id])?;
+            locked.refresh([id])?;
         }
         Ok(notices)
     }
 
-    /// Deletes what killed writers left, unless somebody changes the board at this moment: who does, does it too.
+    /// Deletes temporary files of killed writers. Skipped while a process holds the lock, because its holder does the same.
     fn sweep(&self) {
         let temps = std::mem::take(&mut self.cache().temps);
         if temps.is_empty() {
             return;
         }
-        // Where the lock cannot be taken, on a disk that only reads say, they are in nobody's way.
+        // If the lock cannot be taken, for example on a read-only file system, the files do no harm.
         if let Ok(Some(lock)) = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO) {
             atomic::sweep_under(&lock, &temps);
         }
     }
 
-    /// Takes the lock and learns what others changed.
-    fn hold(&self) -> Result<Held<'_>, StoreError> {
+    /// Takes the lock and reads what other processes have changed.
+    fn lock(&self) -> Result<LockedBoard<'_>, StoreError> {
         if !self.cache().is_loaded() {
-            // Most of the reading without the lock: the others need not wait for it.
-            self.glance(|since| since)?;
+            // The first full read runs without the lock, so that other processes need not wait.
+            self.refresh_unlocked(|since| since)?;
         }
-        // The lock between processes first: who waits for it keeps no reader of this process waiting.
+        // The lock between processes comes first, so that waiting for it does not block readers in this process.
         let lock = Lock::take(&self.dir.join(LOCK))?;
         let mut cache = self.cache();
-        let record = Record::read(lock.file()).unwrap_or_else(Record::begin);
-        cache.catch_up(&self.dir, &record)?;
-        Ok(Held {
+        let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
+        cache.catch_up(&self.dir, &log)?;
+        Ok(LockedBoard {
             dir: &self.dir,
-            record,
+            log,
             cache,
             lock,
         })
@@ -385,24 +385,24 @@ impl Board {
     }
 }
 
-/// The task whose file has that name; `None` for one that was set aside as well.
+/// Returns the task of a task file name, or `None` for any other file, including a damaged one that was set aside.
 pub(super) fn is_task_file(name: &str) -> Option<TaskId> {
-    let (id, form) = files::id_of(name)?;
-    (form == files::Form::Whole).then_some(id)
+    let (id, kind) = files::id_of(name)?;
+    (kind == files::TaskFileKind::Current).then_some(id)
 }
 
-/// The task of which a file of that name tells.
+/// Returns the task of a task file name, including damaged files that were set aside.
 pub(super) fn id_of_file(name: &str) -> Option<TaskId> {
     files::id_of(name).map(|(id, _)| id)
 }
 
-/// The first of many lines, and how many more there are.
-fn bounded(mut lines: Vec<String>) -> Vec<String> {
+/// Keeps the first [`NOTICES_MAX`] lines and adds one with the number of the others.
+fn limit_notices(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(NOTICES_MAX);
     if more > 0 {
         lines.truncate(NOTICES_MAX);
         lines.push(format!(
-            "... and {more} more files of the board can not be read"
+            "... and {more} more files of the board cannot be read"
         ));
     }
     lines

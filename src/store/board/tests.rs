@@ -1,4 +1,4 @@
-//! Two doors to one board are two processes: each knows what it has read. Beside them a writer without the lock.
+//! Tests of the board with two `Board` values, each with its own cache like a process, and a writer without the lock.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,18 +10,18 @@ use crate::store::prepare;
 
 const NOW: Stamp = Stamp(1.0);
 
-struct Place {
+struct TestBoard {
     dir: tempfile::TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
+impl TestBoard {
+    fn new() -> TestBoard {
         let dir = tempfile::tempdir().unwrap();
         prepare(dir.path()).unwrap();
-        Place { dir }
+        TestBoard { dir }
     }
 
-    fn door(&self) -> Board {
+    fn open(&self) -> Board {
         Board::open(self.dir.path())
     }
 
@@ -34,7 +34,7 @@ impl Place {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// As the reference writes: in place, without the lock.
+    /// Writes like learn-claude-code: in place, without the lock.
     fn rewrite(&self, id: u64, change: impl FnOnce(&mut serde_json::Value)) {
         let mut value = self.text(id);
         change(&mut value);
@@ -51,7 +51,7 @@ fn new(subject: &str, blocked_by: &[u64]) -> NewTask {
     }
 }
 
-fn who(name: &str) -> Claimer {
+fn claimer(name: &str) -> Claimer {
     Claimer {
         name: Name::member(name).unwrap(),
         tags: vec![],
@@ -59,28 +59,30 @@ fn who(name: &str) -> Claimer {
 }
 
 #[test]
-fn what_another_process_has_changed_counts_at_once() {
-    let place = Place::new();
-    let (a, b) = (place.door(), place.door());
+fn changes_of_another_process_count_at_once() {
+    let fixture = TestBoard::new();
+    let (a, b) = (fixture.open(), fixture.open());
     a.create(new("one", &[]), NOW).unwrap();
     b.create(new("two", &[1]), NOW).unwrap();
-    let refused = a.claim(Some(TaskId(2)), &who("alice"), NOW).unwrap_err();
+    let error = a
+        .claim(Some(TaskId(2)), &claimer("alice"), NOW)
+        .unwrap_err();
     assert_eq!(
-        refused.to_string(),
+        error.to_string(),
         "task #2 is blocked by #1: complete that first"
     );
-    b.claim(None, &who("bob"), NOW).unwrap();
+    b.claim(None, &claimer("bob"), NOW).unwrap();
     assert!(
-        a.ask(|g| g.open_task_of(&who("bob").name).is_some())
+        a.ask(|g| g.open_task_of(&claimer("bob").name).is_some())
             .unwrap()
     );
-    b.complete(TaskId(1), &who("bob").name, NOW).unwrap();
+    b.complete(TaskId(1), &claimer("bob").name, NOW).unwrap();
     assert_eq!(
-        a.claim(None, &who("alice"), NOW).unwrap().unwrap().id,
+        a.claim(None, &claimer("alice"), NOW).unwrap().unwrap().id,
         TaskId(2)
     );
     assert_eq!(b.get(TaskId(2)).unwrap().owner, "alice");
-    a.release(TaskId(2), &who("alice").name, NOW).unwrap();
+    a.release(TaskId(2), &claimer("alice").name, NOW).unwrap();
     b.remove(TaskId(2), NOW).unwrap();
     assert_eq!(a.create(new("three", &[]), NOW).unwrap().id, TaskId(3));
     assert_eq!(
@@ -90,148 +92,158 @@ fn what_another_process_has_changed_counts_at_once() {
 }
 
 #[test]
-fn what_a_writer_without_the_lock_has_put_into_a_task_is_kept_and_counts() {
-    let place = Place::new();
-    let board = place.door();
+fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     for (subject, on) in [("one", &[][..]), ("two", &[1]), ("three", &[])] {
         board.create(new(subject, on), NOW).unwrap();
     }
-    // The task itself, and one that waits for it.
-    place.rewrite(1, |task| task["color"] = "red".into());
-    place.rewrite(2, |task| task["description"] = "by hand".into());
-    board.complete(TaskId(1), &who("alice").name, NOW).unwrap();
-    assert_eq!(place.text(1)["color"], "red");
+    // The task itself and a dependant.
+    fixture.rewrite(1, |task| task["color"] = "red".into());
+    fixture.rewrite(2, |task| task["description"] = "by hand".into());
+    board
+        .complete(TaskId(1), &claimer("alice").name, NOW)
+        .unwrap();
+    assert_eq!(fixture.text(1)["color"], "red");
     assert_eq!(
-        (&place.text(2)["description"], &place.text(2)["blockedBy"]),
+        (
+            &fixture.text(2)["description"],
+            &fixture.text(2)["blockedBy"]
+        ),
         (&"by hand".into(), &serde_json::json!([]))
     );
-    // Its owner and its status.
-    place.rewrite(3, |task| task["owner"] = "carol".into());
-    let refused = board.claim(Some(TaskId(3)), &who("bob"), NOW).unwrap_err();
-    assert!(
-        refused.to_string().contains("claimed by carol"),
-        "{refused}"
-    );
+    // The owner.
+    fixture.rewrite(3, |task| task["owner"] = "carol".into());
+    let error = board
+        .claim(Some(TaskId(3)), &claimer("bob"), NOW)
+        .unwrap_err();
+    assert!(error.to_string().contains("claimed by carol"), "{error}");
     assert_eq!(
-        board.claim(None, &who("bob"), NOW).unwrap().unwrap().id,
+        board.claim(None, &claimer("bob"), NOW).unwrap().unwrap().id,
         TaskId(2)
     );
-    // The claimer's open task was finished by another hand: it is free again.
-    place.rewrite(2, |task| task["status"] = "done".into());
-    place.rewrite(3, |task| task["owner"] = serde_json::Value::Null);
+    // Another program completes the claimer's open task: the claimer is free again.
+    fixture.rewrite(2, |task| task["status"] = "done".into());
+    fixture.rewrite(3, |task| task["owner"] = serde_json::Value::Null);
     assert_eq!(
         board
-            .claim(Some(TaskId(3)), &who("bob"), NOW)
+            .claim(Some(TaskId(3)), &claimer("bob"), NOW)
             .unwrap()
             .unwrap()
             .id,
         TaskId(3)
     );
-    // A blocker that was not there before.
-    board.release(TaskId(3), &who("bob").name, NOW).unwrap();
-    place.rewrite(3, |task| task["blockedBy"] = serde_json::json!([77]));
-    let refused = board.claim(Some(TaskId(3)), &who("bob"), NOW).unwrap_err();
-    assert!(refused.to_string().contains("blocked by #77"), "{refused}");
+    // A new blocker.
+    board.release(TaskId(3), &claimer("bob").name, NOW).unwrap();
+    fixture.rewrite(3, |task| task["blockedBy"] = serde_json::json!([77]));
+    let error = board
+        .claim(Some(TaskId(3)), &claimer("bob"), NOW)
+        .unwrap_err();
+    assert!(error.to_string().contains("blocked by #77"), "{error}");
 }
 
 #[test]
-fn a_task_without_a_number_has_the_one_of_its_file() {
-    let place = Place::new();
-    let board = place.door();
+fn task_without_id_gets_the_number_of_its_file() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     board.create(new("first", &[]), Stamp(1.0)).unwrap();
     for (id, text) in [
         (2, r#"{"subject":"bare"}"#),
         (3, r#"{"id":null,"title":"older","status":"done"}"#),
     ] {
-        std::fs::write(place.file(&format!("task_{id}.json")), text).unwrap();
+        std::fs::write(fixture.file(&format!("task_{id}.json")), text).unwrap();
     }
     let reading = board.read().unwrap();
     assert_eq!(reading.notices, Vec::<String>::new());
     let ids: Vec<TaskId> = reading.graph.tasks().map(|t| t.id).collect();
     assert_eq!(ids, [TaskId(1), TaskId(2), TaskId(3)]);
     board
-        .claim(Some(TaskId(2)), &who("amy"), Stamp(2.0))
+        .claim(Some(TaskId(2)), &claimer("amy"), Stamp(2.0))
         .unwrap();
-    assert_eq!(place.text(2)["id"], 2);
+    assert_eq!(fixture.text(2)["id"], 2);
 }
 
 #[test]
-fn a_number_that_somebody_took_without_the_lock_is_not_given() {
-    let place = Place::new();
-    let board = place.door();
+fn number_used_without_the_lock_is_not_given_again() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     board.create(new("one", &[]), NOW).unwrap();
-    std::fs::write(place.file("task_2.json"), r#"{"id":2,"subject":"theirs"}"#).unwrap();
+    std::fs::write(
+        fixture.file("task_2.json"),
+        r#"{"id":2,"subject":"theirs"}"#,
+    )
+    .unwrap();
     assert_eq!(board.create(new("ours", &[]), NOW).unwrap().id, TaskId(3));
     assert_eq!(board.get(TaskId(2)).unwrap().subject, "theirs");
-    // Also when it is a folder, where nothing can be renamed to.
-    std::fs::create_dir(place.file("task_4.json")).unwrap();
+    // A folder with the name of a task file also uses the number.
+    std::fs::create_dir(fixture.file("task_4.json")).unwrap();
     assert_eq!(board.create(new("ours", &[]), NOW).unwrap().id, TaskId(5));
     let highest = files::name(TaskId::MAX);
-    std::fs::write(place.file(&highest), "{}").unwrap();
+    std::fs::write(fixture.file(&highest), "{}").unwrap();
     board.read().unwrap();
-    let refused = board.create(new("more", &[]), NOW).unwrap_err().to_string();
-    assert!(refused.contains("no number is left"), "{refused}");
+    let error = board.create(new("more", &[]), NOW).unwrap_err().to_string();
+    assert!(error.contains("no number is left"), "{error}");
 }
 
 #[test]
-fn what_can_not_be_written_is_not_known_either() {
-    let place = Place::new();
-    let board = place.door();
+fn failed_write_leaves_the_cache_unchanged() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     board.create(new("one", &[]), NOW).unwrap();
-    std::fs::remove_file(place.file(LAST_ID)).unwrap();
-    std::fs::create_dir(place.file(LAST_ID)).unwrap();
+    std::fs::remove_file(fixture.file(LAST_ID)).unwrap();
+    std::fs::create_dir(fixture.file(LAST_ID)).unwrap();
     board.create(new("two", &[1]), NOW).unwrap_err();
     let known = board.ask(TaskGraph::clone).unwrap();
     assert_eq!((known.len(), known.dependants(TaskId(1)).len()), (1, 0));
-    std::fs::remove_dir(place.file(LAST_ID)).unwrap();
+    std::fs::remove_dir(fixture.file(LAST_ID)).unwrap();
     let edit = TaskEdit {
         description: Some("x".repeat(60_000)),
         ..TaskEdit::default()
     };
-    place.rewrite(1, |task| task["extra"] = "y".repeat(4_150_000).into());
-    let refused = board.edit(TaskId(1), &edit, NOW).unwrap_err().to_string();
+    fixture.rewrite(1, |task| task["extra"] = "y".repeat(4_150_000).into());
+    let error = board.edit(TaskId(1), &edit, NOW).unwrap_err().to_string();
     assert!(
-        refused.contains("too large for its file (4 MiB at most)"),
-        "{refused}"
+        error.contains("too large for its file (4 MiB at most)"),
+        "{error}"
     );
     assert_eq!(board.get(TaskId(1)).unwrap().description, "");
 }
 
 #[test]
-fn what_a_killed_writer_left_behind_is_swept_by_the_next_and_what_it_wrote_is_seen() {
-    let place = Place::new();
-    let (a, b) = (place.door(), place.door());
+fn next_writer_cleans_up_and_sees_unfinished_writes() {
+    let fixture = TestBoard::new();
+    let (a, b) = (fixture.open(), fixture.open());
     a.create(new("one", &[]), NOW).unwrap();
-    let left = place.file(".tmp-Ab12Cd");
+    let left = fixture.file(".tmp-Ab12Cd");
     let file = std::fs::File::create(&left).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(120))
         .unwrap();
     b.read().unwrap();
-    assert!(left.exists(), "who only reads deletes nothing");
+    assert!(left.exists(), "reading deletes nothing");
     b.create(new("two", &[]), NOW).unwrap();
     assert!(!left.exists());
-    // Killed between its record and its file: what it has written since is seen.
-    let lock = Lock::take(&place.file(LOCK)).unwrap();
-    let mut record = Record::read(lock.file()).unwrap();
-    record.note(&[TaskId(1)], lock.file()).unwrap();
+    // A writer has updated the change log but not its file yet: the later write is seen.
+    let lock = Lock::take(&fixture.file(LOCK)).unwrap();
+    let mut log = ChangeLog::read(lock.file()).unwrap();
+    log.append(&[TaskId(1)], lock.file()).unwrap();
     assert_eq!(
         a.ask(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
         ""
     );
-    place.rewrite(1, |task| task["owner"] = "dead".into());
+    fixture.rewrite(1, |task| task["owner"] = "dead".into());
     assert_eq!(
         a.ask(|g| g.get(TaskId(1)).unwrap().owner.clone()).unwrap(),
         "dead"
     );
     drop(lock);
-    let refused = b.claim(Some(TaskId(1)), &who("bob"), NOW).unwrap_err();
-    assert!(refused.to_string().contains("claimed by dead"), "{refused}");
+    let error = b.claim(Some(TaskId(1)), &claimer("bob"), NOW).unwrap_err();
+    assert!(error.to_string().contains("claimed by dead"), "{error}");
 }
 
 #[test]
-fn a_lost_record_and_a_changed_lock_file_mean_to_look_at_everything() {
-    let place = Place::new();
-    let (a, b) = (place.door(), place.door());
+fn invalid_change_log_causes_a_full_refresh() {
+    let fixture = TestBoard::new();
+    let (a, b) = (fixture.open(), fixture.open());
     a.create(new("one", &[]), NOW).unwrap();
     for text in ["", "x", "crewdeck other\n3 9\nend\n"] {
         b.edit(
@@ -243,7 +255,7 @@ fn a_lost_record_and_a_changed_lock_file_mean_to_look_at_everything() {
             NOW,
         )
         .unwrap();
-        std::fs::write(place.file(LOCK), text).unwrap();
+        std::fs::write(fixture.file(LOCK), text).unwrap();
         let known = a
             .ask(|g| g.get(TaskId(1)).unwrap().subject.clone())
             .unwrap();
@@ -252,25 +264,25 @@ fn a_lost_record_and_a_changed_lock_file_mean_to_look_at_everything() {
 }
 
 #[test]
-fn a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading() {
-    let place = Place::new();
-    let board = place.door();
+fn damaged_task_file_is_reported_and_set_aside() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     board.create(new("one", &[]), NOW).unwrap();
     board.create(new("two", &[]), NOW).unwrap();
-    std::fs::write(place.file("task_1.json"), "{\"id\": 1, \"subj").unwrap();
-    let refused = board
-        .complete(TaskId(1), &who("bob").name, NOW)
+    std::fs::write(fixture.file("task_1.json"), "{\"id\": 1, \"subj").unwrap();
+    let error = board
+        .complete(TaskId(1), &claimer("bob").name, NOW)
         .unwrap_err()
         .to_string();
     assert!(
-        refused.starts_with(
-            "task #1 can not be used: .tasks/task_1.json is damaged (it is not whole JSON"
+        error.starts_with(
+            "task #1 cannot be used: .tasks/task_1.json is damaged (it is not complete JSON"
         ),
-        "{refused}"
+        "{error}"
     );
     assert!(
-        refused.ends_with("mend it, or list the tasks to set it aside"),
-        "{refused}"
+        error.ends_with("fix it, or list the tasks to set it aside"),
+        "{error}"
     );
     assert_eq!(board.read().unwrap().notices.len(), 1);
     let known = board.ask(TaskGraph::clone).unwrap();
@@ -288,29 +300,29 @@ fn a_torn_file_is_told_to_who_wants_it_and_set_aside_by_the_next_reading() {
 }
 
 #[test]
-fn news_are_said_once_and_readings_say_everything() {
-    let place = Place::new();
-    let board = place.door();
+fn updates_report_a_problem_once_and_snapshots_always() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
     let empty = TaskGraph::default();
     for id in 1..=30 {
         let text = format!("{{\"id\": {id}, \"subject\": \"s\", \"status\": \"banana\"}}");
-        std::fs::write(place.file(&format!("task_{id}.json")), text).unwrap();
+        std::fs::write(fixture.file(&format!("task_{id}.json")), text).unwrap();
     }
-    std::fs::write(place.file("task_foo.json"), "x").unwrap();
-    // Also when somebody else has read them before.
+    std::fs::write(fixture.file("task_foo.json"), "x").unwrap();
+    // A snapshot does not mark problems as reported.
     board.read().unwrap();
     let first = board.news(&Which::All, &empty).unwrap();
     assert_eq!(first.notices.len(), NOTICES_MAX + 1);
     assert_eq!(
         first.notices[NOTICES_MAX],
-        "... and 11 more files of the board can not be read"
+        "... and 11 more files of the board cannot be read"
     );
     assert_eq!(board.news(&Which::All, &empty).unwrap(), News::default());
     let notices = board.read().unwrap().notices;
     assert_eq!(notices.len(), NOTICES_MAX + 1);
     assert_eq!(
         notices[0],
-        ".tasks/task_1.json is left out: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: mend it or move it away"
+        ".tasks/task_1.json is left out: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: fix it or move it away"
     );
 }
 
@@ -329,12 +341,12 @@ enum Step {
 fn any_step() -> impl Strategy<Value = (usize, Step)> {
     let id = || 1u64..8;
     let ids = || prop::collection::vec(1u64..8, 0..3);
-    let who = || 0usize..3;
+    let claimer = || 0usize..3;
     let step = prop_oneof![
         4 => ids().prop_map(Step::Create),
-        3 => (prop::option::of(id()), who()).prop_map(|(i, w)| Step::Claim(i, w)),
-        3 => (id(), who()).prop_map(|(i, w)| Step::Complete(i, w)),
-        1 => (id(), who()).prop_map(|(i, w)| Step::Release(i, w)),
+        3 => (prop::option::of(id()), claimer()).prop_map(|(i, w)| Step::Claim(i, w)),
+        3 => (id(), claimer()).prop_map(|(i, w)| Step::Complete(i, w)),
+        1 => (id(), claimer()).prop_map(|(i, w)| Step::Release(i, w)),
         2 => (id(), ids(), ids()).prop_map(|(i, a, b)| Step::Edit(i, a, b)),
         1 => id().prop_map(Step::Remove),
         2 => id().prop_map(Step::Rewrite),
@@ -346,60 +358,60 @@ fn any_step() -> impl Strategy<Value = (usize, Step)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever two processes and a writer without the lock do in turn: each process knows what is on disk.
+    /// Two processes and a writer without the lock make random changes in turn; both processes see what is on disk.
     #[test]
-    fn each_door_knows_what_is_on_disk(steps in prop::collection::vec(any_step(), 1..30)) {
-        let place = Place::new();
-        let doors = [place.door(), place.door()];
+    fn both_processes_see_what_is_on_disk(steps in prop::collection::vec(any_step(), 1..30)) {
+        let fixture = TestBoard::new();
+        let boards = [fixture.open(), fixture.open()];
         let names = ["alice", "bob", "carol"];
         let list = |ids: Vec<u64>| ids.into_iter().map(TaskId).collect::<Vec<_>>();
-        let mut told = TaskGraph::default();
+        let mut reported = TaskGraph::default();
         let last = steps.len() - 1;
-        for (at, (door, step)) in steps.into_iter().enumerate() {
-            let door = &doors[door];
+        for (at, (index, step)) in steps.into_iter().enumerate() {
+            let board = &boards[index];
             let mut by_hand = None;
-            // A refusal is fine here; what counts is what is known afterwards.
+            // The board may reject a step; only the state afterwards is checked.
             match step {
-                Step::Create(on) => drop(door.create(NewTask { blocked_by: list(on), ..new("t", &[]) }, NOW)),
-                Step::Claim(id, name) => drop(door.claim(id.map(TaskId), &who(names[name]), NOW)),
-                Step::Complete(id, name) => drop(door.complete(TaskId(id), &who(names[name]).name, NOW)),
-                Step::Release(id, name) => drop(door.release(TaskId(id), &who(names[name]).name, NOW)),
+                Step::Create(on) => drop(board.create(NewTask { blocked_by: list(on), ..new("t", &[]) }, NOW)),
+                Step::Claim(id, name) => drop(board.claim(id.map(TaskId), &claimer(names[name]), NOW)),
+                Step::Complete(id, name) => drop(board.complete(TaskId(id), &claimer(names[name]).name, NOW)),
+                Step::Release(id, name) => drop(board.release(TaskId(id), &claimer(names[name]).name, NOW)),
                 Step::Edit(id, block_on, unblock) => {
                     let edit = TaskEdit { block_on: list(block_on), unblock: list(unblock), ..TaskEdit::default() };
-                    drop(door.edit(TaskId(id), &edit, NOW));
+                    drop(board.edit(TaskId(id), &edit, NOW));
                 }
-                Step::Remove(id) => drop(door.remove(TaskId(id), NOW)),
-                Step::Rewrite(id) if place.file(&files::name(TaskId(id))).exists() => {
-                    place.rewrite(id, |task| task["subject"] = "by hand".into());
+                Step::Remove(id) => drop(board.remove(TaskId(id), NOW)),
+                Step::Rewrite(id) if fixture.file(&files::name(TaskId(id))).exists() => {
+                    fixture.rewrite(id, |task| task["subject"] = "by hand".into());
                     by_hand = Some(TaskId(id));
                 }
                 Step::Delete(id) => {
-                    drop(std::fs::remove_file(place.file(&files::name(TaskId(id)))));
+                    drop(std::fs::remove_file(fixture.file(&files::name(TaskId(id)))));
                     by_hand = Some(TaskId(id));
                 }
                 Step::Rewrite(_) => {}
             }
-            let truth = place.door().read().unwrap();
+            let truth = fixture.open().read().unwrap();
             prop_assert_eq!(&truth.notices, &Vec::<String>::new());
             for name in names {
                 let own = truth.graph.tasks().filter(|t| t.is_open_for(name)).count();
                 prop_assert!(own <= 1, "{} has {} open tasks", name, own);
             }
-            for door in &doors {
+            for board in &boards {
                 if let Some(id) = by_hand {
-                    // The watch tells of it.
-                    door.news(&Which::These([id].into()), &told).unwrap();
+                    // The watch reports it.
+                    board.news(&Which::These([id].into()), &reported).unwrap();
                 }
-                // Who is asked catches up: most of the time a change has to do that itself.
+                // A query refreshes the cache. It is skipped most of the time, so that changes have to do that.
                 if at % 7 != 0 && at != last {
                     continue;
                 }
-                prop_assert_eq!(&door.ask(TaskGraph::clone).unwrap(), &*truth.graph);
+                prop_assert_eq!(&board.ask(TaskGraph::clone).unwrap(), &*truth.graph);
             }
             if at % 7 == 0 || at == last {
-                let delta = doors[0].news(&Which::All, &told).unwrap().delta;
-                told.apply(&delta.changed, &delta.removed);
-                prop_assert_eq!(&told, &*truth.graph);
+                let delta = boards[0].news(&Which::All, &reported).unwrap().delta;
+                reported.apply(&delta.changed, &delta.removed);
+                prop_assert_eq!(&reported, &*truth.graph);
             }
         }
     }

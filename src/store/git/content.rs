@@ -1,24 +1,23 @@
-//! Whether a branch's work is in another one: by content, since a squashed or rebased branch is merged too.
+//! Checks whether a branch is merged into another. It compares content, because squashed and rebased branches count as
+//! merged too.
 
 use super::{Git, GitError, Repo, is_hash};
 
 impl Repo {
-    /// Whether deleting `tip` would lose nothing that `base` does not have. Both are commits.
+    /// Whether `base` has all changes of `tip`, so that deleting `tip` loses nothing. Both are commits.
     ///
-    /// Yes when `tip` is part of `base`'s history, when merging it would change nothing, when each of its
-    /// commits is there under another hash (rebased), or when all of them together are (squashed).
+    /// True if `tip` is an ancestor of `base`, if merging it would change nothing, or if `base` has its commits under
+    /// other hashes: each one (rebased) or all of them as one (squashed).
     ///
     /// # Errors
     /// When git fails.
     pub fn contains(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let git = &self.git;
-        Ok(
-            git.says(&["merge-base", "--is-ancestor", tip, base])?
-                || self.has_content(base, tip)?,
-        )
+        Ok(git.succeeds(&["merge-base", "--is-ancestor", tip, base])?
+            || self.has_content(base, tip)?)
     }
 
-    /// The same where it is known that `tip` is no part of `base`'s history.
+    /// As [`Repo::contains`], for a `tip` that is known not to be an ancestor of `base`.
     ///
     /// # Errors
     /// When git fails.
@@ -27,12 +26,12 @@ impl Repo {
         if changes_nothing(git, base, tip)? || is_rebased(git, base, tip)? {
             return Ok(true);
         }
-        // One commit alone was looked for just now.
+        // A single commit was already compared by `is_rebased`.
         let count = git.ok(&["rev-list", "--count", &format!("{base}..{tip}")])?;
         Ok(count != "1" && self.is_squashed(base, tip)?)
     }
 
-    /// Where two commits parted; `None`: they have no history in common.
+    /// Returns the merge base of two commits; `None` if they share no history.
     ///
     /// # Errors
     /// When git fails.
@@ -42,21 +41,21 @@ impl Repo {
         Ok((answer.code == 0 && is_hash(&hash)).then_some(hash))
     }
 
-    /// Whether some commit of `base` does what all commits of `tip` do together.
+    /// Whether one commit of `base` makes the same change as all commits of `tip` together.
     fn is_squashed(&self, base: &str, tip: &str) -> Result<bool, GitError> {
         let Some(start) = self.merge_base(base, tip)? else {
             return Ok(false);
         };
-        // A commit that no branch holds: git sweeps it up by itself.
+        // No branch refers to this commit, so git's garbage collection removes it.
         let tree = format!("{tip}^{{tree}}");
         let git = self.git.committer()?;
         let squashed = git.ok(&["commit-tree", &tree, "-p", &start, "-m", "squashed"])?;
-        no_news(&git, base, &squashed)
+        has_equivalents(&git, base, &squashed)
     }
 }
 
-/// Whether merging would leave the files as they are. An older git (before 2.38) can not try a merge without
-/// touching files: then only equal files count.
+/// Whether a merge would change no file. Git before 2.38 cannot compute a merge without touching files; there, only
+/// identical trees count.
 fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let trees = [base, tip].map(|commit| format!("{commit}^{{tree}}"));
     let both = git.ok(&["rev-parse", &trees[0], &trees[1]])?;
@@ -68,18 +67,18 @@ fn changes_nothing(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     Ok(merged.code == 0 && merged.out.trim() == tree)
 }
 
-/// Whether each commit is in `base` under another hash. What was done in a merge commit has no such twin,
-/// so a branch with merge commits does not count.
+/// Whether `base` has each commit of `tip` under another hash. False for a branch with merge commits, since changes
+/// made in a merge commit cannot be matched.
 fn is_rebased(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let range = format!("{base}..{tip}");
     if git.ok(&["rev-list", "--count", "--merges", &range])? != "0" {
         return Ok(false);
     }
-    no_news(git, base, tip)
+    has_equivalents(git, base, tip)
 }
 
-/// Whether `base` has each commit of `tip` that is no merge commit, under whatever hash.
-fn no_news(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
+/// Whether `base` has an equivalent of each commit of `tip`, apart from merge commits.
+fn has_equivalents(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let twins = git.ok(&["cherry", base, tip])?;
     Ok(!twins.lines().any(|line| line.starts_with('+')))
 }

@@ -1,33 +1,33 @@
-//! What there is to know about git and the repository before anything is asked of them.
+//! Reports the git version and the state of the repository, for `doctor` and the setup pages.
 
 use std::path::Path;
 
 use super::{Git, GitError, OLDEST, Repo};
 use crate::domain::worktree::Busy;
 
-/// Git, and the repository of a root.
+/// The git version and the repository of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitFacts {
-    /// What `git version` says, without its first two words; or why there is no git, or one that is too old.
+    /// The version number, or the error if git is missing or too old.
     pub version: Result<String, GitError>,
-    /// The oldest version that will do.
+    /// The oldest supported version.
     pub oldest: String,
-    /// The repository; or why worktrees can not be made here.
+    /// The repository, or the reason why worktrees cannot be created here.
     pub repository: Result<RepositoryFacts, GitError>,
 }
 
-/// A repository in which worktrees can be made.
+/// A repository in which worktrees can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryFacts {
-    /// The branch that is checked out; `None`: a commit by itself.
+    /// The branch that is checked out; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit.
+    /// The commit that is checked out.
     pub commit: String,
-    /// What is under way in the main work tree.
+    /// The operation in progress in the main worktree, such as a rebase.
     pub busy: Option<Busy>,
 }
 
-/// Looks at git and the repository of `root`; changes nothing.
+/// Inspects git and the repository of `root`. Changes nothing.
 pub fn facts(root: &Path) -> GitFacts {
     let git = Git::at(root);
     let version = git.check().and_then(|()| git.ok(&["version"]));
@@ -38,11 +38,11 @@ pub fn facts(root: &Path) -> GitFacts {
     }
 }
 
-/// Whether the file at `path` below `root` comes with the repository: git tracks it, or tracks a link or a repository
-/// that stands where its first folder should be. Names are compared without regard to case, as some systems do.
+/// Whether the file at `path` below `root` comes from the repository: git tracks the file itself, or tracks a symbolic
+/// link or submodule in place of its first folder. Names are compared case-insensitively, as some file systems do.
 ///
 /// # Errors
-/// When git can not tell.
+/// When git fails.
 pub fn is_tracked(root: &Path, path: &str) -> Result<bool, GitError> {
     let folder = path.split('/').next().unwrap_or(path);
     let spec = format!(":(icase){folder}");

@@ -1,9 +1,9 @@
-//! Lock files that a killed git left: every later git refuses to work beside them.
+//! Finds and removes lock files that a killed git left behind. While one exists, every later git command fails.
 //!
-//! Git itself never removes such a file, because its owner may live. Here one is removed only when no process has it
-//! open, no git works in the repository, and it is old enough. Where a git may work unseen (in another process
-//! namespace, by another user, on another machine), only the lock of a step of crewdeck that was cut off counts as
-//! left behind soon; any other must be ten minutes old.
+//! Git never removes such a file, because its owner may still run. Here a file is removed only when no process has it
+//! open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being visible
+//! (in another process namespace, as another user, on another machine), the file must be ten minutes old, unless an
+//! interrupted operation of crewdeck created it.
 
 use std::fmt;
 use std::fs;
@@ -16,18 +16,18 @@ use crate::domain::stamp::Stamp;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared;
 
-/// How old a lock must be: other programs than git (libgit2, JGit) lock for moments, and show no git.
-const YOUNG: Duration = Duration::from_secs(2);
-/// The same where the system may not show all that work in the repository.
-const YOUNG_UNSEEN: Duration = Duration::from_secs(600);
-/// How long a young lock, or the end of a git that still runs, is waited for.
-const PATIENCE: Duration = Duration::from_secs(4);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(50);
-/// Most folders that are looked into.
+/// The minimum age of a lock. Programs other than git (libgit2, JGit) hold locks briefly without a git process.
+const MIN_AGE: Duration = Duration::from_secs(2);
+/// The minimum age of a lock where processes that use the repository may not be visible.
+const MIN_AGE_INVISIBLE: Duration = Duration::from_secs(600);
+/// How long to wait for a lock to reach the minimum age or for a running git to end.
+const WAIT_MAX: Duration = Duration::from_secs(4);
+/// The interval between two checks.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Most folders that are searched.
 const FOLDERS_MAX: usize = 20_000;
 
-/// The lock files below `common`, the git folder that all worktrees share.
+/// Returns the lock files below `common`, the git folder that all worktrees share.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![
@@ -61,7 +61,7 @@ pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `packed-refs.new` is made as a lock is: with it there no branch can be deleted.
+/// Whether the path names a lock file. `packed-refs.new` counts: while it exists, no branch can be deleted.
 fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "lock")
         || path
@@ -69,126 +69,135 @@ fn is_lock(path: &Path) -> bool {
             .is_some_and(|name| name == "packed-refs.new")
 }
 
-/// What a lock may not be removed before, and why it stays.
+/// Why a lock file cannot be removed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
-    /// This git works in the repository.
+pub enum LockHolder {
+    /// The git process with this id runs in the repository.
     Git(u32),
     /// A process has the file open.
     Open,
-    /// None is seen, but the file is too young.
+    /// No process uses it, but the file is younger than two seconds.
     Young,
-    /// None is seen, but a git may work where this system does not show it.
-    Unseen,
+    /// No process uses it, but a git may run that is not visible to this process.
+    Invisible,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Holder::Git(id) => write!(f, "git works in the repository now (process {id})"),
-            Holder::Open => write!(f, "a program has it open now"),
-            Holder::Young => write!(f, "it is less than {} seconds old", YOUNG.as_secs()),
-            Holder::Unseen => write!(
+            LockHolder::Git(id) => write!(f, "git is running in the repository (process {id})"),
+            LockHolder::Open => write!(f, "a program has it open"),
+            LockHolder::Young => write!(f, "it is less than {} seconds old", MIN_AGE.as_secs()),
+            LockHolder::Invisible => write!(
                 f,
-                "a git that this system does not show may work in the repository, so it must be {} minutes old. If none does, delete the file",
-                YOUNG_UNSEEN.as_secs() / 60
+                "a git in another container or on another machine may hold it, so crewdeck removes it only once it is {} minutes old. If no such git runs, delete the file",
+                MIN_AGE_INVISIBLE.as_secs() / 60
             ),
         }
     }
 }
 
-/// The lock files that no process is seen to hold, and those that only an unseen git may hold ([`Holder::Unseen`]).
-/// `root` is the main work tree; `cut` tells when the interrupted steps began.
-pub fn left_behind(root: &Path, common: &Path, cut: &[Stamp]) -> Vec<(PathBuf, Option<Holder>)> {
+/// Returns the lock files that no visible process holds. [`LockHolder::Invisible`] marks those that an invisible git may hold.
+/// `root` is the main worktree; `interrupted` holds the start times of interrupted operations.
+pub fn left_behind(
+    root: &Path,
+    common: &Path,
+    interrupted: &[Stamp],
+) -> Vec<(PathBuf, Option<LockHolder>)> {
     let locks = lock_files(common).into_iter();
     locks
         .map(|lock| {
-            let holder = holder(&lock, root, common, cut);
+            let holder = holder(&lock, root, common, interrupted);
             (lock, holder)
         })
-        .filter(|(_, holder)| matches!(holder, None | Some(Holder::Unseen)))
+        .filter(|(_, holder)| matches!(holder, None | Some(LockHolder::Invisible)))
         .collect()
 }
 
-/// Removes the lock files that no process holds, and waits a moment for those that are young or in use, not for those
-/// that only an unseen git may hold. Returns what was removed, and what stays with the reason.
-pub fn clear(root: &Path, common: &Path, cut: &[Stamp]) -> (Vec<PathBuf>, Vec<(PathBuf, Holder)>) {
-    let until = Instant::now() + PATIENCE;
+/// Removes the lock files that no process holds. Waits up to four seconds for files that are young or in use, but not
+/// for [`LockHolder::Invisible`]. Returns the removed files, and the remaining ones with the reason.
+pub fn clear(
+    root: &Path,
+    common: &Path,
+    interrupted: &[Stamp],
+) -> (Vec<PathBuf>, Vec<(PathBuf, LockHolder)>) {
+    let until = Instant::now() + WAIT_MAX;
     let mut removed = Vec::new();
     loop {
         let mut stay = Vec::new();
         for lock in lock_files(common) {
             let before = identity(&lock);
-            match holder(&lock, root, common, cut) {
+            match holder(&lock, root, common, interrupted) {
                 None if identity(&lock) == before && fs::remove_file(&lock).is_ok() => {
                     removed.push(lock);
                 }
-                by => stay.push((lock, by.unwrap_or(Holder::Young))),
+                by => stay.push((lock, by.unwrap_or(LockHolder::Young))),
             }
         }
-        if !may_go_soon(&stay) || Instant::now() >= until {
+        if !may_be_removable_soon(&stay) || Instant::now() >= until {
             return (removed, stay);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Whether one of these locks may go within [`PATIENCE`]: one of an unseen git may take minutes.
-fn may_go_soon(stay: &[(PathBuf, Holder)]) -> bool {
-    stay.iter().any(|(_, by)| *by != Holder::Unseen)
+/// Whether one of these locks may become removable within [`WAIT_MAX`]. [`LockHolder::Invisible`] can take minutes.
+fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
+    stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// What tells that a file is not another one of the same name.
+/// Identifies a file, so that a new file with the same name is not mistaken for it.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Who holds a lock, or may hold it; `None`: it was left behind.
-fn holder(lock: &Path, root: &Path, common: &Path, cut: &[Stamp]) -> Option<Holder> {
+/// Returns who holds a lock or may hold it; `None` if it was left behind.
+fn holder(lock: &Path, root: &Path, common: &Path, interrupted: &[Stamp]) -> Option<LockHolder> {
     let meta = fs::symlink_metadata(lock).ok();
     let made = meta.as_ref().and_then(|meta| meta.modified().ok());
-    // A time in the future does not tell how old it is.
+    // A modification time in the future gives no age.
     let Some((made, age)) =
         made.and_then(|at| Some((at, SystemTime::now().duration_since(at).ok()?)))
     else {
-        return Some(Holder::Young);
+        return Some(LockHolder::Young);
     };
-    if age < YOUNG {
-        return Some(Holder::Young);
+    if age < MIN_AGE {
+        return Some(LockHolder::Young);
     }
     let gits = match git_in(&[root, common]) {
-        // What is shown here may not be all: another user or machine has made it.
+        // Another user or machine created the lock, so its process may not be visible here.
         GitUse::None if is_foreign(lock, meta.as_ref()) => GitUse::NoneShown,
         gits => gits,
     };
     match gits {
-        GitUse::By(id) => Some(Holder::Git(id)),
-        _ if has_open(lock) => Some(Holder::Open),
-        _ if age >= needed(gits, is_of_cut_step(made, cut)) => None,
-        _ => Some(Holder::Unseen),
+        GitUse::By(id) => Some(LockHolder::Git(id)),
+        _ if has_open(lock) => Some(LockHolder::Open),
+        _ if age >= min_age(gits, is_from_interrupted(made, interrupted)) => None,
+        _ => Some(LockHolder::Invisible),
     }
 }
 
-/// How old a lock must be.
-fn needed(gits: GitUse, is_of_cut_step: bool) -> Duration {
+/// Returns the minimum age of a lock.
+fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
     match gits {
-        GitUse::None => YOUNG,
-        // A git of crewdeck would be shown.
-        GitUse::NoneShown if is_of_cut_step => YOUNG,
-        GitUse::NoneShown | GitUse::Unknown | GitUse::By(_) => YOUNG_UNSEEN,
+        GitUse::None => MIN_AGE,
+        // A git that crewdeck started would be visible.
+        GitUse::NoneShown if is_from_interrupted => MIN_AGE,
+        GitUse::NoneShown | GitUse::Unknown | GitUse::By(_) => MIN_AGE_INVISIBLE,
     }
 }
 
-/// Whether a file was made while a step was under way that was cut off: from its begin on, as long as a git may run.
-fn is_of_cut_step(made: SystemTime, cut: &[Stamp]) -> bool {
+/// Whether a file was created during an interrupted operation: between its start and the time limit of git.
+fn is_from_interrupted(made: SystemTime, interrupted: &[Stamp]) -> bool {
     let made = made.duration_since(SystemTime::UNIX_EPOCH);
     let made = Stamp(made.unwrap_or_default().as_secs_f64());
-    cut.iter()
+    interrupted
+        .iter()
         .any(|begun| *begun <= made && made <= begun.after(TIMEOUT))
 }
 
-/// Whether another user has made the file, or other machines write to its file system.
+/// Whether another user owns the file or other machines share its file system.
 fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
     meta.is_none_or(|meta| meta.uid() != own) || is_shared(lock)
@@ -200,25 +209,25 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn a_lock_must_be_older_where_a_git_may_work_unseen() {
+    fn lock_must_be_older_where_git_may_be_invisible() {
         for (gits, is_ours, seconds) in [
             (GitUse::None, false, 2),
             (GitUse::None, true, 2),
-            // In a container: what crewdeck itself left is repaired at the next start.
+            // In a container, crewdeck's own locks are removed at the next start.
             (GitUse::NoneShown, true, 2),
             (GitUse::NoneShown, false, 600),
             (GitUse::Unknown, true, 600),
             (GitUse::Unknown, false, 600),
         ] {
-            let found = needed(gits, is_ours).as_secs();
+            let found = min_age(gits, is_ours).as_secs();
             assert_eq!((gits, is_ours, found), (gits, is_ours, seconds));
         }
     }
 
     #[test]
-    fn only_a_lock_from_the_time_of_a_cut_step_is_ours() {
+    fn lock_is_ours_only_if_made_during_interrupted_operation() {
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let cut = [Stamp(1000.5), Stamp(5000.0)];
+        let interrupted = [Stamp(1000.5), Stamp(5000.0)];
         for (made, is_ours) in [
             (1000, false),
             (1001, true),
@@ -226,23 +235,32 @@ mod tests {
             (1121, false),
             (5000, true),
         ] {
-            assert_eq!((made, is_of_cut_step(at(made), &cut)), (made, is_ours));
+            assert_eq!(
+                (made, is_from_interrupted(at(made), &interrupted)),
+                (made, is_ours)
+            );
         }
-        assert!(!is_of_cut_step(at(1001), &[]));
+        assert!(!is_from_interrupted(at(1001), &[]));
     }
 
     #[test]
-    fn what_only_an_unseen_git_may_hold_is_not_waited_for() {
+    fn clear_does_not_wait_for_invisible_git() {
         let lock = |by| (PathBuf::from("index.lock"), by);
-        assert!(!may_go_soon(&[]));
-        assert!(!may_go_soon(&[lock(Holder::Unseen), lock(Holder::Unseen)]));
-        for by in [Holder::Young, Holder::Open, Holder::Git(1)] {
-            assert!(may_go_soon(&[lock(Holder::Unseen), lock(by)]));
+        assert!(!may_be_removable_soon(&[]));
+        assert!(!may_be_removable_soon(&[
+            lock(LockHolder::Invisible),
+            lock(LockHolder::Invisible)
+        ]));
+        for by in [LockHolder::Young, LockHolder::Open, LockHolder::Git(1)] {
+            assert!(may_be_removable_soon(&[
+                lock(LockHolder::Invisible),
+                lock(by)
+            ]));
         }
     }
 
     #[test]
-    fn a_lock_of_another_user_is_foreign() {
+    fn lock_of_another_user_is_foreign() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
         fs::write(&lock, "").unwrap();

@@ -1,14 +1,14 @@
-//! The `git` command, run so that it asks nothing, waits for nobody and can not be led astray.
+//! Runs the `git` command without prompts, editors or settings that an agent could have changed.
 //!
-//! What is passed to it is either a word of this program, a full reference name, a commit's hash, or stands
-//! behind `--`: no name from outside is ever taken as an option.
+//! Every argument is a constant of this program, a full reference name, a commit hash, or follows `--`, so that no
+//! outside name is ever read as an option.
 
-mod begin;
-mod begun;
 mod content;
+mod error;
 mod facts;
+mod first_commit;
+mod incomplete_worktrees;
 pub mod locks;
-mod refusal;
 mod repo;
 
 use std::ffi::OsString;
@@ -22,19 +22,19 @@ use super::words;
 use crate::process::Ended;
 use crate::process::blocking::{self, Errand};
 
-pub use begin::{COMMIT, INIT_AND_COMMIT, begin};
+pub use error::GitError;
 pub use facts::{GitFacts, RepositoryFacts, facts, is_tracked};
-pub use refusal::GitError;
-pub use repo::{Registered, Repo, busy_in, commit_of, head, is_hash};
+pub use first_commit::{COMMIT, INIT_AND_COMMIT, begin};
+pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head, is_hash};
 
-/// How long one git command may run; the reference's figure.
+/// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
-/// Most bytes of an answer that are kept.
+/// Most bytes of output that are kept.
 pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
-/// The oldest git that has all that is used here (`rev-parse --path-format`).
+/// The oldest supported git (it needs `rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
 
-/// Settings of every call: names as they are, no housekeeping and no watcher left behind.
+/// Settings of every call: unquoted paths, no background maintenance, no file system monitor.
 const SETTINGS: &[&str] = &[
     "core.quotePath=false",
     "core.fsmonitor=false",
@@ -42,10 +42,11 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// Settings of the calls that no hook may come into: repositories inside have hooks and filters of their own.
-const UNWATCHED: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
+/// Settings of the calls without hooks. Submodules are skipped too, since they have hooks and filters of their own.
+const NO_HOOKS: &[&str] = &["core.hooksPath=/dev/null", "submodule.recurse=false"];
 
-/// Variables that would lead git to another repository (it may run below a hook), or let it draw on the terminal.
+/// Variables that would point git at another repository (crewdeck may run inside a hook) or let it write to the
+/// terminal.
 const UNSET: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -78,49 +79,49 @@ const SET: &[(&str, &str)] = &[
     ("SSH_ASKPASS", ""),
 ];
 
-/// Whether the hooks of the repository run.
+/// Whether git runs the hooks of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hooks {
-    /// They do: what enters the person's branch follows the person's rules.
+    /// Used for commits on the user's branch, which follow the user's rules.
     Run,
-    /// They do not. On task branches nobody watches: a hook that asks, or that refuses unfinished work, would
-    /// hold up or lose what is to be saved.
+    /// Used on task branches, which are written unattended: a hook that prompts or rejects unfinished work would block
+    /// or lose it.
     Skip,
 }
 
-/// Git in one directory.
+/// Runs git in one directory.
 #[derive(Debug, Clone)]
 pub struct Git {
     dir: PathBuf,
     program: PathBuf,
-    /// Git does not look for a repository in this folder or above it.
+    /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
-    /// The folders and files of the repository, where git must not look for them itself.
+    /// Variables with the repository's folders and files, where git must not search for them itself.
     folders: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
-    /// The lock under which it works.
+    /// The lock that git inherits, so that it is held until git ends.
     lock: Option<Arc<File>>,
-    /// Who commits where the person has set no name: `-c` settings.
+    /// `-c` settings with the committer's name and address, where the user has set none.
     identity: Vec<String>,
-    /// Ended when this becomes true.
+    /// Stops git when it becomes true.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// What git answered.
+/// The result of a git command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer<T = String> {
-    /// Its exit code.
+pub struct GitOutput<T = String> {
+    /// The exit code; 128 plus the number of the signal if one ended git.
     pub code: i32,
-    /// Its standard output; in a string, invalid UTF-8 is replaced by `�`.
+    /// The standard output. In a string, invalid UTF-8 is replaced by `�`.
     pub out: T,
-    /// How many bytes of it are missing at the end.
+    /// The number of bytes cut off the end of `out`.
     pub lost: u64,
-    /// Its complaint, on one line.
-    pub complaint: String,
+    /// The error message, on one line.
+    pub error_message: String,
 }
 
 impl Git {
-    /// Git in `dir`, an absolute path.
+    /// Returns a runner for git in `dir`, an absolute path.
     pub fn at(dir: &Path) -> Git {
         Git {
             dir: dir.to_path_buf(),
@@ -134,20 +135,20 @@ impl Git {
         }
     }
 
-    /// The same, ended when `stop` becomes true.
+    /// Returns a copy that stops git when `stop` becomes true.
     #[must_use]
-    pub fn until(&self, stop: Arc<AtomicBool>) -> Git {
+    pub fn with_stop(&self, stop: Arc<AtomicBool>) -> Git {
         Git {
             stop: Some(stop),
             ..self.clone()
         }
     }
 
-    /// The same, in a worktree: a folder below `ceiling` with a git folder of its `own`, beside the `common`
-    /// one. Git is told them, since agents can write the files in which it would look for them; what these named
-    /// could have it start any program.
+    /// Returns a copy that works in the worktree `dir` below `ceiling`, with its `own` and the `common` git folder. The
+    /// folders are passed explicitly, because agents can write the files in which git would search for them, and the
+    /// settings of another repository can start any program.
     #[must_use]
-    pub fn below(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
+    pub fn in_worktree(&self, ceiling: &Path, dir: &Path, own: &Path, common: &Path) -> Git {
         Git {
             dir: dir.to_path_buf(),
             ceiling: Some(ceiling.to_path_buf()),
@@ -160,17 +161,17 @@ impl Git {
         }
     }
 
-    /// The same, holding a lock while it runs: a git that outlives this process (kill -9) finishes before
-    /// somebody else begins.
+    /// Returns a copy whose commands inherit `lock`: a git that outlives this process (kill -9) still holds the lock
+    /// until it ends.
     #[must_use]
-    pub fn holding(&self, lock: File) -> Git {
+    pub fn with_lock(&self, lock: File) -> Git {
         Git {
             lock: Some(Arc::new(lock)),
             ..self.clone()
         }
     }
 
-    /// The same, with another index than the work tree's own.
+    /// Returns a copy that uses another index file than the worktree's own.
     #[must_use]
     pub fn with_index(&self, index: &Path) -> Git {
         let mut git = self.clone();
@@ -178,7 +179,7 @@ impl Git {
         git
     }
 
-    /// The same, with that rule for hooks.
+    /// Returns a copy that runs or skips hooks.
     #[must_use]
     pub fn with_hooks(&self, hooks: Hooks) -> Git {
         Git {
@@ -187,10 +188,10 @@ impl Git {
         }
     }
 
-    /// The same, able to commit: as the person, or where the person has set no name, as crewdeck.
+    /// Returns a copy that can commit: as the user, or as crewdeck where the user has configured no name.
     ///
     /// # Errors
-    /// When the settings can not be read.
+    /// When git's settings cannot be read.
     pub fn committer(&self) -> Result<Git, GitError> {
         let mut identity = Vec::new();
         for (key, fallback) in [
@@ -207,56 +208,57 @@ impl Git {
         })
     }
 
-    /// Runs `git ARGS`, whatever its exit code.
+    /// Runs `git ARGS` and returns its output whatever the exit code.
     ///
     /// # Errors
-    /// When it can not be started or does not end in time.
-    pub fn run(&self, args: &[&str]) -> Result<Answer, GitError> {
+    /// When git cannot be started or does not end within [`TIMEOUT`].
+    pub fn run(&self, args: &[&str]) -> Result<GitOutput, GitError> {
         self.run_keeping(args, ANSWER_MAX)
     }
 
-    /// The same, keeping only the first `keep` bytes of the answer.
+    /// As [`Git::run`], but keeps only the first `keep` bytes of the output.
     ///
     /// # Errors
-    /// When it can not be started or does not end in time.
-    pub fn run_keeping(&self, args: &[&str], keep: usize) -> Result<Answer, GitError> {
+    /// When git cannot be started or does not end within [`TIMEOUT`].
+    pub fn run_keeping(&self, args: &[&str], keep: usize) -> Result<GitOutput, GitError> {
         let bytes = self.run_bytes(args, keep)?;
-        Ok(Answer {
+        Ok(GitOutput {
             code: bytes.code,
             out: String::from_utf8_lossy(&bytes.out).into_owned(),
             lost: bytes.lost,
-            complaint: bytes.complaint,
+            error_message: bytes.error_message,
         })
     }
 
-    /// Runs `git ARGS`, whatever its exit code, and returns the first `keep` bytes of its output unchanged.
+    /// As [`Git::run_keeping`], but returns the output as bytes.
     ///
     /// # Errors
-    /// When it can not be started or does not end in time.
-    pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<Answer<Vec<u8>>, GitError> {
+    /// When git cannot be started or does not end within [`TIMEOUT`].
+    pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<GitOutput<Vec<u8>>, GitError> {
         let what = || args.first().copied().unwrap_or_default().to_string();
-        let brought = blocking::run(&self.errand(args, keep)).map_err(|e| match e.kind() {
+        let output = blocking::run(&self.command(args, keep)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Start(words::why(&e)),
         })?;
-        let code = match brought.ended {
+        let code = match output.ended {
             Ended::Code(code) => code,
             Ended::Signal(signal) => 128 + signal,
             Ended::TimedOut => return Err(GitError::TimedOut(what())),
             Ended::Cancelled => return Err(GitError::Stopped(what())),
         };
-        Ok(Answer {
+        Ok(GitOutput {
             code,
-            out: brought.stdout,
-            lost: brought.lost,
-            complaint: refusal::complaint(&brought.stderr),
+            out: output.stdout,
+            lost: output.lost,
+            error_message: error::error_message(&output.stderr),
         })
     }
 
-    /// Runs `git ARGS`, which must succeed. Its whole answer, without the end of its last line.
+    /// Runs `git ARGS` and returns the whole output without trailing line breaks.
     ///
     /// # Errors
-    /// Also when it fails, or answers more than 4 MiB.
+    /// When the exit code is not 0, the output exceeds 4 MiB, git cannot be started, or it does not end within
+    /// [`TIMEOUT`].
     pub fn ok(&self, args: &[&str]) -> Result<String, GitError> {
         let answer = self.run(args)?;
         if answer.code != 0 {
@@ -270,11 +272,11 @@ impl Git {
         Ok(answer.out.trim_end_matches('\n').to_string())
     }
 
-    /// Asks git a question: exit code 0 is yes, 1 is no.
+    /// Runs a git command that answers with its exit code: 0 is true, 1 is false.
     ///
     /// # Errors
-    /// When it fails otherwise.
-    pub fn says(&self, args: &[&str]) -> Result<bool, GitError> {
+    /// When the exit code is another one, or git cannot be run.
+    pub fn succeeds(&self, args: &[&str]) -> Result<bool, GitError> {
         let answer = self.run(args)?;
         match answer.code {
             0 => Ok(true),
@@ -283,14 +285,14 @@ impl Git {
         }
     }
 
-    /// Checks that git is there and new enough.
+    /// Checks that git is installed and new enough.
     ///
     /// # Errors
-    /// When it is not.
+    /// [`GitError::Missing`] or [`GitError::TooOld`].
     pub fn check(&self) -> Result<(), GitError> {
         let text = self.ok(&["version"])?;
         match version(&text) {
-            // A version of a make that is not known is trusted.
+            // A version in an unknown format is accepted.
             Some(found) if found < OLDEST => {
                 Err(GitError::TooOld(format!("{}.{}", found.0, found.1)))
             }
@@ -298,14 +300,14 @@ impl Git {
         }
     }
 
-    fn errand(&self, args: &[&str], keep: usize) -> Errand {
+    fn command(&self, args: &[&str], keep: usize) -> Errand {
         let mut all: Vec<OsString> =
             vec!["--no-pager".into(), "-C".into(), self.dir.clone().into()];
-        let unwatched: &[&str] = match self.hooks {
+        let no_hooks: &[&str] = match self.hooks {
             Hooks::Run => &[],
-            Hooks::Skip => UNWATCHED,
+            Hooks::Skip => NO_HOOKS,
         };
-        let settings = SETTINGS.iter().chain(unwatched).copied();
+        let settings = SETTINGS.iter().chain(no_hooks).copied();
         for setting in settings.chain(self.identity.iter().map(String::as_str)) {
             all.push("-c".into());
             all.push(setting.into());
@@ -324,7 +326,7 @@ impl Git {
             program: self.program.clone(),
             args: all,
             dir: "/".into(),
-            // A hook may start something that stays: it must not keep the lock.
+            // A hook may start a background process, which must not keep the lock.
             stdin: match self.hooks {
                 Hooks::Run => None,
                 Hooks::Skip => self.lock.clone(),
@@ -341,14 +343,14 @@ impl Git {
     }
 }
 
-impl<T> Answer<T> {
-    /// The error for an answer that was no success.
+impl<T> GitOutput<T> {
+    /// Returns the error for a command that did not succeed.
     pub fn failed(&self, args: &[&str]) -> GitError {
         let what: Vec<&str> = args.iter().copied().take(2).collect();
-        let why = if self.complaint.is_empty() {
+        let why = if self.error_message.is_empty() {
             format!("exit code {}", self.code)
         } else {
-            self.complaint.clone()
+            self.error_message.clone()
         };
         GitError::Failed {
             what: what.join(" "),
@@ -357,7 +359,7 @@ impl<T> Answer<T> {
     }
 }
 
-/// Major and minor number in `git version 2.47.3 (Apple Git-1)`.
+/// Parses the major and minor number of `git version 2.47.3 (Apple Git-1)`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = text.strip_prefix("git version ")?;
     let mut parts = number.split('.');
@@ -375,7 +377,7 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn played(script: &str) -> (tempfile::TempDir, Git) {
+    fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
@@ -389,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_is_missing_or_too_old_is_named() {
+    fn check_reports_missing_or_outdated_git() {
         let nowhere = Git {
             program: "/nowhere/git".into(),
             ..Git::at(Path::new("/"))
@@ -402,19 +404,19 @@ mod tests {
             ("git version 3.0-rc1", Ok(())),
             ("something else", Ok(())),
         ] {
-            let (_dir, git) = played(&format!("echo '{said}'"));
+            let (_dir, git) = fake_git(&format!("echo '{said}'"));
             assert_eq!(git.check(), outcome, "{said}");
         }
     }
 
     #[test]
-    fn git_is_told_where_to_look_and_sees_no_foreign_repository() {
-        let (dir, git) = played(
+    fn git_gets_its_folders_from_variables() {
+        let (dir, git) = fake_git(
             "echo \"$@\"; echo \"[$GIT_DIR] [$GIT_COMMON_DIR] [$GIT_CEILING_DIRECTORIES] $LC_ALL\"",
         );
         let [own, common] = [Path::new("/own"), Path::new("/common")];
-        let below = git.below(Path::new("/ceiling"), dir.path(), own, common);
-        let text = below.ok(&["status"]).unwrap();
+        let inside = git.in_worktree(Path::new("/ceiling"), dir.path(), own, common);
+        let text = inside.ok(&["status"]).unwrap();
         let (args, env) = text.split_once('\n').unwrap();
         assert!(
             args.contains("core.hooksPath=/dev/null") && args.ends_with(" status"),

@@ -1,61 +1,61 @@
-//! What is asked of a repository: where it is, what is checked out, what is under way, which worktrees it has.
+//! Reads a repository: its folders, what is checked out, operations in progress, and its registered worktrees.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::plain;
-use super::{Git, GitError, begun};
+use super::{Git, GitError, incomplete_worktrees};
 use crate::domain::worktree::Busy;
 
 /// Most bytes of a file that holds a path.
 const LINK_MAX: u64 = 16 * 1024;
 
-/// How often git is asked for its worktrees before its error counts.
+/// How often the worktrees are listed before git's error is returned.
 const LISTS_MAX: usize = 4;
 
-/// A repository whose work tree is the root.
+/// A repository whose main worktree is the root.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    /// Git in the root.
+    /// Runs git in the root.
     pub git: Git,
     /// The root, without symbolic links.
     pub root: PathBuf,
     /// The root's own git folder.
-    own: PathBuf,
+    git_dir: PathBuf,
     /// The git folder that all worktrees share.
     common: PathBuf,
 }
 
-/// What a work tree has checked out.
+/// What a worktree has checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The branch, without `refs/heads/`; `None`: a commit by itself (detached).
+    /// The branch, without `refs/heads/`; `None` if `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit.
+    /// The commit's hash.
     pub commit: String,
 }
 
-/// A worktree as git has it registered.
+/// A worktree in git's own list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Registered {
-    /// Where it is, or was.
+pub struct RegisteredWorktree {
+    /// Its folder, which may no longer exist.
     pub path: PathBuf,
     /// Its branch, without `refs/heads/`.
     pub branch: Option<String>,
-    /// Why it is locked; `initializing` when `git worktree add` was killed.
+    /// Why it is locked; `initializing` if `git worktree add` was killed.
     pub locked: Option<String>,
 }
 
 impl Repo {
-    /// Looks at the repository of `root`.
+    /// Opens the repository of `root`.
     ///
     /// # Errors
-    /// When there is none, it is bare, damaged or somebody else's, or git is missing or too old.
+    /// When there is no repository, it is bare, damaged or owned by another user, or git is missing or too old.
     pub fn open(root: &Path) -> Result<Repo, GitError> {
         Repo::open_by(&Git::at(root))
     }
 
-    /// The same for the directory of `git`.
+    /// As [`Repo::open`], for the directory of `git`.
     pub(super) fn open_by(git: &Git) -> Result<Repo, GitError> {
         let root = fs::canonicalize(&git.dir).unwrap_or_else(|_| git.dir.clone());
         let git = Git {
@@ -71,7 +71,7 @@ impl Repo {
             "--show-toplevel",
         ];
         let answer = git.run(asked)?;
-        // A git that is too old gives a question back that it does not understand.
+        // A git that is too old prints back an option that it does not know.
         let is_plain =
             answer.code == 0 && matches!(answer.out.lines().next(), Some("true" | "false"));
         if !is_plain {
@@ -81,14 +81,14 @@ impl Repo {
         if lines.next() == Some("true") {
             return Err(GitError::Bare(root));
         }
-        if answer.complaint.contains("not a git repository") {
+        if answer.error_message.contains("not a git repository") {
             return Err(if root.join(".git").symlink_metadata().is_ok() {
                 GitError::Damaged(root)
             } else {
                 GitError::NoRepository(root)
             });
         }
-        if answer.complaint.contains("dubious ownership") {
+        if answer.error_message.contains("dubious ownership") {
             return Err(GitError::NotYours(root));
         }
         if answer.code == 0 && root.to_string_lossy().contains('\n') {
@@ -105,14 +105,14 @@ impl Repo {
             return Err(GitError::NoRepository(root));
         }
         Ok(Repo {
-            own: own.into(),
+            git_dir: own.into(),
             common: common.into(),
             git,
             root,
         })
     }
 
-    /// What the main work tree has checked out.
+    /// Returns what the main worktree has checked out.
     ///
     /// # Errors
     /// When there is no commit yet.
@@ -120,7 +120,7 @@ impl Repo {
         head(&self.git)?.ok_or(GitError::NoCommits)
     }
 
-    /// The commit of a branch; `None`: there is no such branch.
+    /// Returns the commit of a branch; `None` if there is no such branch.
     ///
     /// # Errors
     /// When git fails.
@@ -128,43 +128,42 @@ impl Repo {
         commit_of(&self.git, &format!("refs/heads/{name}"))
     }
 
-    /// The root's own git folder.
-    pub fn own(&self) -> &Path {
-        &self.own
+    /// Returns the root's own git folder.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
     }
 
-    /// The git folder that all worktrees share.
+    /// Returns the git folder that all worktrees share.
     pub fn common(&self) -> &Path {
         &self.common
     }
 
-    /// What is under way in the main work tree.
+    /// Returns the operation in progress in the main worktree.
     pub fn busy(&self) -> Option<Busy> {
-        busy_in(&self.own)
+        busy_in(&self.git_dir)
     }
 
-    /// All worktrees that git knows, the main one first.
+    /// Returns all worktrees in git's list, the main one first.
     ///
     /// # Errors
     /// When git fails.
-    pub fn registered(&self) -> Result<Vec<Registered>, GitError> {
+    pub fn registered(&self) -> Result<Vec<RegisteredWorktree>, GitError> {
         let list = || self.git.ok(&["worktree", "list", "--porcelain"]);
         let mut listed = list();
-        // Git lists none while another git is making one, and where one that was making one was killed.
+        // The list fails while another git creates a worktree, and after a git was killed while creating one.
         for _ in 1..LISTS_MAX {
             if listed.is_ok() {
                 break;
             }
-            begun::clear(&self.common);
+            incomplete_worktrees::clear(&self.common);
             listed = list();
         }
         Ok(parse_list(&listed?))
     }
 
-    /// The git folder of the worktree in `dir`; `None`: it is no worktree of this repository.
+    /// Returns the git folder of the worktree in `dir`; `None` if it is not a worktree of this repository.
     ///
-    /// An agent can write in its worktree, so what `.git` in there says counts only when the repository says
-    /// the same.
+    /// Agents can write the `.git` file in a worktree, so it is trusted only if the repository's entry points back to it.
     pub fn git_dir_of(&self, dir: &Path) -> Option<PathBuf> {
         let link = dir.join(".git");
         let text = short_file(&link)?;
@@ -177,7 +176,7 @@ impl Repo {
     }
 }
 
-/// The text of a plain file that holds a path.
+/// Reads a regular file that holds a path.
 fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
@@ -185,7 +184,7 @@ fn short_file(path: &Path) -> Option<String> {
     plain::read_text(path, LINK_MAX).ok()
 }
 
-/// What is under way in the work tree with this git folder.
+/// Returns the operation in progress in the worktree with this git folder.
 pub fn busy_in(git_dir: &Path) -> Option<Busy> {
     [
         ("rebase-merge", Busy::Rebase),
@@ -200,7 +199,7 @@ pub fn busy_in(git_dir: &Path) -> Option<Busy> {
     .map(|(_, busy)| busy)
 }
 
-/// What is checked out where `git` is; `None`: no commit yet.
+/// Returns what is checked out in the directory of `git`; `None` if there is no commit yet.
 pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     let name = git.run(&["symbolic-ref", "--quiet", "HEAD"])?.out;
     let branch = name.trim().strip_prefix("refs/heads/").map(String::from);
@@ -208,7 +207,7 @@ pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     Ok(commit.map(|commit| Head { branch, commit }))
 }
 
-/// The commit of a full reference name or a hash.
+/// Resolves a full reference name or a hash to a commit.
 pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let name = format!("{name}^{{commit}}");
     let answer = git.run(&["rev-parse", "--quiet", "--verify", &name])?;
@@ -216,19 +215,19 @@ pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     Ok((answer.code == 0 && is_hash(hash)).then(|| hash.to_string()))
 }
 
-/// Whether a text is a commit's hash, SHA-1 or SHA-256.
+/// Whether a text is a commit hash (SHA-1 or SHA-256).
 pub fn is_hash(text: &str) -> bool {
     (text.len() == 40 || text.len() == 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn parse_list(text: &str) -> Vec<Registered> {
-    let mut all: Vec<Registered> = Vec::new();
+fn parse_list(text: &str) -> Vec<RegisteredWorktree> {
+    let mut all: Vec<RegisteredWorktree> = Vec::new();
     for line in text.lines() {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
         if key == "worktree" {
-            all.push(Registered {
+            all.push(RegisteredWorktree {
                 path: value.into(),
-                ..Registered::default()
+                ..RegisteredWorktree::default()
             });
         }
         let Some(last) = all.last_mut() else { continue };
@@ -247,11 +246,11 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn the_list_of_git_is_read() {
+    fn parses_worktree_list() {
         let text = "worktree /r\nHEAD 1\nbranch refs/heads/main\n\n\
                     worktree /r/.worktrees/a b\nHEAD 2\nbranch refs/heads/wt/a\nlocked initializing\n\n\
                     worktree /x\nHEAD 3\ndetached\nprunable gitdir file points to non-existent location\n";
-        let of = |path: &str, branch: Option<&str>, locked: Option<&str>| Registered {
+        let of = |path: &str, branch: Option<&str>, locked: Option<&str>| RegisteredWorktree {
             path: path.into(),
             branch: branch.map(String::from),
             locked: locked.map(String::from),

@@ -1,6 +1,6 @@
-//! The skills that ship with crewdeck. A new one is a folder in `skills/` and a line here.
+//! The built-in skills. To add one, create a folder in `skills/` and add an entry here.
 
-/// Folder and text of each.
+/// Folder name and SKILL.md text of each built-in skill.
 pub const BUILT_IN: &[(&str, &str)] = &[
     (
         "code-review",

@@ -1,4 +1,4 @@
-//! Finds the SKILL.md files of one folder: bounded, and never through a link that leads out of it.
+//! Finds the SKILL.md files of one skills folder, with limits, and never follows a link out of the folder.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read};
@@ -12,63 +12,62 @@ use crate::store::words;
 
 /// The file that makes a folder a skill.
 pub const FILE: &str = "SKILL.md";
-/// Folders below the skills folder that are looked into.
+/// Deepest level of subfolders that is searched.
 const DEPTH_MAX: usize = 4;
-/// Most files and folders of one skills folder that are looked at.
+/// Most files and folders of one skills folder that are checked.
 const ENTRIES_MAX: usize = 4000;
 /// Largest SKILL.md, in bytes.
 const FILE_MAX: u64 = 256 * 1024;
 
-/// A skills folder, open. Paths are below it.
-pub struct Shelf {
+/// An open skills folder. All paths are relative to it.
+pub struct SkillsDir {
     dir: Dir,
 }
 
-/// A SKILL.md that was found.
-pub struct Find {
-    /// Its path.
+/// A SKILL.md file.
+pub struct FoundSkill {
     pub path: PathBuf,
-    /// What changes when the file does.
-    pub stamp: Stamp,
+    pub version: FileVersion,
 }
 
-/// What the file system says of a file without reading it.
+/// File metadata that changes with the content.
 #[derive(Hash)]
-pub struct Stamp {
+pub struct FileVersion {
     size: u64,
     inode: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-/// What was found.
+/// Result of a search for SKILL.md files.
 #[derive(Default)]
-pub struct Finds {
+pub struct SearchResult {
     /// The files, sorted by path.
-    pub files: Vec<Find>,
-    /// What can not be used: its path and why.
-    pub odd: Vec<(PathBuf, String)>,
-    /// The folders that were looked into.
-    pub within: Vec<PathBuf>,
-    seen: usize,
-    /// Device and inode of the folders that were looked into: a link may lead to one again.
+    pub files: Vec<FoundSkill>,
+    /// Paths that cannot be used, each with the reason.
+    pub unusable: Vec<(PathBuf, String)>,
+    /// The folders that were searched.
+    pub visited: Vec<PathBuf>,
+    /// Number of files and folders checked.
+    checked: usize,
+    /// Device and inode of the searched folders, because a link may lead to one of them again.
     folders: BTreeSet<(u64, u64)>,
 }
 
-impl Shelf {
-    /// Opens `folder`, which may itself be a link when it stands alone, and must stay below `root` else.
-    /// `None`: it is not there.
+impl SkillsDir {
+    /// Opens `folder`. With a `root`, the folder must be below it; otherwise it may be a link to anywhere. Returns `None` if
+    /// the folder does not exist.
     ///
     /// # Errors
-    /// Why it can not be opened, for a person.
-    pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Shelf>, String> {
+    /// The reason for the user, if the folder cannot be opened.
+    pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<SkillsDir>, String> {
         let opened = match root {
             Some(root) => Dir::open_ambient_dir(root, ambient_authority())
                 .and_then(|root| root.open_dir(folder)),
             None => Dir::open_ambient_dir(folder, ambient_authority()),
         };
         match opened {
-            Ok(dir) => Ok(Some(Shelf { dir })),
+            Ok(dir) => Ok(Some(SkillsDir { dir })),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(None)
             }
@@ -76,48 +75,48 @@ impl Shelf {
         }
     }
 
-    /// Looks for SKILL.md files.
-    pub fn find(&self) -> Finds {
-        let mut out = Finds::default();
+    /// Searches for SKILL.md files.
+    pub fn search(&self) -> SearchResult {
+        let mut out = SearchResult::default();
         let own = self.dir.dir_metadata().ok();
         out.folders.extend(own.map(|m| (m.dev(), m.ino())));
         self.walk(Path::new(""), 0, &mut out);
         out
     }
 
-    fn walk(&self, below: &Path, depth: usize, out: &mut Finds) {
+    fn walk(&self, below: &Path, depth: usize, out: &mut SearchResult) {
         let list = if below.as_os_str().is_empty() {
             self.dir.entries()
         } else {
             self.dir.read_dir(below)
         };
-        out.within.push(below.to_path_buf());
+        out.visited.push(below.to_path_buf());
         let mut paths = Vec::new();
-        let room = ENTRIES_MAX.saturating_sub(out.seen);
+        let room = ENTRIES_MAX.saturating_sub(out.checked);
         match list {
             Ok(list) => {
                 let names = list.flatten().map(|entry| entry.file_name());
                 paths.extend(names.take(room + 1).map(|name| below.join(name)));
             }
-            Err(error) => out.odd.push((below.to_path_buf(), reason(&error))),
+            Err(error) => out.unusable.push((below.to_path_buf(), reason(&error))),
         }
         if paths.len() > room {
             paths.truncate(room);
             let why = format!(
-                "only the first {ENTRIES_MAX} files below the skills folder are looked at: move what is no skill away"
+                "only the first {ENTRIES_MAX} files below the skills folder are checked: move other files away"
             );
-            out.odd.push((below.to_path_buf(), why));
+            out.unusable.push((below.to_path_buf(), why));
         }
-        out.seen += paths.len();
+        out.checked += paths.len();
         paths.sort();
         for path in paths {
-            self.look(path, depth, out);
+            self.visit(path, depth, out);
         }
     }
 
-    fn look(&self, path: PathBuf, depth: usize, out: &mut Finds) {
+    fn visit(&self, path: PathBuf, depth: usize, out: &mut SearchResult) {
         let name = path.file_name().unwrap_or_default();
-        // Neither git's files nor packages of other programs are anybody's skills.
+        // Hidden folders such as `.git`, and packages of other programs, contain no skills.
         if name.to_string_lossy().starts_with('.') || name == "node_modules" {
             return;
         }
@@ -130,34 +129,34 @@ impl Shelf {
             }
             Ok(_) if !is_skill => {}
             Ok(meta) if !meta.is_file() => {
-                out.odd.push((path, "it is not a regular file".into()));
+                out.unusable.push((path, "it is not a regular file".into()));
             }
             Ok(_) if out.files.len() == SKILLS_MAX => {
                 let why =
                     format!("it is left out: more than {SKILLS_MAX} skills are in its folder");
-                out.odd.push((path, why));
+                out.unusable.push((path, why));
             }
-            Ok(meta) => out.files.push(Find {
+            Ok(meta) => out.files.push(FoundSkill {
                 path,
-                stamp: Stamp::of(&meta),
+                version: FileVersion::of(&meta),
             }),
             Err(error) => {
                 let is_link = self
                     .dir
                     .symlink_metadata(&path)
                     .is_ok_and(|m| m.is_symlink());
-                // Other files beside a skill may be links to wherever they like: nobody reads them here.
+                // Other files of a skill may be links to anywhere, because they are not read here.
                 if is_skill || (is_link && depth == 0) {
-                    out.odd.push((path, reason(&error)));
+                    out.unusable.push((path, reason(&error)));
                 }
             }
         }
     }
 
-    /// The text of a SKILL.md.
+    /// Returns the text of a SKILL.md.
     ///
     /// # Errors
-    /// Why it can not be used and what to do, for a person.
+    /// The reason and the remedy for the user, if the file cannot be used.
     pub fn read(&self, path: &Path) -> Result<String, String> {
         let file = self.dir.open(path).map_err(|e| reason(&e))?;
         let mut bytes = Vec::new();
@@ -177,7 +176,7 @@ impl Shelf {
         })
     }
 
-    /// Whether other files stand beside a SKILL.md.
+    /// Returns whether the folder of a SKILL.md contains other files.
     pub fn has_more(&self, path: &Path) -> bool {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let list = folder.and_then(|folder| self.dir.read_dir(folder).ok());
@@ -188,9 +187,9 @@ impl Shelf {
     }
 }
 
-impl Stamp {
-    fn of(meta: &Metadata) -> Stamp {
-        Stamp {
+impl FileVersion {
+    fn of(meta: &Metadata) -> FileVersion {
+        FileVersion {
             size: meta.len(),
             inode: meta.ino(),
             modified: (meta.mtime(), meta.mtime_nsec()),
@@ -199,16 +198,16 @@ impl Stamp {
     }
 }
 
-/// An error for a person: what it is and what to do.
+/// Explains an error to the user, with a remedy.
 fn reason(error: &std::io::Error) -> String {
-    // What cap-std says of a link that leads outside.
+    // The error of cap-std for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {
         return "it is a link that leads out of its folder and is not followed: copy it here"
             .into();
     }
     match error.kind() {
-        ErrorKind::NotFound => "it is a link to nothing: mend or remove it".into(),
-        ErrorKind::PermissionDenied => "it may not be read: change its permissions".into(),
-        _ => format!("it can not be read: {}", words::why(error)),
+        ErrorKind::NotFound => "it is a broken link: fix or remove it".into(),
+        ErrorKind::PermissionDenied => "permission denied: change its permissions".into(),
+        _ => format!("it cannot be read: {}", words::why(error)),
     }
 }

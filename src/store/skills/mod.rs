@@ -1,4 +1,4 @@
-//! The Skills door: the project's, the person's and the built-in skills. It only reads.
+//! Reads skills from the project, the user's folder and the built-in set.
 
 mod built_in;
 mod find;
@@ -14,36 +14,35 @@ use crate::domain::skill::{
 };
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
-use find::{Finds, Shelf};
+use find::{SearchResult, SkillsDir};
 
-/// Most folders that are watched; changes in others are found by looking.
+/// Most folders that are watched. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// The skills of a root. Cheap to clone; holds nothing in memory, so that a change counts at once.
+/// The skills of a root. Cheap to clone; keeps nothing in memory, so that changes apply at once.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
     user: Option<PathBuf>,
 }
 
-/// Another value when a SKILL.md came, changed or went. It means nothing in another process.
+/// Hash that changes when a SKILL.md is added, changed or deleted. Comparable only within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(u64);
+pub struct SkillsFingerprint(u64);
 
-/// A skill with its text.
+/// A skill and its instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedSkill {
-    /// The skill.
     pub skill: Skill,
-    /// What an agent reads, bounded.
+    /// The instructions for the agent, bounded in length.
     pub body: String,
-    /// Its folder below the root, where other files stand beside its SKILL.md; `None` also where it lies
-    /// outside the root.
+    /// The skill's folder, relative to the root, if it contains other files besides SKILL.md. `None` for skills outside of
+    /// the root.
     pub folder: Option<PathBuf>,
 }
 
 impl Skills {
-    /// The skills of `root`, with those in `user`, the person's own folder.
+    /// Opens the skills of `root` and of the folder `user`. Reads nothing yet.
     pub fn open(root: &Path, user: Option<PathBuf>) -> Skills {
         Skills {
             root: root.to_path_buf(),
@@ -51,7 +50,7 @@ impl Skills {
         }
     }
 
-    /// All skills, and the files that can not be used.
+    /// Returns all skills and the files that cannot be used.
     pub fn read(&self) -> SkillBook {
         let (loaded, broken) = self.scan();
         SkillBook {
@@ -60,10 +59,10 @@ impl Skills {
         }
     }
 
-    /// One skill with its text, as it stands on disk now; case does not matter.
+    /// Reads one skill from disk. The name is not case-sensitive.
     ///
     /// # Errors
-    /// Gives all skills that there are when there is none of that name.
+    /// All existing skills, if none has the name.
     pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillBook> {
         let (mut loaded, broken) = self.scan();
         match loaded.iter().position(|l| same(&l.skill.name, name)) {
@@ -75,107 +74,108 @@ impl Skills {
         }
     }
 
-    /// Whether a SKILL.md is another than before, without reading any.
-    pub fn fingerprint(&self) -> Fingerprint {
+    /// Returns a hash of the metadata of all SKILL.md files. Reads no file contents.
+    pub fn fingerprint(&self) -> SkillsFingerprint {
         let mut hasher = DefaultHasher::new();
-        for place in self.places() {
-            match place.finds() {
-                Ok(Some((_, finds))) => {
-                    for file in &finds.files {
-                        (&file.path, &file.stamp).hash(&mut hasher);
+        for location in self.locations() {
+            match location.search() {
+                Ok(Some((_, found))) => {
+                    for file in &found.files {
+                        (&file.path, &file.version).hash(&mut hasher);
                     }
-                    finds.odd.hash(&mut hasher);
+                    found.unusable.hash(&mut hasher);
                 }
                 Ok(None) => 0.hash(&mut hasher),
                 Err(why) => why.hash(&mut hasher),
             }
         }
-        Fingerprint(hasher.finish())
+        SkillsFingerprint(hasher.finish())
     }
 
-    /// The same skills, with their root under another name.
-    pub(super) fn of(&self, root: &Path) -> Skills {
+    /// Returns the skills with another path of the root.
+    pub(super) fn with_root(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
 
-    /// The folders in which a change can make another skill: those that are looked into, [`WATCHED_MAX`] at most, and
-    /// those in which one of them may come.
+    /// Returns the folders to watch: the skills folders with their subfolders and the parents in which a skills folder can
+    /// be created; at most [`WATCHED_MAX`].
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
-        for place in self.places() {
-            let folder = place.path();
+        for location in self.locations() {
+            let folder = location.path();
             let above = folder.parent().filter(|above| above.is_dir());
             all.extend(above.map(Path::to_path_buf));
-            all.extend(place.root.map(Path::to_path_buf));
-            if let Ok(Some((_, finds))) = place.finds() {
-                all.extend(finds.within.iter().map(|inside| folder.join(inside)));
+            all.extend(location.root.map(Path::to_path_buf));
+            if let Ok(Some((_, found))) = location.search() {
+                all.extend(found.visited.iter().map(|inside| folder.join(inside)));
             }
         }
         all.into_iter().take(WATCHED_MAX).collect()
     }
 
-    /// Whether a change of `path` can make another skill.
+    /// Returns whether a change of `path` can affect a skill.
     pub(super) fn concerns(&self, path: &Path) -> bool {
-        self.places().iter().any(|place| {
-            let folder = place.path();
-            path.starts_with(&folder) || (folder.starts_with(path) && place.root != Some(path))
+        self.locations().iter().any(|location| {
+            let folder = location.path();
+            path.starts_with(&folder) || (folder.starts_with(path) && location.root != Some(path))
         })
     }
 
-    /// The folders that are looked into, the first one wins.
-    fn places(&self) -> Vec<Place<'_>> {
-        let below_root = |source, folder: &'static str| Place {
+    /// Returns the skills folders in order of precedence. If two have a skill of the same name, the first wins.
+    fn locations(&self) -> Vec<SkillLocation<'_>> {
+        let below_root = |source, folder: &'static str| SkillLocation {
             source,
             root: Some(&self.root),
             folder: Path::new(folder),
         };
-        let mut places = vec![
+        let mut locations = vec![
             below_root(SkillSource::Project, "skills"),
             below_root(SkillSource::Claude, ".claude/skills"),
         ];
-        places.extend(self.user.as_deref().map(|folder| Place {
+        locations.extend(self.user.as_deref().map(|folder| SkillLocation {
             source: SkillSource::User,
             root: None,
             folder,
         }));
-        places
+        locations
     }
 
     fn scan(&self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
         let mut scan = Scan::default();
-        for place in self.places() {
-            scan.place(&place);
+        for location in self.locations() {
+            scan.add_location(&location);
         }
         for (folder, text) in BUILT_IN {
             let path = format!("skills/{folder}/SKILL.md (built in)");
-            scan.file(text, folder, SkillSource::BuiltIn, path, None);
+            scan.add_skill(text, folder, SkillSource::BuiltIn, path, None);
         }
-        scan.end()
+        scan.finish()
     }
 }
 
-struct Place<'a> {
+/// A skills folder.
+struct SkillLocation<'a> {
     source: SkillSource,
-    /// What the folder must stay below; `None`: it stands alone.
+    /// The folder that must contain the skills folder; `None`: no restriction.
     root: Option<&'a Path>,
     folder: &'a Path,
 }
 
-impl Place<'_> {
+impl SkillLocation<'_> {
     fn path(&self) -> PathBuf {
         self.root
             .map_or_else(|| self.folder.to_path_buf(), |root| root.join(self.folder))
     }
 
-    fn finds(&self) -> Result<Option<(Shelf, Finds)>, String> {
-        let shelf = Shelf::open(self.root, self.folder)?;
-        Ok(shelf.map(|shelf| {
-            let finds = shelf.find();
-            (shelf, finds)
+    fn search(&self) -> Result<Option<(SkillsDir, SearchResult)>, String> {
+        let dir = SkillsDir::open(self.root, self.folder)?;
+        Ok(dir.map(|dir| {
+            let found = dir.search();
+            (dir, found)
         }))
     }
 
-    /// A path in the folder as a person would write it.
+    /// Returns a path in the folder for display.
     fn shown(&self, path: &Path) -> String {
         let path = if path.as_os_str().is_empty() {
             self.folder.to_path_buf()
@@ -186,7 +186,7 @@ impl Place<'_> {
     }
 }
 
-/// What was read so far.
+/// Collects skills from all sources.
 #[derive(Default)]
 struct Scan {
     loaded: Vec<LoadedSkill>,
@@ -194,63 +194,63 @@ struct Scan {
 }
 
 impl Scan {
-    fn place(&mut self, place: &Place<'_>) {
-        let (shelf, finds) = match place.finds() {
+    fn add_location(&mut self, location: &SkillLocation<'_>) {
+        let (dir, found) = match location.search() {
             Ok(Some(found)) => found,
             Ok(None) => return,
-            Err(why) => return self.broken(place.shown(Path::new("")), why),
+            Err(why) => return self.add_broken(location.shown(Path::new("")), why),
         };
-        for (path, why) in &finds.odd {
-            self.broken(place.shown(path), why.clone());
+        for (path, why) in &found.unusable {
+            self.add_broken(location.shown(path), why.clone());
         }
-        for file in &finds.files {
-            let shown = place.shown(&file.path);
-            // A SKILL.md right in the skills folder has that folder's name.
+        for file in &found.files {
+            let shown = location.shown(&file.path);
+            // A SKILL.md directly in the skills folder is named after that folder.
             let below = file.path.parent().and_then(Path::file_name);
-            let folder = below.or(place.folder.file_name()).unwrap_or_default();
+            let folder = below.or(location.folder.file_name()).unwrap_or_default();
             let inside = file.path.parent().unwrap_or(Path::new(""));
-            let beside = place.root.is_some() && shelf.has_more(&file.path);
-            let beside = beside.then(|| place.folder.join(inside));
-            match shelf.read(&file.path) {
-                Ok(text) => self.file(
+            let has_extra_files = location.root.is_some() && dir.has_more(&file.path);
+            let extra_files_folder = has_extra_files.then(|| location.folder.join(inside));
+            match dir.read(&file.path) {
+                Ok(text) => self.add_skill(
                     &text,
                     &folder.to_string_lossy(),
-                    place.source,
+                    location.source,
                     shown,
-                    beside,
+                    extra_files_folder,
                 ),
-                Err(why) => self.broken(shown, why),
+                Err(why) => self.add_broken(shown, why),
             }
         }
     }
 
-    fn file(
+    fn add_skill(
         &mut self,
         text: &str,
         folder: &str,
         source: SkillSource,
         path: String,
-        beside: Option<PathBuf>,
+        extra_files_folder: Option<PathBuf>,
     ) {
         let file = match SkillFile::parse(text, folder) {
             Ok(file) => file,
-            Err(error) => return self.broken(path, error.to_string()),
+            Err(error) => return self.add_broken(path, error.to_string()),
         };
         let taken = self.loaded.iter().find(|l| same(&l.skill.name, &file.name));
         if let Some(taken) = taken {
-            // To stand before a skill of a later source is what the order is for; two in one are a mistake.
+            // A skill may override one of a later source. Two of one name in the same source are an error.
             if taken.skill.source == source {
                 let why = format!(
-                    "its name '{}' is that of {}: give it another",
+                    "its name '{}' is used by {}: choose another name",
                     file.name, taken.skill.path
                 );
-                self.broken(path, why);
+                self.add_broken(path, why);
             }
             return;
         }
         if self.loaded.len() == SKILLS_MAX {
             let why = format!("it is left out: there are more than {SKILLS_MAX} skills");
-            return self.broken(path, why);
+            return self.add_broken(path, why);
         }
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -267,22 +267,22 @@ impl Scan {
                 version: hasher.finish(),
             },
             body: file.body,
-            folder: beside,
+            folder: extra_files_folder,
         });
     }
 
-    fn broken(&mut self, path: String, why: String) {
+    fn add_broken(&mut self, path: String, why: String) {
         self.broken.push(BrokenSkill { path, why });
     }
 
-    fn end(mut self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
+    fn finish(mut self) -> (Vec<LoadedSkill>, Vec<BrokenSkill>) {
         self.loaded.sort_by_key(|l| l.skill.name.to_lowercase());
         self.broken.sort();
         if self.broken.len() > SKILLS_MAX {
             let more = self.broken.split_off(SKILLS_MAX - 1).len();
-            self.broken(
+            self.add_broken(
                 "…".into(),
-                format!("{more} more can not be used: mend these first"),
+                format!("{more} more cannot be used: fix these first"),
             );
         }
         (self.loaded, self.broken)

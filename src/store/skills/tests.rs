@@ -1,4 +1,4 @@
-//! Skills on disk: who wins, what is left out and why, and that a change counts at once.
+//! Tests of skills on disk: precedence, rejected files and detection of changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -39,7 +39,7 @@ impl Disk {
         Skills::open(&self.root(), Some(self.dir.path().join("user")))
     }
 
-    /// Name and description of all that are no built-in ones.
+    /// Returns name and description of all skills that are not built in.
     fn names(&self) -> Vec<(String, String)> {
         let book = self.skills().read();
         let own = book.skills.into_iter();
@@ -61,21 +61,21 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn without_any_folder_there_are_the_built_in_ones() {
+fn built_in_skills_exist_without_any_folder() {
     let disk = Disk::new();
     let book = disk.skills().read();
     let names: Vec<&str> = book.skills.iter().map(|s| s.name.as_str()).collect();
     let folders: Vec<&str> = BUILT_IN.iter().map(|(folder, _)| *folder).collect();
     assert_eq!(
         names, folders,
-        "each has the name of its folder, and they are sorted"
+        "each skill has the name of its folder, and the list is sorted"
     );
     assert_eq!(book.broken, vec![]);
     assert!(book.skills.iter().all(|s| s.path.is_empty()));
 }
 
 #[test]
-fn the_first_source_of_a_name_wins() {
+fn first_source_of_a_name_wins() {
     let disk = Disk::new();
     for (path, name) in [
         ("root/skills/a", "Alpha"),
@@ -122,7 +122,7 @@ fn the_first_source_of_a_name_wins() {
 }
 
 #[test]
-fn what_can_not_be_used_is_told_and_the_rest_works() {
+fn unusable_skills_are_reported_and_the_others_work() {
     let disk = Disk::new();
     disk.skill("root/skills/good", "good");
     disk.skill("root/skills/twice", "Good");
@@ -146,11 +146,11 @@ fn what_can_not_be_used_is_told_and_the_rest_works() {
     let broken = disk.broken();
     let begins = [
         ("skills/bytes/SKILL.md", "line 2: it is not UTF-8 text"),
-        ("skills/empty/SKILL.md", "line 1: there is no text"),
+        ("skills/empty/SKILL.md", "line 1: the skill has no text"),
         ("skills/large/SKILL.md", "it is larger than 256 KiB"),
         (
             "skills/twice/SKILL.md",
-            "its name 'Good' is that of skills/good/SKILL.md: give it another",
+            "its name 'Good' is used by skills/good/SKILL.md: choose another name",
         ),
         ("skills/yaml/SKILL.md", "line "),
     ];
@@ -179,7 +179,7 @@ fn links_are_followed_inside_the_folder_only() {
     )
     .unwrap();
     let out = "it is a link that leads out of its folder and is not followed: copy it here";
-    let nothing = "it is a link to nothing: mend or remove it";
+    let nothing = "it is a broken link: fix or remove it";
     let links = pairs(&[
         ("skills/dangling", nothing),
         ("skills/file/SKILL.md", out),
@@ -189,7 +189,7 @@ fn links_are_followed_inside_the_folder_only() {
     assert_eq!(disk.broken(), links);
     assert_eq!(disk.names(), pairs(&[("real", "from root/skills/real")]));
 
-    // The whole folder may be a link inside the project (.claude/skills -> ../skills), not out of it.
+    // The skills folder itself may be a link within the project (.claude/skills -> ../skills), but not out of it.
     fs::create_dir_all(root.join(".claude")).unwrap();
     symlink("../elsewhere", root.join(".claude/skills")).unwrap();
     assert_eq!(disk.names()[0].0, "near");
@@ -203,7 +203,7 @@ fn links_are_followed_inside_the_folder_only() {
 }
 
 #[test]
-fn a_pipe_does_not_hold_anybody_up() {
+fn pipe_does_not_block() {
     let disk = Disk::new();
     fs::create_dir_all(disk.root().join("skills/pipe")).unwrap();
     let made = std::process::Command::new("mkfifo")
@@ -217,7 +217,7 @@ fn a_pipe_does_not_hold_anybody_up() {
 }
 
 #[test]
-fn more_skills_than_there_may_be_are_left_out_and_named() {
+fn skills_beyond_the_limit_are_left_out_and_reported() {
     let disk = Disk::new();
     for n in 10..10 + SKILLS_MAX + 2 {
         disk.skill(&format!("root/skills/s{n}"), &format!("s{n}"));
@@ -239,15 +239,12 @@ fn more_skills_than_there_may_be_are_left_out_and_named() {
     let more = 2 + BUILT_IN.len() + 1;
     assert_eq!(
         (last.path.as_str(), last.why.clone()),
-        (
-            "…",
-            format!("{more} more can not be used: mend these first")
-        )
+        ("…", format!("{more} more cannot be used: fix these first"))
     );
 }
 
 #[test]
-fn a_text_is_read_when_it_is_asked_for_and_the_fingerprint_tells_of_changes() {
+fn fingerprint_changes_and_load_reads_the_current_text() {
     let disk = Disk::new();
     disk.skill("root/skills/a", "alpha");
     let skills = disk.skills();
@@ -284,7 +281,7 @@ fn a_text_is_read_when_it_is_asked_for_and_the_fingerprint_tells_of_changes() {
     assert_eq!(
         skills.load("beta").unwrap().folder,
         None,
-        "no file tool can reach it"
+        "file tools cannot reach it"
     );
 
     fs::remove_dir_all(disk.root().join("skills")).unwrap();

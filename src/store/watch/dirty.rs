@@ -1,12 +1,12 @@
-//! What can change, and which path makes what dirty.
+//! Kinds of changes, and which path belongs to which kind.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::board::{Which, id_of_file};
 
-/// What is watched, below the root. In the order of [`Dirty::all`]. Beside them: the branches in git's own folders
-/// ([`super::super::refs::Refs`]), and the skills.
+/// The watched state folders, in the order of [`Dirty::all`]. Folders of branches ([`super::super::refs::Refs`]) and skills
+/// are watched too.
 pub(super) const FOLDERS: [&str; 5] = [
     ".tasks",
     ".team",
@@ -14,13 +14,13 @@ pub(super) const FOLDERS: [&str; 5] = [
     ".team/requests",
     ".worktrees",
 ];
-/// Kinds of files.
+/// Number of kinds in [`Dirty`].
 pub(super) const KINDS: usize = 6;
 
-/// What to look at again.
+/// A part of the state that must be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dirty {
-    /// The board: these tasks, or all of it when nobody knows which.
+    /// The board: the given tasks, or all tasks if unknown.
     Board(Which),
     /// The roster.
     Roster,
@@ -28,14 +28,14 @@ pub enum Dirty {
     Mail,
     /// The requests.
     Requests,
-    /// The worktrees, or the branches that theirs are merged into.
+    /// The worktrees, or the branches that worktree branches are merged into.
     Branches,
     /// The skills.
     Skills,
 }
 
 impl Dirty {
-    /// Everything.
+    /// Returns all kinds.
     pub fn all() -> [Dirty; KINDS] {
         [
             Dirty::Board(Which::All),
@@ -47,7 +47,7 @@ impl Dirty {
         ]
     }
 
-    /// Its place in [`Dirty::all`].
+    /// Returns the index in [`Dirty::all`].
     pub(super) fn kind(&self) -> usize {
         match self {
             Dirty::Board(_) => 0,
@@ -60,9 +60,9 @@ impl Dirty {
     }
 }
 
-/// What a changed path makes dirty. Temporary files and locks make nothing dirty; a cursor tells that
-/// letters were taken.
-pub(super) fn dirty(root: &Path, path: &Path) -> Option<Dirty> {
+/// Returns what a changed path affects. Temporary files and locks affect nothing. A cursor changes when messages are
+/// acknowledged.
+pub(super) fn dirty_for_path(root: &Path, path: &Path) -> Option<Dirty> {
     let name = path.file_name()?.to_string_lossy();
     let folder: PathBuf = path.parent()?.strip_prefix(root).ok()?.to_path_buf();
     let is_hidden = name.starts_with('.');

@@ -1,5 +1,4 @@
-//! The folders that the system watches for us: those of the state, those in which git keeps the branches, and those in
-//! which skills may come.
+//! The folders watched by the operating system: state folders, folders with git branches and folders for skills.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -12,55 +11,62 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use super::super::Skills;
 use super::super::refs::Refs;
 use super::dirty::FOLDERS;
-use super::hear;
-use super::heard::Ear;
-use super::net::{self, Hearing};
+use super::dirty_queue::DirtyQueue;
+use super::handle_event;
+use super::poll_fallback::{self, EventCoverage};
 
-/// What tells a folder from another of its name: its inode, which may be used again, and its birth.
+/// Identifies a folder: its inode, which can be reused, and its creation time.
 pub type Identity = (u64, Option<SystemTime>);
 
-/// How often it is looked for folders in folders that were not watched before.
+/// Most rounds of searching newly watched folders for further folders.
 const ROUNDS_MAX: usize = 8;
 
-/// What became of a look for folders to watch.
+/// Whether an update added a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Watched {
-    AsBefore,
-    /// One is watched that was not.
-    More,
+enum UpdateResult {
+    Unchanged,
+    /// At least one folder was added.
+    Added,
 }
 
-/// The folders that the system watches for us.
-pub(super) struct Folders {
+/// The folders watched by the operating system.
+pub(super) struct WatchedFolders {
     base: PathBuf,
     skills: Option<Skills>,
     refs: Option<Refs>,
     watcher: RecommendedWatcher,
-    /// Which folder was there when the watch began: a watch belongs to it and not to its name. `None`: it is not
-    /// watched.
+    /// The folder that each watch belongs to, because a watch follows the folder and not its path. `None`: not watched.
     watched: BTreeMap<PathBuf, Option<Identity>>,
     is_shared: bool,
-    /// Git keeps branches in more folders than are watched.
-    is_cut: bool,
+    /// Whether there are more branch folders than can be watched.
+    is_incomplete: bool,
 }
 
-impl Folders {
-    /// Begins to watch those below `base`, and those of its skills.
+impl WatchedFolders {
+    /// Starts to watch the folders below `base` and those of its skills.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,
-        ear: Arc<Ear>,
-    ) -> notify::Result<Folders> {
+        queue: Arc<DirtyQueue>,
+    ) -> notify::Result<WatchedFolders> {
         let refs = Refs::of(&base);
-        let (root, shelves, branches) = (base.clone(), skills.clone(), refs.clone());
+        let (root, event_skills, event_refs) = (base.clone(), skills.clone(), refs.clone());
         let watcher = notify::recommended_watcher(move |event| {
-            hear(&ear, &root, shelves.as_ref(), branches.as_ref(), event);
+            handle_event(
+                &queue,
+                &root,
+                event_skills.as_ref(),
+                event_refs.as_ref(),
+                event,
+            );
         })?;
-        let is_elsewhere = refs.as_ref().is_some_and(|r| net::is_shared(r.shared()));
-        let mut folders = Folders {
+        let is_git_dir_shared = refs
+            .as_ref()
+            .is_some_and(|r| poll_fallback::is_shared(r.shared()));
+        let mut folders = WatchedFolders {
             watched: BTreeMap::new(),
-            is_shared: is_elsewhere || net::is_shared(&base),
-            is_cut: false,
+            is_shared: is_git_dir_shared || poll_fallback::is_shared(&base),
+            is_incomplete: false,
             base,
             skills,
             refs,
@@ -71,37 +77,37 @@ impl Folders {
             folders.watcher.watch(&path, RecursiveMode::NonRecursive)?;
             folders.watched.insert(path.clone(), identity(&path));
         }
-        // Without a watch on the branches and the skills the net is all that they have.
-        folders.renew();
+        // If folders of branches or skills cannot be watched, polling finds their changes.
+        folders.update();
         Ok(folders)
     }
 
-    /// Watches those anew that were deleted and made again, and those of the branches and the skills as they are now.
-    pub(super) fn renew(&mut self) {
-        // In a folder that was not watched until now another one may have come already.
+    /// Updates the watches: recreated folders and the current folders of branches and skills.
+    pub(super) fn update(&mut self) {
+        // Repeated, because a newly watched folder may already contain a new folder.
         for _ in 0..ROUNDS_MAX {
-            if self.watch_wanted() == Watched::AsBefore {
+            if self.update_once() == UpdateResult::Unchanged {
                 return;
             }
         }
     }
 
-    fn watch_wanted(&mut self) -> Watched {
+    fn update_once(&mut self) -> UpdateResult {
         let mut wanted: Vec<PathBuf> = FOLDERS.map(|f| self.base.join(f)).into();
         let branches = self.refs.as_ref().map(Refs::folders);
-        self.is_cut = branches.as_ref().is_some_and(|found| !found.is_whole);
+        self.is_incomplete = branches.as_ref().is_some_and(|found| !found.is_complete);
         wanted.extend(branches.into_iter().flat_map(|found| found.folders));
         wanted.extend(self.skills.iter().flat_map(Skills::folders));
         let watcher = &mut self.watcher;
         self.watched.retain(|path, _| {
             let stays = wanted.contains(path);
             if !stays {
-                // The system has mostly forgotten a folder that is gone by itself.
+                // Usually the system has already removed the watch of a deleted folder.
                 let _ = watcher.unwatch(path);
             }
             stays
         });
-        let mut watched = Watched::AsBefore;
+        let mut watched = UpdateResult::Unchanged;
         for path in wanted {
             let now = identity(&path);
             let before = self.watched.get(&path).copied().flatten();
@@ -114,24 +120,24 @@ impl Folders {
             let is_watched =
                 now.is_some() && watcher.watch(&path, RecursiveMode::NonRecursive).is_ok();
             if is_watched {
-                watched = Watched::More;
+                watched = UpdateResult::Added;
             }
             self.watched.insert(path, now.filter(|_| is_watched));
         }
         watched
     }
 
-    /// How far the system's word about them goes.
-    pub(super) fn hearing(&self) -> Hearing {
-        if self.is_shared || self.is_cut || self.watched.values().any(Option::is_none) {
-            Hearing::Parts
+    /// Returns how completely the system reports changes.
+    pub(super) fn coverage(&self) -> EventCoverage {
+        if self.is_shared || self.is_incomplete || self.watched.values().any(Option::is_none) {
+            EventCoverage::Partial
         } else {
-            Hearing::All
+            EventCoverage::Full
         }
     }
 }
 
-/// What tells the folder at `path` from another one that was there or will be; `None`: there is none.
+/// Returns the identity of the folder at `path`, or `None` if it does not exist. A recreated folder has another identity.
 pub fn identity(path: &Path) -> Option<Identity> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.ino(), meta.created().ok()))

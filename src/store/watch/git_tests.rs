@@ -1,4 +1,4 @@
-//! That a merge by somebody else is told at once, in whatever form git keeps the branches; without a look in between.
+//! Tests that branch changes are reported by events alone, for every way in which git stores branches.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::super::{Skills, atomic};
-use super::folders::Folders;
-use super::{Dirty, Wait, Watch, start_with};
+use super::folders::WatchedFolders;
+use super::{Dirty, PollDelay, Watch, start_with};
 
 const WITHIN: Duration = Duration::from_secs(10);
-/// Nothing but what is heard.
-const NEVER: Wait = |_, _, _| Duration::from_secs(3600);
+/// Disables polling.
+const NEVER: PollDelay = |_, _, _| Duration::from_secs(3600);
 
 fn git(dir: &Path, args: &[&str]) {
     let who = [
@@ -32,7 +32,7 @@ fn git(dir: &Path, args: &[&str]) {
     assert!(out.status.success(), "{args:?}: {out:?}");
 }
 
-/// A repository on that branch with a commit. Its root.
+/// Creates a repository with one commit on `branch` and returns its root.
 fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
     let root = dir.join("r");
     fs::create_dir(&root).unwrap();
@@ -45,38 +45,38 @@ fn repository(dir: &Path, branch: &str, more: &[&str]) -> PathBuf {
     root
 }
 
-/// A watch, and what it tells.
-struct Told {
+/// A running watch and its reports.
+struct WatchReports {
     root: PathBuf,
-    heard: Receiver<Dirty>,
+    reports: Receiver<Dirty>,
     _watch: Watch,
 }
 
-impl Told {
-    fn of(root: &Path) -> Told {
+impl WatchReports {
+    fn of(root: &Path) -> WatchReports {
         crate::store::prepare(root).unwrap();
-        let (tell, told) = channel();
-        let tell = move |d| tell.send(d).unwrap_or_default();
+        let (report, reports) = channel();
+        let report = move |d| report.send(d).unwrap_or_default();
         let skills: Option<&Skills> = None;
-        Told {
+        WatchReports {
             root: root.into(),
-            heard: told,
-            _watch: start_with(root, skills, Folders::native, NEVER, tell).unwrap(),
+            reports,
+            _watch: start_with(root, skills, WatchedFolders::native, NEVER, report).unwrap(),
         }
     }
 
-    /// Whether branches are told of by the end of what happened until now.
-    fn branches(&self) -> bool {
-        let mut has_told = false;
-        // What is heard together is told in the order of the kinds: so the second one is the end.
+    /// Reads all reports of earlier changes and returns whether branches were among them.
+    fn reports_branches(&self) -> bool {
+        let mut has_reported = false;
+        // Merged events are reported in the order of the kinds, so all earlier ones are reported before the second marker.
         for (file, end) in [
             (".team/config.json", Dirty::Roster),
             (".team/requests/r.json", Dirty::Requests),
         ] {
             atomic::write(&self.root.join(file), b"{}").unwrap();
             loop {
-                match self.heard.recv_timeout(WITHIN).unwrap() {
-                    Dirty::Branches => has_told = true,
+                match self.reports.recv_timeout(WITHIN).unwrap() {
+                    Dirty::Branches => has_reported = true,
                     dirty if dirty == end => break,
                     Dirty::Board(_)
                     | Dirty::Roster
@@ -86,34 +86,34 @@ impl Told {
                 }
             }
         }
-        has_told
+        has_reported
     }
 
-    /// What `args` change there is told.
-    fn hears(&self, dir: &Path, args: &[&str]) {
+    /// Runs git with `args` in `dir` and asserts that a branch change is reported.
+    fn expect_report(&self, dir: &Path, args: &[&str]) {
         git(dir, args);
-        assert!(self.branches(), "{args:?} in {}", dir.display());
+        assert!(self.reports_branches(), "{args:?} in {}", dir.display());
     }
 }
 
 const COMMIT: &[&str] = &["commit", "--quiet", "--allow-empty", "-m", "more"];
 
 #[test]
-fn a_branch_in_folders_or_packed_is_heard_and_those_of_worktrees_are_not() {
+fn loose_and_packed_branches_are_reported_except_worktrees() {
     let dir = tempfile::tempdir().unwrap();
     let root = repository(dir.path(), "team/deep/main", &[]);
-    let told = Told::of(&root);
-    told.hears(&root, COMMIT);
-    // Its folders go, and come again with the next commit.
-    told.hears(&root, &["pack-refs", "--all", "--prune"]);
-    told.hears(&root, COMMIT);
-    told.hears(&root, COMMIT);
-    told.hears(&root, &["switch", "--quiet", "-c", "other/branch"]);
-    told.hears(&root, COMMIT);
-    told.hears(&root, &["switch", "--quiet", "team/deep/main"]);
+    let reports = WatchReports::of(&root);
+    reports.expect_report(&root, COMMIT);
+    // Packing deletes the folders of the branch; the next commit creates them again.
+    reports.expect_report(&root, &["pack-refs", "--all", "--prune"]);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, &["switch", "--quiet", "-c", "other/branch"]);
+    reports.expect_report(&root, COMMIT);
+    reports.expect_report(&root, &["switch", "--quiet", "team/deep/main"]);
     git(&root, &["pack-refs", "--all", "--prune"]);
-    assert!(told.branches());
-    told.hears(&root, &["branch", "--quiet", "-D", "other/branch"]);
+    assert!(reports.reports_branches());
+    reports.expect_report(&root, &["branch", "--quiet", "-D", "other/branch"]);
     let tree = dir.path().join("tree");
     let add = [
         "worktree",
@@ -124,15 +124,15 @@ fn a_branch_in_folders_or_packed_is_heard_and_those_of_worktrees_are_not() {
         tree.to_str().unwrap(),
     ];
     git(&root, &add);
-    told.branches();
+    reports.reports_branches();
     git(&tree, COMMIT);
     git(&tree, COMMIT);
     git(&root, &["status"]);
-    assert!(!told.branches(), "a teammate's commit");
+    assert!(!reports.reports_branches(), "a teammate's commit");
 }
 
 #[test]
-fn a_root_that_is_a_worktree_hears_what_is_done_in_the_others() {
+fn linked_worktree_reports_changes_in_other_worktrees() {
     let dir = tempfile::tempdir().unwrap();
     let main = repository(dir.path(), "main", &[]);
     let root = dir.path().join("linked");
@@ -147,16 +147,16 @@ fn a_root_that_is_a_worktree_hears_what_is_done_in_the_others() {
             root.to_str().unwrap(),
         ],
     );
-    let told = Told::of(&root);
-    told.hears(&main, COMMIT);
-    told.hears(&root, &["commit", "--quiet", "--allow-empty", "-m", "side"]);
-    told.hears(&root, &["switch", "--quiet", "-c", "third"]);
-    told.hears(&main, &["merge", "--quiet", "--no-edit", "side"]);
-    told.hears(&main, &["pack-refs", "--all"]);
+    let reports = WatchReports::of(&root);
+    reports.expect_report(&main, COMMIT);
+    reports.expect_report(&root, &["commit", "--quiet", "--allow-empty", "-m", "side"]);
+    reports.expect_report(&root, &["switch", "--quiet", "-c", "third"]);
+    reports.expect_report(&main, &["merge", "--quiet", "--no-edit", "side"]);
+    reports.expect_report(&main, &["pack-refs", "--all"]);
 }
 
 #[test]
-fn branches_in_tables_are_heard() {
+fn reftable_branches_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut probe = Command::new("git");
     probe.args(["init", "--quiet", "--ref-format=reftable", "probe"]);
@@ -167,7 +167,7 @@ fn branches_in_tables_are_heard() {
         .status
         .success()
     {
-        // A git before 2.45 has none.
+        // Git before 2.45 does not support reftable.
         return;
     }
     let main = repository(dir.path(), "main", &["--ref-format=reftable"]);
@@ -184,9 +184,9 @@ fn branches_in_tables_are_heard() {
         ],
     );
     for root in [&main, &root] {
-        let told = Told::of(root);
-        told.hears(root, COMMIT);
-        told.hears(&main, COMMIT);
-        told.hears(root, COMMIT);
+        let reports = WatchReports::of(root);
+        reports.expect_report(root, COMMIT);
+        reports.expect_report(&main, COMMIT);
+        reports.expect_report(root, COMMIT);
     }
 }

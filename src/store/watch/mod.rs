@@ -1,18 +1,25 @@
-//! Watches the state folders, the branches of the repository and the skills. What it says is only "look again": events are hints, files are the truth.
+//! Watches the state folders, the branches of the repository and the skills. A report only says what to read again: events
+//! are hints, and the files are the truth.
 //!
-//! Below the events is a net: now and then the files are looked at although nothing was heard. Every 30 seconds
-//! where the system tells of every change; every 5 where it may not, after a change of which it did not tell, and
-//! while a file is so young that its times say little; every second where it can tell nothing. What is as it was
-//! is not told again. The files of a large board are looked at more seldom where the system tells of every change
-//! (`tasks.rs`): the cost of an idle crew does not grow with its board.
+//! In addition to file events, the files are polled, because events can be lost:
+//!
+//! - every 30 seconds if the system reports every change;
+//! - every 5 seconds if it may not report every change, after a change that it did not report, and while a file is so new
+//!   that its timestamps are not reliable;
+//! - every second if it cannot report changes at all.
+//!
+//! A poll reports only changes. If the system reports every change, the task files of a large board are polled less often
+//! (`tasks.rs`), so that the cost of an idle crew does not grow with its board.
 
 mod dirty;
+mod dirty_queue;
 mod folders;
 #[cfg(test)]
 mod git_tests;
-mod heard;
-mod net;
+mod poll_fallback;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,86 +29,96 @@ use std::time::{Duration, Instant, SystemTime};
 use super::refs::Refs;
 use super::{Skills, StoreError, atomic, words};
 pub use dirty::Dirty;
-use dirty::dirty;
-use folders::Folders;
+use dirty::dirty_for_path;
+use dirty_queue::{DirtyQueue, PendingChanges};
+use folders::WatchedFolders;
 pub use folders::{Identity, identity};
-use heard::{Ear, Heard};
-pub use net::is_shared;
-use net::{Hearing, Net, Passed, Trust};
+pub use poll_fallback::is_shared;
+use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 
-/// Events within this time are one.
+/// Events within this time are merged into one report.
 const MERGE: Duration = Duration::from_millis(10);
-/// How changes are noticed.
+
+/// How changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
-    /// The system tells at once.
+    /// By events of the operating system.
     Native,
-    /// The system can not; everything is looked at once a second.
+    /// By polling once a second, because the system cannot report changes.
     Polling {
-        /// Why.
+        /// Why the system cannot report changes.
         why: String,
     },
 }
 
-/// A watch; ends when dropped.
+/// A running watch. Dropping it stops the watch.
 pub struct Watch {
     how: Watching,
-    ear: Arc<Ear>,
+    queue: Arc<DirtyQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long to wait for the next look at everything.
-type Wait = fn(&Trust, Hearing, Passed) -> Duration;
+/// Returns the time until the next poll. Tests replace it.
+type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
-/// Watches the state folders below `root`, which exist, and its `skills`, and calls `tell` from a thread of its own.
+/// Watches the state folders below `root` and its `skills`, and calls `report` for each change from a separate thread. The
+/// state folders must exist.
 ///
 /// # Errors
-/// When the thread can not be started.
+/// When the thread cannot be started.
 pub fn start(
     root: &Path,
     skills: &Skills,
-    tell: impl Fn(Dirty) + Send + 'static,
+    report: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
-    start_with(root, Some(skills), Folders::native, Trust::wait, tell)
+    start_with(
+        root,
+        Some(skills),
+        WatchedFolders::native,
+        EventTrust::wait,
+        report,
+    )
 }
 
-/// The same with another way to hear and other times between two looks.
+/// Implements [`start`] with replaceable event source and poll delay.
 fn start_with(
     root: &Path,
     skills: Option<&Skills>,
-    hear: fn(PathBuf, Option<Skills>, Arc<Ear>) -> notify::Result<Folders>,
-    wait: Wait,
-    tell: impl Fn(Dirty) + Send + 'static,
+    connect: fn(PathBuf, Option<Skills>, Arc<DirtyQueue>) -> notify::Result<WatchedFolders>,
+    wait: PollDelay,
+    report: impl Fn(Dirty) + Send + 'static,
 ) -> Result<Watch, StoreError> {
-    let ear = Arc::<Ear>::default();
+    let queue = Arc::<DirtyQueue>::default();
     let base = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let skills = skills.map(|skills| skills.of(&base));
-    let (folders, how) = match hear(base.clone(), skills.clone(), Arc::clone(&ear)) {
+    let skills = skills.map(|skills| skills.with_root(&base));
+    let (folders, how) = match connect(base.clone(), skills.clone(), Arc::clone(&queue)) {
         Ok(folders) => (Some(folders), Watching::Native),
         Err(error) => (None, Watching::Polling { why: why(&error) }),
     };
-    let listening = Arc::clone(&ear);
+    let thread_queue = Arc::clone(&queue);
     let thread = std::thread::Builder::new()
         .name("watch".into())
         .spawn(move || {
-            let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
-            let net = match hearing {
-                // What changes before the files are looked at is heard.
-                Hearing::All => Net::spread(base, skills),
-                // It may not be: whoever has read them by then reads them once more.
-                Hearing::Parts | Hearing::Nothing => Net::new(base, skills),
+            let coverage = folders
+                .as_ref()
+                .map_or(EventCoverage::Absent, WatchedFolders::coverage);
+            let fallback = match coverage {
+                // The events report changes made before the first poll.
+                EventCoverage::Full => PollFallback::with_baseline(base, skills),
+                // Such changes may be missed, so the first poll reports everything.
+                EventCoverage::Partial | EventCoverage::Absent => PollFallback::new(base, skills),
             };
-            listen(&listening, folders, net, wait, &tell);
+            run_watch(&thread_queue, folders, fallback, wait, &report);
         })?;
     Ok(Watch {
         how,
-        ear,
+        queue,
         thread: Some(thread),
     })
 }
 
 impl Watch {
-    /// How changes are noticed.
+    /// Returns how changes are detected.
     pub fn how(&self) -> &Watching {
         &self.how
     }
@@ -109,16 +126,16 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.ear.tell(|heard| heard.is_over = true);
-        // Not joined: it may be inside `tell`, which may wait for the thread that drops this.
+        self.queue.update(|pending| pending.is_stopping = true);
+        // Not joined: the thread may be in `report`, which may wait for the thread that drops this value.
         drop(self.thread.take());
     }
 }
 
-/// Why the system can not watch, and what to do about it.
+/// Explains why the system cannot watch files, with a remedy.
 fn why(error: &notify::Error) -> String {
     match &error.kind {
-        // Also the limit of instances is told as too many open files.
+        // The limit of inotify instances is reported as too many open files as well.
         notify::ErrorKind::Io(io) if words::is_too_many(io) => {
             "too many files are open or watched: raise ulimit -n or fs.inotify.max_user_instances"
                 .into()
@@ -134,317 +151,85 @@ fn why(error: &notify::Error) -> String {
     }
 }
 
-/// What the system says of the folders.
-fn hear(
-    ear: &Ear,
+/// Handles an event of the operating system.
+fn handle_event(
+    queue: &DirtyQueue,
     root: &Path,
     skills: Option<&Skills>,
     refs: Option<&Refs>,
     event: notify::Result<notify::Event>,
 ) {
     match event {
-        // Our own reading raises access events: to look again because of them would never end.
+        // Reads by crewdeck itself cause access events. Reacting to them would cause an endless loop.
         Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
         Ok(event) if !event.need_rescan() => {
             let is_skill = |path| skills.is_some_and(|s| s.concerns(path));
             let is_ref = |path| refs.is_some_and(|r| r.concerns(path));
-            let look = |path| {
+            let classify = |path| {
                 let branch = || is_ref(path).then_some(Dirty::Branches);
                 let skill = || is_skill(path).then_some(Dirty::Skills);
-                dirty(root, path).or_else(branch).or_else(skill)
+                dirty_for_path(root, path).or_else(branch).or_else(skill)
             };
-            let named = event.paths.iter().filter(|p| !atomic::is_nameless(p));
-            let mut dirty = named.filter_map(|p| look(p)).peekable();
+            let named = event.paths.iter().filter(|p| !atomic::is_unnamed(p));
+            let mut dirty = named.filter_map(|p| classify(p)).peekable();
             if dirty.peek().is_some() {
-                ear.tell(|heard| dirty.for_each(|d| heard.add(d)));
+                queue.update(|pending| dirty.for_each(|d| pending.add(d)));
             }
         }
-        // The system has dropped events, or can not say what happened.
-        Ok(_) | Err(_) => ear.tell(Heard::add_all),
+        // The system has dropped events or reports an error, so anything may have changed.
+        Ok(_) | Err(_) => queue.update(PendingChanges::add_all),
     }
 }
 
-fn listen(
-    ear: &Ear,
-    mut folders: Option<Folders>,
-    mut net: Net,
-    wait: Wait,
-    tell: &impl Fn(Dirty),
+/// Runs the watch thread: waits for events and polls, until the watch is stopped.
+fn run_watch(
+    queue: &DirtyQueue,
+    mut folders: Option<WatchedFolders>,
+    mut fallback: PollFallback,
+    wait: PollDelay,
+    report: &impl Fn(Dirty),
 ) {
-    let mut trust = Trust::default();
-    let mut last_look = Instant::now();
-    let mut last_heard: Option<Instant> = None;
+    let mut trust = EventTrust::default();
+    let mut last_poll = Instant::now();
+    let mut last_event: Option<Instant> = None;
     loop {
-        let hearing = folders.as_ref().map_or(Hearing::Nothing, Folders::hearing);
-        let passed = Passed {
-            since_look: last_look.elapsed(),
-            since_heard: last_heard.map(|at| at.elapsed()),
+        let coverage = folders
+            .as_ref()
+            .map_or(EventCoverage::Absent, WatchedFolders::coverage);
+        let elapsed = Elapsed {
+            since_poll: last_poll.elapsed(),
+            since_event: last_event.map(|at| at.elapsed()),
         };
-        let within = wait(&trust, hearing, passed);
-        let is_quiet = ear.wait(within, |heard| !heard.is_quiet()).is_quiet();
-        if !is_quiet {
-            // What follows at once is told with it; what follows without end waits no longer for that.
-            let mut heard = ear.wait(MERGE, |heard| heard.is_over);
-            if heard.is_over {
+        let within = wait(&trust, coverage, elapsed);
+        let is_empty = queue.wait(within, |pending| !pending.is_empty()).is_empty();
+        if !is_empty {
+            // Merges events that follow within `MERGE`, but waits no longer than that.
+            let mut pending = queue.wait(MERGE, |pending| pending.is_stopping);
+            if pending.is_stopping {
                 return;
             }
-            let told = heard.take();
-            drop(heard);
-            last_heard = Some(Instant::now());
-            for dirty in told {
+            let reports = pending.take();
+            drop(pending);
+            last_event = Some(Instant::now());
+            for dirty in reports {
                 if let (Dirty::Skills | Dirty::Branches, Some(folders)) = (&dirty, &mut folders) {
-                    // A new folder is watched before its files are read.
-                    folders.renew();
+                    // New folders are watched before `report` causes their files to be read.
+                    folders.update();
                 }
-                net.heard(&dirty);
-                tell(dirty);
+                fallback.record_event(&dirty);
+                report(dirty);
             }
         }
-        // A look that is due is not put off by changes that never pause.
-        if is_quiet || within.is_zero() {
-            (last_look, last_heard) = (Instant::now(), None);
+        // Continuous changes must not delay a poll that is due.
+        if is_empty || within.is_zero() {
+            (last_poll, last_event) = (Instant::now(), None);
             if let Some(folders) = &mut folders {
-                folders.renew();
+                folders.update();
             }
-            let scope = net.scope(hearing, &trust);
-            let (dirty, found) = net.look(SystemTime::now(), scope);
+            let scope = fallback.scope(coverage, &trust);
+            let (dirty, found) = fallback.poll(SystemTime::now(), scope);
             trust.note(found);
-            dirty.into_iter().for_each(tell);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::sync::mpsc::{Receiver, channel};
-
-    use notify::EventKind;
-    use notify::event::{AccessKind, Flag};
-
-    use std::collections::BTreeSet;
-
-    use super::super::board::Which;
-    use super::dirty::KINDS;
-    use super::*;
-    use crate::domain::ids::TaskId;
-
-    const WITHIN: Duration = Duration::from_secs(4);
-
-    fn watched(root: &Path) -> (Watch, Receiver<Dirty>) {
-        crate::store::prepare(root).unwrap();
-        let (tell, told) = channel();
-        (
-            start(root, &Skills::open(root, None), move |d| {
-                tell.send(d).unwrap_or_default();
-            })
-            .unwrap(),
-            told,
-        )
-    }
-
-    /// As much of a repository as is looked at here.
-    fn begin_git(root: &Path) {
-        for folder in [".git/objects", ".git/refs/heads"] {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-    }
-
-    fn these(ids: &[u64]) -> Dirty {
-        Dirty::Board(Which::These(ids.iter().copied().map(TaskId).collect()))
-    }
-
-    #[test]
-    fn every_kind_of_change_is_told() {
-        let dir = tempfile::tempdir().unwrap();
-        begin_git(dir.path());
-        let (watch, told) = watched(dir.path());
-        assert_eq!(watch.how(), &Watching::Native);
-        for (file, dirty) in [
-            (".tasks/task_1.json", these(&[1])),
-            (".tasks/task_7.json", these(&[7])),
-            (".team/config.json", Dirty::Roster),
-            (".team/requests/r1.json", Dirty::Requests),
-            (".team/inbox/bob.jsonl", Dirty::Mail),
-            (".team/inbox/.bob.cursor", Dirty::Mail),
-            (".worktrees/index.json", Dirty::Branches),
-            (".git/refs/heads/main", Dirty::Branches),
-        ] {
-            super::super::atomic::write(&dir.path().join(file), b"{}").unwrap();
-            assert_eq!(told.recv_timeout(WITHIN), Ok(dirty), "{file}");
-        }
-        // In place, as the reference writes, and deleted.
-        let file = dir.path().join(".tasks/task_7.json");
-        fs::write(&file, b"{}\n").unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(these(&[7])));
-        fs::remove_file(&file).unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(these(&[7])));
-    }
-
-    #[test]
-    fn reading_locking_and_temporary_files_tell_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        begin_git(dir.path());
-        let (_watch, told) = watched(dir.path());
-        let board = crate::store::Board::open(dir.path());
-        for _ in 0..20 {
-            board.read().unwrap();
-        }
-        let _lock = super::super::atomic::Lock::take(&dir.path().join(".tasks/.lock")).unwrap();
-        let heads = dir.path().join(".git/refs/heads");
-        fs::write(heads.join("main.lock"), b"0").unwrap();
-        fs::write(dir.path().join(".worktrees/events.jsonl"), b"{}\n").unwrap();
-        fs::write(dir.path().join(".tasks/.tmp-Ab12Cd"), b"{}").unwrap();
-        fs::write(dir.path().join(".tasks/notes.txt"), b"x").unwrap();
-        super::super::atomic::write(&dir.path().join(".team/config.json"), b"{}").unwrap();
-        assert_eq!(
-            told.recv_timeout(WITHIN),
-            Ok(Dirty::Roster),
-            "the first that is told"
-        );
-    }
-
-    #[test]
-    fn a_folder_that_is_made_again_is_watched_again() {
-        let dir = tempfile::tempdir().unwrap();
-        crate::store::prepare(dir.path()).unwrap();
-        let (tell, told) = channel();
-        let often: Wait = |_, _, _| Duration::from_millis(100);
-        let tell = move |d| tell.send(d).unwrap_or_default();
-        let _watch = start_with(dir.path(), None, Folders::native, often, tell).unwrap();
-        let folder = dir.path().join(".tasks");
-        fs::remove_dir_all(&folder).unwrap();
-        fs::create_dir(&folder).unwrap();
-        // The first file in it is found by the look at everything at the latest.
-        fs::write(folder.join("task_1.json"), b"{}").unwrap();
-        let until = Instant::now() + WITHIN;
-        let mut number = 1;
-        loop {
-            assert!(
-                Instant::now() < until,
-                "changes in it are never told by name"
-            );
-            match told.recv_timeout(WITHIN).unwrap() {
-                Dirty::Board(Which::These(ids)) if ids.contains(&TaskId(number)) => break,
-                Dirty::Board(_) => {
-                    number += 1;
-                    fs::write(folder.join(format!("task_{number}.json")), b"{}").unwrap();
-                }
-                Dirty::Roster | Dirty::Requests | Dirty::Mail | Dirty::Branches | Dirty::Skills => {
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn changes_without_a_pause_do_not_put_the_look_at_everything_off() {
-        let dir = tempfile::tempdir().unwrap();
-        crate::store::prepare(dir.path()).unwrap();
-        let ear = Arc::<Ear>::default();
-        ear.tell(|heard| heard.add(these(&[1])));
-        let (tell, told) = channel();
-        let (base, listening, noise) = (dir.path().into(), Arc::clone(&ear), Arc::clone(&ear));
-        let thread = std::thread::spawn(move || {
-            let often: Wait = |_, _, passed| MERGE.saturating_sub(passed.since_look);
-            let tell = |dirty| {
-                // The next change is there before this one is told.
-                if dirty == these(&[1]) {
-                    noise.tell(|heard| heard.add(these(&[1])));
-                }
-                tell.send(dirty).unwrap_or_default();
-            };
-            listen(&listening, None, Net::new(base, None), often, &tell);
-        });
-        let until = Instant::now() + WITHIN;
-        // The first look tells all kinds.
-        while told.recv_timeout(WITHIN) != Ok(Dirty::Roster) {
-            assert!(Instant::now() < until, "nothing was looked at");
-        }
-        ear.tell(|heard| heard.is_over = true);
-        thread.join().unwrap();
-    }
-
-    fn deaf(_: PathBuf, _: Option<Skills>, _: Arc<Ear>) -> notify::Result<Folders> {
-        Err(notify::Error::generic("no more watches"))
-    }
-
-    #[test]
-    fn where_the_system_can_not_watch_a_change_is_found_and_it_is_said_why() {
-        let dir = tempfile::tempdir().unwrap();
-        crate::store::prepare(dir.path()).unwrap();
-        let (tell, told) = channel();
-        let often: Wait = |_, hearing, _| {
-            assert_eq!(hearing, Hearing::Nothing);
-            Duration::from_millis(10)
-        };
-        let tell = move |d| tell.send(d).unwrap_or_default();
-        let watch = start_with(dir.path(), None, deaf, often, tell).unwrap();
-        let why = "no more watches".to_string();
-        assert_eq!(watch.how(), &Watching::Polling { why });
-        // Nobody would tell of a change between what was read at the start and the first look: so that tells all.
-        let first = (0..KINDS).map(|_| told.recv_timeout(WITHIN).map(|d| d.kind()));
-        assert_eq!(
-            first.collect::<Result<Vec<_>, _>>(),
-            Ok((0..KINDS).collect())
-        );
-        for file in [".team/config.json", ".tasks/task_3.json"] {
-            fs::write(dir.path().join(file), b"{}").unwrap();
-        }
-        // What stays as it is is never told; a young file is told until it can be trusted.
-        let mut all = BTreeSet::new();
-        while all.len() < 2 {
-            all.insert(told.recv_timeout(WITHIN).unwrap().kind());
-        }
-        let expected = [Dirty::Board(Which::All), Dirty::Roster].map(|d| d.kind());
-        assert_eq!(all, BTreeSet::from(expected));
-    }
-
-    #[test]
-    fn a_skill_that_comes_is_told_also_in_folders_that_were_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let (_watch, told) = watched(dir.path());
-        let skill = dir.path().join(".claude/skills/late/SKILL.md");
-        let skills = Skills::open(dir.path(), None);
-        fs::create_dir_all(skill.parent().unwrap()).unwrap();
-        // Told before it is looked at: at the latest then the file is there.
-        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
-        let before = skills.fingerprint();
-        fs::write(&skill, "Come late.").unwrap();
-        assert_eq!(told.recv_timeout(WITHIN), Ok(Dirty::Skills));
-        assert_ne!(skills.fingerprint(), before);
-    }
-
-    #[test]
-    fn limits_are_named_with_the_setting_that_raises_them() {
-        let too_many = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
-        assert!(why(&notify::Error::io(too_many)).contains("max_user_instances"));
-        let watches = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
-        assert!(why(&watches).contains("max_user_watches"));
-        assert_eq!(why(&notify::Error::generic("deaf")), "deaf");
-    }
-
-    #[test]
-    fn events_that_were_dropped_mean_everything_and_access_means_nothing() {
-        let (ear, root) = (Ear::default(), Path::new("/p"));
-        let at =
-            |kind: EventKind| notify::Event::new(kind).add_path("/p/.tasks/task_3.json".into());
-        hear(
-            &ear,
-            root,
-            None,
-            None,
-            Ok(at(EventKind::Access(AccessKind::Any))),
-        );
-        assert_eq!(ear.heard().take(), []);
-        hear(&ear, root, None, None, Ok(at(EventKind::Any)));
-        assert_eq!(ear.heard().take(), [these(&[3])]);
-        for lost in [
-            Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)),
-            Err(notify::Error::generic("gone")),
-        ] {
-            hear(&ear, root, None, None, lost);
-            let told = ear.heard().take();
-            assert_eq!((told.len(), &told[0]), (KINDS, &Dirty::Board(Which::All)));
+            dirty.into_iter().for_each(report);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The task files as the poll fallback knows them: one fingerprint for each, so that a look names what changed.
+//! Polls the task files. Keeps one fingerprint per file, so that a poll can report which tasks changed.
 //!
-//! A board may have thousands of files, and a crew changes a few of them at a time. So most looks are at those files
-//! only that were heard of, and at the folder itself; all files are looked at the more seldom the more there are.
+//! A board may have thousands of files, and a crew changes a few of them at a time. Most polls therefore check only the
+//! folder and the files with recent events. The more files there are, the less often all of them are checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,135 +11,142 @@ use std::time::{Duration, SystemTime};
 use super::super::board::{Which, is_task_file};
 use super::super::print::Print;
 use super::folders::{Identity, identity};
-use super::net::Found;
+use super::poll_fallback::PollOutcome;
 use crate::domain::ids::TaskId;
 
-/// Between two looks at all files of a small board, where the system tells of every change.
-const SELDOM: Duration = Duration::from_secs(30);
-/// The pause grows by a second for so many files: a look at all of them costs no more than so many files a second.
-const FILES_A_SECOND: u64 = 100;
-/// Most tasks that are named; more of them are the whole board.
+/// Interval between full polls of a small board, if the system reports every change.
+const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// The interval grows by one second for this many files, so full polls check at most this many files per second.
+const FILES_PER_SECOND: u64 = 100;
+/// Most tasks reported by number. More changes are reported as the whole board.
 const NAMED_MAX: usize = 1000;
 
-/// Which files a look is at.
+/// Which files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// All of them.
+pub(super) enum PollScope {
+    /// All task files.
     All,
-    /// Those that were heard of or that were young. All of them where the folder says that others changed.
-    Unsure,
+    /// Files with events since the last poll and files that were too new. All files if the folder changed without events.
+    Uncertain,
 }
 
-/// The task files as they were at the last look.
+/// The state of the task files at the last poll.
 pub(super) struct TaskFiles {
     folder: PathBuf,
     identity: Option<Identity>,
-    /// The folder itself: its print changes when a file comes, goes or is replaced.
-    print: Print,
-    prints: BTreeMap<TaskId, Print>,
-    /// Those that were heard of since the last look, or that were too young to be trusted.
-    unsure: BTreeSet<TaskId>,
-    /// Nothing is known, or everything may have changed.
-    is_lost: bool,
+    /// Fingerprint of the folder. It changes when a file is added, deleted or replaced.
+    fingerprint: Print,
+    fingerprints: BTreeMap<TaskId, Print>,
+    /// Files with events since the last poll, and files that were too new for a fingerprint.
+    uncertain: BTreeSet<TaskId>,
+    /// Whether all files may have changed.
+    is_unknown: bool,
 }
 
 impl TaskFiles {
-    /// The files in `folder`, none of which is known yet.
+    /// Tracks the files in `folder`. The first poll reports the whole board.
     pub(super) fn new(folder: PathBuf) -> TaskFiles {
         TaskFiles {
             folder,
             identity: None,
-            print: Print::default(),
-            prints: BTreeMap::new(),
-            unsure: BTreeSet::new(),
-            is_lost: true,
+            fingerprint: Print::default(),
+            fingerprints: BTreeMap::new(),
+            uncertain: BTreeSet::new(),
+            is_unknown: true,
         }
     }
 
-    /// How long to rely on what is heard before the next look at all files.
-    pub(super) fn pause(&self) -> Duration {
-        SELDOM + Duration::from_secs(self.prints.len() as u64 / FILES_A_SECOND)
+    /// Returns the interval between full polls.
+    pub(super) fn full_poll_interval(&self) -> Duration {
+        FULL_POLL_INTERVAL + Duration::from_secs(self.fingerprints.len() as u64 / FILES_PER_SECOND)
     }
 
-    /// Something was heard and is told. The next look tells it once more: by then no further change looks alike.
-    pub(super) fn heard(&mut self, which: &Which) {
+    /// Records an event that is being reported. The next poll reports these tasks again, because a second change right
+    /// after the event could leave the same metadata.
+    pub(super) fn record_event(&mut self, which: &Which) {
         match which {
-            Which::All => self.is_lost = true,
-            Which::These(ids) => self.unsure.extend(ids),
+            Which::All => self.is_unknown = true,
+            Which::These(ids) => self.uncertain.extend(ids),
         }
     }
 
-    /// Looks at files at `now`. Returns the tasks whose files changed or may have changed; `None`: none.
-    pub(super) fn look(&mut self, now: SystemTime, scope: Scope) -> (Option<Which>, Found) {
+    /// Checks files at `now`. Returns the tasks whose files changed or may have changed, or `None`.
+    pub(super) fn poll(
+        &mut self,
+        now: SystemTime,
+        scope: PollScope,
+    ) -> (Option<Which>, PollOutcome) {
         let Ok(meta) = fs::metadata(&self.folder) else {
-            self.is_lost = true;
-            return (Some(Which::All), Found::Unsure);
+            self.is_unknown = true;
+            return (Some(Which::All), PollOutcome::Uncertain);
         };
         let identity = identity(&self.folder);
         let is_replaced = identity != self.identity;
-        // What was heard has changed the folder; where nothing was, it must be as it was.
-        let is_unheard = self.unsure.is_empty() && !self.print.fits(&meta);
+        // Without events since the last poll, the folder must be unchanged.
+        let has_missed_event = self.uncertain.is_empty() && !self.fingerprint.matches(&meta);
         self.identity = identity;
-        self.print = Print::of(&meta, now).unwrap_or_default();
-        let ids = if scope == Scope::All || self.is_lost || is_replaced || is_unheard {
+        self.fingerprint = Print::of(&meta, now).unwrap_or_default();
+        let ids = if scope == PollScope::All || self.is_unknown || is_replaced || has_missed_event {
             let Some(mut ids) = list(&self.folder) else {
-                self.is_lost = true;
-                return (Some(Which::All), Found::Unsure);
+                self.is_unknown = true;
+                return (Some(Which::All), PollOutcome::Uncertain);
             };
-            ids.extend(self.prints.keys());
-            ids.extend(&self.unsure);
+            ids.extend(self.fingerprints.keys());
+            ids.extend(&self.uncertain);
             ids
         } else {
-            self.unsure.clone()
+            self.uncertain.clone()
         };
-        let was_lost = std::mem::take(&mut self.is_lost);
-        let mut found = Found::Heard;
-        let mut told = BTreeSet::new();
+        let was_unknown = std::mem::take(&mut self.is_unknown);
+        let mut found = PollOutcome::Expected;
+        let mut reported = BTreeSet::new();
         for id in ids {
-            match self.look_at(id, now) {
+            match self.poll_file(id, now) {
                 None => continue,
-                Some(Found::Unheard) if !was_lost => found = Found::Unheard,
-                Some(Found::Unsure) if found == Found::Heard => found = Found::Unsure,
+                Some(PollOutcome::Missed) if !was_unknown => found = PollOutcome::Missed,
+                Some(PollOutcome::Uncertain) if found == PollOutcome::Expected => {
+                    found = PollOutcome::Uncertain;
+                }
                 Some(_) => {}
             }
-            told.insert(id);
+            reported.insert(id);
         }
-        let which = if was_lost || told.len() > NAMED_MAX {
+        let which = if was_unknown || reported.len() > NAMED_MAX {
             Some(Which::All)
         } else {
-            (!told.is_empty()).then_some(Which::These(told))
+            (!reported.is_empty()).then_some(Which::These(reported))
         };
         (which, found)
     }
 
-    /// `None`: the file is what it was.
-    fn look_at(&mut self, id: TaskId, now: SystemTime) -> Option<Found> {
+    /// Checks one file. Returns `None` if it is unchanged.
+    fn poll_file(&mut self, id: TaskId, now: SystemTime) -> Option<PollOutcome> {
         let path = self.folder.join(format!("task_{id}.json", id = id.0));
-        let was_unsure = self.unsure.remove(&id);
+        let was_uncertain = self.uncertain.remove(&id);
         let Ok(meta) = fs::symlink_metadata(path) else {
-            let was_there = self.prints.remove(&id).is_some();
-            return match (was_unsure, was_there) {
-                (true, _) => Some(Found::Heard),
-                (false, true) => Some(Found::Unheard),
+            let was_there = self.fingerprints.remove(&id).is_some();
+            return match (was_uncertain, was_there) {
+                (true, _) => Some(PollOutcome::Expected),
+                (false, true) => Some(PollOutcome::Missed),
                 (false, false) => None,
             };
         };
-        let Some(print) = Print::of(&meta, now) else {
-            // Its event may be on the way: that says nothing of what is heard.
-            self.unsure.insert(id);
-            self.prints.remove(&id);
-            return Some(Found::Unsure);
+        let Some(fingerprint) = Print::of(&meta, now) else {
+            // Its event may still arrive, so this does not count as a missed event.
+            self.uncertain.insert(id);
+            self.fingerprints.remove(&id);
+            return Some(PollOutcome::Uncertain);
         };
-        let before = self.prints.insert(id, print);
-        if was_unsure {
-            Some(Found::Heard)
+        let before = self.fingerprints.insert(id, fingerprint);
+        if was_uncertain {
+            Some(PollOutcome::Expected)
         } else {
-            (before != Some(print)).then_some(Found::Unheard)
+            (before != Some(fingerprint)).then_some(PollOutcome::Missed)
         }
     }
 }
 
-/// The numbers of the task files in `folder`; `None`: it cannot be read.
+/// Returns the numbers of the task files in `folder`, or `None` if it cannot be read.
 fn list(folder: &Path) -> Option<BTreeSet<TaskId>> {
     let entries = fs::read_dir(folder).ok()?;
     let mut ids = BTreeSet::new();
@@ -158,12 +165,12 @@ mod tests {
         Which::These(ids.iter().copied().map(TaskId).collect())
     }
 
-    /// So late that every file can be trusted.
+    /// Returns a time at which the timestamps of all files are reliable.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(10)
     }
 
-    /// A folder with that many tasks, all of which are known.
+    /// Creates a folder with `size` tasks and polls it once.
     fn known(size: u64) -> (tempfile::TempDir, TaskFiles) {
         let dir = tempfile::tempdir().unwrap();
         for id in 1..=size {
@@ -171,8 +178,8 @@ mod tests {
         }
         let mut files = TaskFiles::new(dir.path().to_path_buf());
         assert_eq!(
-            files.look(later(), Scope::All),
-            (Some(Which::All), Found::Heard)
+            files.poll(later(), PollScope::All),
+            (Some(Which::All), PollOutcome::Expected)
         );
         (dir, files)
     }
@@ -182,78 +189,90 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_told_once_more_and_nothing_else_is_looked_at() {
+    fn partial_poll_checks_only_files_with_events() {
         let (dir, mut files) = known(9);
         write(&dir, 3, "{ }");
-        // In place and unheard: only a look at all files finds it.
+        // Written in place without an event: only a full poll finds it.
         write(&dir, 5, "{ }");
-        files.heard(&these(&[3]));
-        let young = files.look(SystemTime::now(), Scope::Unsure);
-        assert_eq!(young, (Some(these(&[3])), Found::Unsure));
+        files.record_event(&these(&[3]));
+        let young = files.poll(SystemTime::now(), PollScope::Uncertain);
+        assert_eq!(young, (Some(these(&[3])), PollOutcome::Uncertain));
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[3])), Found::Heard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[3])), PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
         assert_eq!(
-            files.look(later(), Scope::All),
-            (Some(these(&[5])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (None, PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::All), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (Some(these(&[5])), PollOutcome::Missed)
+        );
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (None, PollOutcome::Expected)
+        );
     }
 
     #[test]
-    fn the_folder_tells_of_files_that_nobody_told_of() {
+    fn folder_change_reveals_files_without_events() {
         let (dir, mut files) = known(3);
         write(&dir, 4, "{}");
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[4])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[4])), PollOutcome::Missed)
         );
         fs::remove_file(dir.path().join("task_2.json")).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[2])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[2])), PollOutcome::Missed)
         );
-        // Written beside it and renamed, as crewdeck and most editors write.
+        // Written to a temporary file and renamed, as crewdeck and most editors do.
         fs::write(dir.path().join(".tmp-1"), "{ }").unwrap();
         fs::rename(dir.path().join(".tmp-1"), dir.path().join("task_1.json")).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(these(&[1])), Found::Unheard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(these(&[1])), PollOutcome::Missed)
         );
-        assert_eq!(files.look(later(), Scope::Unsure), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::Uncertain),
+            (None, PollOutcome::Expected)
+        );
     }
 
     #[test]
-    fn a_folder_that_was_made_again_is_looked_at_whole() {
+    fn recreated_folder_is_polled_completely() {
         let (dir, mut files) = known(2);
         let aside = dir.path().with_extension("aside");
         fs::rename(dir.path(), &aside).unwrap();
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(Which::All), Found::Unsure)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(Which::All), PollOutcome::Uncertain)
         );
         fs::create_dir(dir.path()).unwrap();
         write(&dir, 7, "{}");
         assert_eq!(
-            files.look(later(), Scope::Unsure),
-            (Some(Which::All), Found::Heard)
+            files.poll(later(), PollScope::Uncertain),
+            (Some(Which::All), PollOutcome::Expected)
         );
-        assert_eq!(files.look(later(), Scope::All), (None, Found::Heard));
+        assert_eq!(
+            files.poll(later(), PollScope::All),
+            (None, PollOutcome::Expected)
+        );
         fs::remove_dir_all(aside).unwrap();
     }
 
-    /// What an idle crew costs: looks at files a second.
+    /// Bounds the cost of an idle crew in file checks per second.
     #[test]
-    fn looks_at_all_files_are_the_more_seldom_the_more_there_are() {
+    fn full_polls_are_rarer_on_larger_boards() {
         let mut files = TaskFiles::new(PathBuf::new());
         for (count, seconds) in [(0, 30), (100, 31), (10_000, 130)] {
-            files.prints = (0..count)
+            files.fingerprints = (0..count)
                 .map(|id| (TaskId(id), Print::default()))
                 .collect();
-            assert_eq!(files.pause().as_secs(), seconds);
-            assert!(count <= FILES_A_SECOND * seconds);
+            assert_eq!(files.full_poll_interval().as_secs(), seconds);
+            assert!(count <= FILES_PER_SECOND * seconds);
         }
     }
 }

@@ -1,51 +1,51 @@
-//! Where the branches of the worktrees stand, and what of that is other than at the last look.
+//! Reports the merge status of the worktrees' branches, and which ones have changed since the last scan.
 //!
-//! Git is the truth: also a merge that the person makes by hand, or takes back, is seen, and one that squashes or rebases
-//! by its content. The registry only knows by which commit crewdeck has merged.
+//! The status comes from git, so that merges made or reset by the user count too, and squashed or rebased ones by their
+//! content. The registry only records which commit crewdeck created when it merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::own::{Budget, Line, Own};
-use super::{Work, Worktrees};
+use super::merge_status::{BaseHistory, BranchChanges, ScanBudget};
+use super::{OpenRegistry, Worktrees};
 use crate::domain::worktree::{Branch, BranchState, OnDisk, Worktree, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, is_hash};
 use crate::store::print::Print;
 use crate::store::refs::Refs;
 
-/// Most branches whose changes are counted, or whose content is looked for, in one look: each takes gits of its own.
-const OWN_MAX: usize = 64;
-/// The characters of a commit's number that are shown.
+/// Most branches whose changes or content are computed in one scan: each takes several git commands.
+const COMPUTED_MAX: usize = 64;
+/// The number of characters of a commit hash that are shown.
 const COMMIT_SHOWN: usize = 10;
-/// Commits of a branch among which a merge is looked for; the number of an older one is not told.
+/// The number of newest commits that are searched for a merge. The hash of an older merge is not reported.
 const NEWEST_MAX: usize = 500;
-/// Where the branches of worktrees are.
+/// The prefix of branch references.
 const HEADS: &str = "refs/heads/";
 
-/// What a look saw; the next one begins with it.
+/// The result of a scan, from which the next one starts.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// `None`: nothing was looked at yet.
-    marks: Option<Vec<Mark>>,
-    trees: BTreeMap<WorktreeName, Known>,
+    /// `None` before the first scan.
+    file_states: Option<Vec<FileState>>,
+    trees: BTreeMap<WorktreeName, BranchRecord>,
     is_partial: bool,
 }
 
 impl Seen {
-    /// Whether nothing was looked at yet.
+    /// Whether there was no scan yet.
     pub fn is_empty(&self) -> bool {
-        self.marks.is_none()
+        self.file_states.is_none()
     }
 
-    /// Whether there were more branches than one look takes in: the next one goes on.
+    /// Whether there were more branches than one scan covers. The next scan continues.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Whether the branch of that worktree holds what the other one lacks.
+    /// Whether the branch of the worktree named `tree` is unmerged.
     pub fn is_unmerged(&self, tree: &str) -> bool {
         let name = WorktreeName::new(tree).ok();
         let known = name.and_then(|name| self.trees.get(&name));
@@ -53,101 +53,102 @@ impl Seen {
     }
 }
 
-/// Whether to look where nothing seems to have changed.
+/// When to run a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// Only where the registry or what is checked out is other than before.
+    /// Only if the registry or a branch has changed since the last scan.
     IfChanged,
-    /// In any case.
+    /// Always.
     Anew,
 }
 
-/// What a file looked like.
+/// The state of a file, compared to detect changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum FileState {
     Missing,
-    /// Too fresh to be told from the next version.
-    Fresh,
+    /// Modified so recently that another change may not show in its time stamp.
+    Recent,
     Settled(Print),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Known {
+struct BranchRecord {
     state: BranchState,
-    /// What it holds that the history of the other one lacks.
-    own: Option<Own>,
+    /// What the branch has that the history of its base lacks.
+    changes: Option<BranchChanges>,
 }
 
-/// What branches are merged into.
+/// A branch into which worktrees are merged.
 struct Base {
     name: String,
-    /// The branches that hold commits which it lacks.
+    /// The branches with commits that this one lacks.
     lacks: BTreeSet<String>,
-    line: Line,
+    line: BaseHistory,
 }
 
 impl Worktrees {
-    /// The branches that stand otherwise than `seen`. At the first look all are told, and that the worktrees are gone
-    /// of those that the board names.
+    /// Returns the branches whose status differs from `seen`, and updates `seen`. The first scan returns all of them, and
+    /// also reports the worktrees in `named` (those that the board refers to) that no longer exist.
     ///
     /// # Errors
-    /// When the root is no repository, the registry can not be read, or git fails; the next look tells all then.
+    /// When the root is not a repository, the registry cannot be read, or git fails.
     pub fn branches(
         &self,
         seen: &mut Seen,
         how: Look,
         named: &[WorktreeName],
     ) -> Result<Vec<Branch>, StoreError> {
-        let marks = self.marks();
-        let is_settled = !marks.contains(&Mark::Fresh);
-        let is_same = is_settled && !seen.is_partial && seen.marks.as_ref() == Some(&marks);
+        let file_states = self.file_states();
+        let is_settled = !file_states.contains(&FileState::Recent);
+        let is_same =
+            is_settled && !seen.is_partial && seen.file_states.as_ref() == Some(&file_states);
         if how == Look::IfChanged && is_same {
             return Ok(Vec::new());
         }
         let is_first = seen.is_empty();
-        let mut budget = Budget::of(OWN_MAX);
-        let now = self.look()?.branches(&seen.trees, &mut budget)?;
-        seen.is_partial = budget.is_overdrawn();
+        let mut budget = ScanBudget::new(COMPUTED_MAX);
+        let now = self.read()?.branches(&seen.trees, &mut budget)?;
+        seen.is_partial = budget.is_exhausted();
         let before = std::mem::replace(&mut seen.trees, now);
-        seen.marks = Some(marks);
+        seen.file_states = Some(file_states);
         let mut out: Vec<Branch> = Vec::new();
         for (name, known) in &seen.trees {
             if before.get(name).map(|b| &b.state) != Some(&known.state) {
-                out.push(told(name, known.state.clone()));
+                out.push(to_branch(name, known.state.clone()));
             }
         }
         let gone = before.keys().chain(named.iter().filter(|_| is_first));
         let gone: BTreeSet<&WorktreeName> = gone.filter(|n| !seen.trees.contains_key(n)).collect();
-        out.extend(gone.into_iter().map(|n| told(n, BranchState::Gone)));
+        out.extend(gone.into_iter().map(|n| to_branch(n, BranchState::Gone)));
         Ok(out)
     }
 
-    /// What the files look like on which it depends where branches stand. Touches no git.
-    fn marks(&self) -> Vec<Mark> {
+    /// Returns the state of the files on which the merge status depends. Runs no git.
+    fn file_states(&self) -> Vec<FileState> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
         paths.extend(Refs::of(&self.root).iter().flat_map(Refs::marks));
         let now = SystemTime::now();
-        let mark = |path: &PathBuf| match fs::metadata(path) {
-            Ok(meta) => Print::of(&meta, now).map_or(Mark::Fresh, Mark::Settled),
-            Err(_) => Mark::Missing,
+        let state = |path: &PathBuf| match fs::metadata(path) {
+            Ok(meta) => Print::of(&meta, now).map_or(FileState::Recent, FileState::Settled),
+            Err(_) => FileState::Missing,
         };
-        paths.iter().map(mark).collect()
+        paths.iter().map(state).collect()
     }
 }
 
-fn told(name: &WorktreeName, state: BranchState) -> Branch {
+fn to_branch(name: &WorktreeName, state: BranchState) -> Branch {
     Branch {
         worktree: name.clone(),
         state,
     }
 }
 
-impl Work {
+impl OpenRegistry {
     fn branches(
         &self,
-        before: &BTreeMap<WorktreeName, Known>,
-        budget: &mut Budget,
-    ) -> Result<BTreeMap<WorktreeName, Known>, StoreError> {
+        before: &BTreeMap<WorktreeName, BranchRecord>,
+        budget: &mut ScanBudget,
+    ) -> Result<BTreeMap<WorktreeName, BranchRecord>, StoreError> {
         let mut out = BTreeMap::new();
         let standing = self.index.standing();
         if standing.is_empty() {
@@ -163,53 +164,70 @@ impl Work {
                 bases.get_mut(tree.base.as_str()),
                 tips.get(&tree.name.branch()),
             ) else {
-                // Without its branch there is nothing to merge; where somebody has removed the folder too, nothing at all.
-                let state = match self.tree(&tree.name).on_disk {
+                // Without a branch there is nothing to merge. If the folder is missing too, the worktree is gone.
+                let state = match self.folder(&tree.name).on_disk {
                     OnDisk::Missing => BranchState::Gone,
                     OnDisk::Whole | OnDisk::Foreign => BranchState::Empty,
                 };
-                out.insert(tree.name.clone(), Known { state, own: None });
+                out.insert(
+                    tree.name.clone(),
+                    BranchRecord {
+                        state,
+                        changes: None,
+                    },
+                );
                 continue;
             };
             let known = if base.lacks.contains(&tree.name.branch()) {
-                let before = before.get(&tree.name).and_then(|known| known.own.as_ref());
-                self.own(base, tip, before, budget)
+                let before = before
+                    .get(&tree.name)
+                    .and_then(|known| known.changes.as_ref());
+                self.changes(base, tip, before, budget)
             } else {
                 let state = in_history(tree, base, tip);
-                Known { state, own: None }
+                BranchRecord {
+                    state,
+                    changes: None,
+                }
             };
             out.insert(tree.name.clone(), known);
         }
         Ok(out)
     }
 
-    /// Where a branch stands of which the history of its base lacks commits: by content.
-    fn own(&self, base: &mut Base, tip: &str, before: Option<&Own>, budget: &mut Budget) -> Known {
+    /// Computes the status of a branch with commits that its base's history lacks, by content.
+    fn changes(
+        &self,
+        base: &mut Base,
+        tip: &str,
+        before: Option<&BranchChanges>,
+        budget: &mut ScanBudget,
+    ) -> BranchRecord {
         let between = (base.line.commit.as_str(), tip);
-        let own = Own::of(
+        let changes = BranchChanges::of(
             &self.repo.git,
             between,
-            base.line.parted(tip),
+            base.line.merge_bases(tip),
             before,
             budget,
         );
-        let own = own.map(|mut own| {
-            own.look(&self.repo, &mut base.line, budget);
-            own
+        let changes = changes.map(|mut changes| {
+            changes.update(&self.repo, &mut base.line, budget);
+            changes
         });
         let into = base.name.clone();
-        let state = match &own {
-            Some(own) if own.is_there => BranchState::Merged {
+        let state = match &changes {
+            Some(changes) if changes.is_contained => BranchState::Merged {
                 into,
                 commit: String::new(),
             },
-            Some(own) => BranchState::Unmerged {
+            Some(changes) => BranchState::Unmerged {
                 into,
-                size: own.size,
+                size: changes.size,
             },
             None => BranchState::Unmerged { into, size: None },
         };
-        Known { state, own }
+        BranchRecord { state, changes }
     }
 
     fn base(&self, tree: &Worktree, tips: &BTreeMap<String, String>) -> Result<Base, StoreError> {
@@ -221,13 +239,13 @@ impl Work {
         let newest = newest(git, &commit)?;
         Ok(Base {
             name: name.unwrap_or_else(|| short(&commit)),
-            line: Line::new(git, commit, newest, &lacking)?,
+            line: BaseHistory::new(git, commit, newest, &lacking)?,
             lacks,
         })
     }
 }
 
-/// Where a branch stands of which its base has all commits.
+/// Returns the status of a branch whose commits are all in its base.
 fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     let into = base.name.clone();
     if tree.is_merged() {
@@ -246,13 +264,13 @@ fn in_history(tree: &Worktree, base: &Base, tip: &str) -> BranchState {
     }
 }
 
-/// A commit's number, shortened; empty where it is none: others write into the registry.
+/// Shortens a commit hash. Returns an empty string for anything else, since other programs write the registry too.
 fn short(commit: &str) -> String {
     let number = if is_hash(commit) { commit } else { "" };
     number.chars().take(COMMIT_SHOWN).collect()
 }
 
-/// The branches of worktrees with their commits: all of them, or those that hold commits which `base` lacks.
+/// Returns the branches of worktrees with their commits: all of them, or those with commits that `base` lacks.
 fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, StoreError> {
     let lacks = base.map(|commit| format!("--no-merged={commit}"));
     let mut args = vec!["for-each-ref", "--format=%(objectname) %(refname)"];
@@ -267,7 +285,7 @@ fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, Stor
     Ok(heads.collect())
 }
 
-/// The newest commits of a branch, as they came into it.
+/// Returns the newest first-parent commits of a branch.
 fn newest(git: &Git, commit: &str) -> Result<BTreeSet<String>, StoreError> {
     let most = format!("--max-count={NEWEST_MAX}");
     let answer = git.ok(&["rev-list", "--first-parent", &most, commit, "--"])?;

@@ -1,11 +1,11 @@
-//! Making a worktree, also where an earlier attempt was cut off.
+//! Creates worktrees, including after an earlier attempt was interrupted.
 
 use std::fs;
 
-use super::inside::looked_into;
-use super::log::Note;
-use super::merge::{Attempt, clean, on_own_branch, try_merge};
-use super::{INITIALIZING, Work, Worktrees};
+use super::log::LogEntry;
+use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
+use super::nested_repos::scanned_by_merge;
+use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{
@@ -13,43 +13,43 @@ use crate::domain::worktree::{
     WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{Registered, busy_in, head};
+use crate::store::git::{RegisteredWorktree, busy_in, head};
 
-/// What a worktree is made for.
+/// The parameters of a new worktree.
 #[derive(Debug, Clone, Default)]
 pub struct NewWorktree {
-    /// The task.
+    /// The task it is created for.
     pub task: TaskId,
-    /// Its subject.
+    /// The task's subject.
     pub subject: String,
-    /// Who works in it.
+    /// The owner of the task.
     pub owner: String,
-    /// The branch to start from; `None`: what the main work tree has checked out.
+    /// The branch to start from; `None` for what the main worktree has checked out.
     pub base: Option<String>,
-    /// Branches whose work it needs: those of the task's blockers.
+    /// The branches to merge into it: those of the task's blockers.
     pub needs: Vec<String>,
 }
 
-/// What stands under a name.
-enum Spot {
-    /// Nothing (any more).
+/// Whether a worktree name can be used.
+enum NameStatus {
+    /// Nothing has this name.
     Free,
-    /// Only the branch, with work that nobody else has, of a worktree that was never removed.
-    Branch,
-    /// Something that must stay.
+    /// Only the branch of a lost worktree is left, with unmerged work.
+    LostFolder,
+    /// The name is in use.
     Taken,
 }
 
 impl Worktrees {
-    /// Makes a worktree for a task: a new branch from the base, with what the task needs merged in. Where one
-    /// of the task still stands, the new one has a number in its name; where its folder was lost but not
-    /// its branch, the folder is made again.
+    /// Creates a worktree for a task: a new branch from the base, with the blockers' branches merged into it. If the task
+    /// already has a worktree, the new name gets a number. If only a folder was lost and its branch exists, the folder is
+    /// created again from the branch.
     ///
     /// # Errors
-    /// Why it can not be made; nothing of it is left then that would be in the way of another try.
+    /// Why it cannot be created. Nothing is left then that would prevent another attempt.
     pub fn create(&self, new: &NewWorktree, now: Stamp) -> Result<Created, StoreError> {
-        let mut work = self.work()?;
-        let (base, commit) = work.start_of(new)?;
+        let mut work = self.begin_change()?;
+        let (base, commit) = work.start_point(new)?;
         let (name, origin) = work.name_for(new.task, &commit)?;
         let path = work.dir.join(name.as_str());
         let mut tree = match (origin, work.index.get(&name)) {
@@ -68,9 +68,10 @@ impl Worktrees {
         tree.task_id = Some(new.task);
         tree.subject.clone_from(&new.subject);
         tree.path = path.to_string_lossy().into_owned();
-        work.log.note(Note::of(super::debris::CREATE, &tree), now)?;
-        let made = work.add(&name, origin, &commit).and_then(|()| {
-            // Entered before anything is merged into it: from here on it stands, whatever happens.
+        work.log
+            .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
+        let made = work.add_worktree(&name, origin, &commit).and_then(|()| {
+            // Registered before anything is merged into it, so that a later failure does not lose it.
             work.index.put(tree.clone());
             work.save()?;
             work.bring(&name, &new.needs, now)
@@ -78,7 +79,7 @@ impl Worktrees {
         match made {
             Ok(brought) => {
                 work.log
-                    .note(Note::of("worktree.create.after", &tree), now)?;
+                    .record(LogEntry::of("worktree.create.after", &tree), now)?;
                 Ok(Created {
                     worktree: tree,
                     origin,
@@ -86,36 +87,36 @@ impl Worktrees {
                 })
             }
             Err(error) => {
-                let note = Note::of("worktree.create.failed", &tree).error(&error.to_string());
-                work.log.note(note, now)?;
+                let note = LogEntry::of("worktree.create.failed", &tree).error(&error.to_string());
+                work.log.record(note, now)?;
                 Err(error)
             }
         }
     }
 
-    /// Merges other branches into a worktree that has nothing uncommitted: what it has already is passed
-    /// over, and so is a branch that is gone. A branch that conflicts is left out and named.
+    /// Merges other branches into a clean worktree. Skips branches that it already contains or that no longer exist. A
+    /// branch that conflicts is not merged, and is returned with its files.
     ///
     /// # Errors
-    /// When there is no such worktree, it is not clean, or git fails.
+    /// When there is no such worktree, it has uncommitted files, or git fails.
     pub fn bring(
         &self,
         name: &WorktreeName,
         branches: &[String],
         now: Stamp,
     ) -> Result<Brought, StoreError> {
-        let work = self.work()?;
+        let work = self.begin_change()?;
         let name = work.index.find(name)?.name.clone();
         work.bring(&name, branches, now)
     }
 }
 
-impl Work {
-    /// The branch and the commit to start from.
-    fn start_of(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
+impl OpenRegistry {
+    /// Returns the branch and the commit to start from.
+    fn start_point(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
-            // In the middle of a rebase a commit is checked out that is no place to start from.
+            // During a rebase or bisect a temporary commit is checked out.
             if let Some(what @ (Busy::Rebase | Busy::Bisect)) = self.repo.busy() {
                 let place = "the main work tree".into();
                 return Err(WorktreeError::Busy { what, place }.into());
@@ -131,71 +132,72 @@ impl Work {
     fn name_for(&self, task: TaskId, base: &str) -> Result<(WorktreeName, Origin), StoreError> {
         let registered = self.repo.registered()?;
         for name in WorktreeName::candidates(task) {
-            match self.spot(&name, &registered, base)? {
-                Spot::Free => return Ok((name, Origin::Base)),
-                Spot::Branch => return Ok((name, Origin::Branch)),
-                Spot::Taken => {}
+            match self.name_status(&name, &registered, base)? {
+                NameStatus::Free => return Ok((name, Origin::Base)),
+                NameStatus::LostFolder => return Ok((name, Origin::Branch)),
+                NameStatus::Taken => {}
             }
         }
         Err(WorktreeError::TooMany(task).into())
     }
 
-    /// What stands under a name. What an attempt that was cut off left behind is cleared away: nobody has
-    /// worked in it.
-    fn spot(
+    /// Returns whether a name can be used. Removes what an interrupted attempt left behind, since no work was done in
+    /// it yet.
+    fn name_status(
         &self,
         name: &WorktreeName,
-        registered: &[Registered],
+        registered: &[RegisteredWorktree],
         base: &str,
-    ) -> Result<Spot, StoreError> {
+    ) -> Result<NameStatus, StoreError> {
         let dir = self.dir.join(name.as_str());
         let known = registered.iter().find(|r| r.path == dir);
         if known.is_some_and(|r| r.locked.as_deref() == Some(INITIALIZING)) {
-            self.clear(name)?;
+            self.remove_incomplete(name)?;
         }
-        if self.tree(name).on_disk != OnDisk::Missing {
-            return Ok(Spot::Taken);
+        if self.folder(name).on_disk != OnDisk::Missing {
+            return Ok(NameStatus::Taken);
         }
         if known.is_some() {
             self.unregister(name)?;
         }
         let branch = name.branch();
         let Some(tip) = self.repo.branch(&branch)? else {
-            return Ok(Spot::Free);
+            return Ok(NameStatus::Free);
         };
         let is_used = registered
             .iter()
             .any(|r| r.path != dir && r.branch.as_deref() == Some(&branch));
         if is_used {
-            return Ok(Spot::Taken);
+            return Ok(NameStatus::Taken);
         }
         if self.repo.contains(base, &tip)? {
             self.delete_branch(name, &tip)?;
-            return Ok(Spot::Free);
+            return Ok(NameStatus::Free);
         }
-        // Without an entry nobody knows whose work it is, and what was removed was removed on purpose.
+        // Without a registry entry the work's origin is unknown, so the branch is left alone. A worktree that was removed
+        // on purpose has no entry either.
         Ok(match self.index.get(name) {
-            Some(_) => Spot::Branch,
-            None => Spot::Taken,
+            Some(_) => NameStatus::LostFolder,
+            None => NameStatus::Taken,
         })
     }
 
-    /// Clears away a worktree that `git worktree add` did not finish.
-    fn clear(&self, name: &WorktreeName) -> Result<(), StoreError> {
-        let tree = self.tree(name);
+    /// Removes a worktree that `git worktree add` did not complete.
+    fn remove_incomplete(&self, name: &WorktreeName) -> Result<(), StoreError> {
+        let tree = self.folder(name);
         if tree.on_disk == OnDisk::Missing && tree.dir.exists() {
             fs::remove_dir(&tree.dir).map_err(StoreError::at(&tree.dir))?;
         }
         let path = tree.dir.to_string_lossy();
-        // Twice: git locks it while it makes it.
+        // `--force` twice, because git locks a worktree while it creates it.
         self.repo
             .git
             .ok(&["worktree", "remove", "--force", "--force", "--", &path])?;
         Ok(())
     }
 
-    /// Lets git forget a worktree whose folder is gone; other such worktrees may be on a disk that is
-    /// only not mounted, so there is no `prune`.
+    /// Removes git's entry of a worktree whose folder is gone. `git worktree prune` is not used: it would also remove
+    /// worktrees on a disk that is not mounted.
     pub(super) fn unregister(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         if dir.exists() {
@@ -211,7 +213,12 @@ impl Work {
         Ok(())
     }
 
-    fn add(&self, name: &WorktreeName, origin: Origin, commit: &str) -> Result<(), StoreError> {
+    fn add_worktree(
+        &self,
+        name: &WorktreeName,
+        origin: Origin,
+        commit: &str,
+    ) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let (path, branch) = (dir.to_string_lossy(), name.branch());
         let git = &self.repo.git;
@@ -242,15 +249,15 @@ impl Work {
         if branches.is_empty() {
             return Ok(brought);
         }
-        let (git, own) = self.whole(name)?;
+        let (git, own) = self.valid_folder(name)?;
         let place = || format!("worktree {name}");
         if let Some(what) = busy_in(&own) {
             let place = place();
             return Err(WorktreeError::Busy { what, place }.into());
         }
-        on_own_branch(name, &git)?;
-        clean(name, &git)?;
-        let (tree, mut is_noted) = (self.entered(name), false);
+        check_own_branch(name, &git)?;
+        check_clean(name, &git)?;
+        let (tree, mut is_noted) = (self.entry_of(name), false);
         for branch in branches.iter().filter(|b| **b != name.branch()) {
             let (Some(tip), Some(here)) = (self.repo.branch(branch)?, head(&git)?) else {
                 continue;
@@ -258,9 +265,9 @@ impl Work {
             if self.repo.contains(&here.commit, &tip)? {
                 continue;
             }
-            let open = looked_into(&git, &self.tree(name).dir, None, &tip)?;
+            let open = scanned_by_merge(&git, &self.folder(name).dir, None, &tip)?;
             if !open.is_empty() {
-                // Its agent merges it, confined as all that it does.
+                // The agent merges it inside its sandbox.
                 brought.conflicts.push(Conflict {
                     branch: branch.clone(),
                     files: open.into_iter().take(FILES_MAX).collect(),
@@ -271,15 +278,16 @@ impl Work {
             let flags = ["--ff", "--no-gpg-sign"];
             if !is_noted {
                 is_noted = true;
-                self.log.note(Note::of(super::debris::BRING, &tree), now)?;
+                self.log
+                    .record(LogEntry::of(super::debris::BRING, &tree), now)?;
             }
             match try_merge(&git.committer()?, &own, &tip, &message, &flags)? {
-                Attempt::Done => brought.merged.push(branch.clone()),
-                Attempt::Conflict(files) => brought.conflicts.push(Conflict {
+                MergeOutcome::Merged => brought.merged.push(branch.clone()),
+                MergeOutcome::Conflict(files) => brought.conflicts.push(Conflict {
                     branch: branch.clone(),
                     files,
                 }),
-                Attempt::Refused(why) => {
+                MergeOutcome::Failed(why) => {
                     let branch = branch.clone();
                     return Err(WorktreeError::NotMerged { branch, why }.into());
                 }
@@ -287,7 +295,7 @@ impl Work {
         }
         if is_noted {
             self.log
-                .note(Note::of("worktree.bring.after", &tree), now)?;
+                .record(LogEntry::of("worktree.bring.after", &tree), now)?;
         }
         Ok(brought)
     }

@@ -1,7 +1,7 @@
-//! Finds what killed gits left in the repository. Runs no git, so that it costs next to nothing in a clean repository.
+//! Finds what killed git processes left in the repository. Runs no git, so that it is cheap in a clean repository.
 //!
-//! Every step notes in the log (`log.rs`) that it begins and that it has ended. A step whose end is not noted was
-//! interrupted, unless a process holds the lock of the worktrees.
+//! Every operation records its start and its end in the log (`log.rs`). An operation without a recorded end was
+//! interrupted, unless a process holds the worktree lock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,37 +16,38 @@ use crate::store::atomic::Lock;
 use crate::store::git::locks;
 use crate::store::{StoreError, git_dirs, plain};
 
-/// The event that a worktree is begun with.
+/// The event at the start of a creation.
 pub(super) const CREATE: &str = "worktree.create.before";
-/// The event with which branches begin to be merged into a worktree.
+/// The event before other branches are merged into a worktree.
 pub(super) const BRING: &str = "worktree.bring.before";
-/// The event that a merge is begun with.
+/// The event at the start of a merge into the base.
 pub(super) const MERGE: &str = "worktree.merge.before";
-/// The event that a removal is begun with.
+/// The event at the start of a removal.
 pub(super) const REMOVE: &str = "worktree.remove.before";
-/// Most bytes of a file of git that names a folder or a branch.
+/// Most bytes of a git file that names a folder or a branch.
 const LINK_MAX: u64 = 16 * 1024;
 /// Most bytes of `packed-refs`.
 const PACKED_MAX: u64 = 64 * 1024 * 1024;
 
-/// Something that a killed git left behind.
+/// Something that a killed git process left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Debris {
-    /// A lock file that no process holds; the path is relative to the root where the file is below it.
+    /// A lock file that no process holds. The path is relative to the root if the file is below it.
     Lock(PathBuf),
-    /// A lock file that a git may hold which this system does not show. It is removed when it is old.
+    /// A lock file that a git in another container or on another machine may hold. Removed once it is ten minutes old.
     UnseenLock(PathBuf),
     /// A worktree that git did not finish creating.
     HalfMade(WorktreeName),
-    /// The same, with files in it and without the link to its repository: only the user can tell whose they are.
+    /// An incomplete worktree with files in it but without a link to its repository. Only the user can tell whose files
+    /// they are.
     Unlinked(WorktreeName),
-    /// A worktree without all that was to be merged into it.
+    /// A worktree into which the blockers' branches were not all merged.
     NotStarted(WorktreeName),
-    /// A merge of this worktree's branch into its base.
+    /// An interrupted merge of this worktree's branch into its base.
     Merge(WorktreeName),
-    /// A removal of this worktree.
+    /// An interrupted removal of this worktree.
     Removal(WorktreeName),
-    /// The branch of a worktree that was never made.
+    /// The branch of a worktree that was never created.
     Branch(WorktreeName),
 }
 
@@ -54,24 +55,24 @@ impl fmt::Display for Debris {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Debris::Lock(path) => {
-                write!(f, "{}: lock file of a git that was killed", path.display())
+                write!(f, "{}: lock file of a killed git process", path.display())
             }
             Debris::UnseenLock(path) => write!(
                 f,
-                "{}: lock file; a git that this system does not show may hold it",
+                "{}: lock file that a git in another container or on another machine may hold",
                 path.display()
             ),
             Debris::HalfMade(name) => write!(
                 f,
-                ".worktrees/{name} is incomplete: git was killed while it created it"
+                ".worktrees/{name} is incomplete: git was killed while creating it"
             ),
             Debris::Unlinked(name) => write!(
                 f,
-                ".worktrees/{name} is incomplete, and it holds files that git does not know"
+                ".worktrees/{name} is incomplete and holds files that git does not track"
             ),
             Debris::NotStarted(name) => write!(
                 f,
-                "worktree {name} lacks the work of the tasks that it builds on: git was killed while it merged them"
+                "worktree {name} lacks work of the tasks it depends on: git was killed while merging it"
             ),
             Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
@@ -84,8 +85,8 @@ impl fmt::Display for Debris {
     }
 }
 
-/// Where to look.
-pub(super) struct Ground {
+/// The folders in which interrupted operations leave traces.
+pub(super) struct RepoPaths {
     pub root: PathBuf,
     /// `.worktrees/`.
     pub dir: PathBuf,
@@ -94,55 +95,55 @@ pub(super) struct Ground {
 }
 
 impl Worktrees {
-    /// Returns what killed gits left behind. Changes nothing and runs no git. Empty while another process changes a
-    /// worktree.
+    /// Returns what killed git processes left behind. Changes nothing and runs no git. Empty while another process
+    /// changes a worktree.
     ///
     /// # Errors
     /// When the registry or the log cannot be read.
     pub fn debris(&self) -> Result<Vec<Debris>, StoreError> {
-        let Some(ground) = self.ground() else {
+        let Some(paths) = self.paths() else {
             return Ok(Vec::new());
         };
-        if Lock::is_held(&lock_path(&ground.dir)) {
+        if Lock::is_held(&lock_path(&paths.dir)) {
             return Ok(Vec::new());
         }
-        let locks = locks::left_behind(&ground.root, &ground.common, &ground.cut_steps()?);
+        let locks = locks::left_behind(&paths.root, &paths.common, &paths.interrupted_starts()?);
         let mut found: Vec<Debris> = locks
             .into_iter()
             .map(|(lock, holder)| match holder {
-                None => Debris::Lock(ground.below(&lock)),
-                Some(_) => Debris::UnseenLock(ground.below(&lock)),
+                None => Debris::Lock(paths.below(&lock)),
+                Some(_) => Debris::UnseenLock(paths.below(&lock)),
             })
             .collect();
-        found.extend(ground.signs()?);
+        found.extend(paths.debris_except_locks()?);
         Ok(found)
     }
 
-    /// `None`: no worktree was ever created here.
-    pub(super) fn ground(&self) -> Option<Ground> {
+    /// Returns the folders to search; `None` if no worktree was ever created here.
+    pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
         let (_, common) = git_dirs(&root)?;
         let common = fs::canonicalize(common).ok()?;
         let is_used = dir.join("events.jsonl").exists() || index_path(&dir).exists();
-        is_used.then_some(Ground { root, dir, common })
+        is_used.then_some(RepoPaths { root, dir, common })
     }
 }
 
-impl Ground {
-    /// The path below the root where it lies there.
+impl RepoPaths {
+    /// Returns the path relative to the root if it is below the root.
     pub(super) fn below(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_path_buf()
     }
 
-    /// When the steps began that have not ended.
-    pub(super) fn cut_steps(&self) -> Result<Vec<Stamp>, StoreError> {
-        EventLog::open(&self.dir).cut_steps()
+    /// Returns the start times of the interrupted operations.
+    pub(super) fn interrupted_starts(&self) -> Result<Vec<Stamp>, StoreError> {
+        EventLog::open(&self.dir).interrupted_starts()
     }
 
-    /// All but the locks, in order.
-    pub(super) fn signs(&self) -> Result<Vec<Debris>, StoreError> {
-        // What is damaged is set aside by the next change.
+    /// Returns everything except lock files, sorted.
+    pub(super) fn debris_except_locks(&self) -> Result<Vec<Debris>, StoreError> {
+        // The next change moves a damaged registry away.
         let index = read_index(&self.dir, &mut Vec::new())?.unwrap_or_default();
         let entries = self.entries();
         let mut found: Vec<Debris> = self.half_made(&index, &entries);
@@ -175,7 +176,7 @@ impl Ground {
         Ok(found)
     }
 
-    /// Worktrees that git did not finish, and folders that it made and did not fill.
+    /// Returns the worktrees that git did not finish creating, including folders that it left empty.
     fn half_made(
         &self,
         index: &WorktreeIndex,
@@ -189,13 +190,13 @@ impl Ground {
                 continue;
             };
             let is_free = !entries.contains_key(&name) && index.get(&name).is_none();
-            if is_free && name.task().is_some() && is_unfilled(&entry.path()) {
+            if is_free && name.task().is_some() && is_empty_worktree(&entry.path()) {
                 names.push(name);
             }
         }
         let debris = |name: WorktreeName| {
             let dir = self.dir.join(name.as_str());
-            if dir.exists() && !is_unfilled(&dir) && !dir.join(".git").is_file() {
+            if dir.exists() && !is_empty_worktree(&dir) && !dir.join(".git").is_file() {
                 Debris::Unlinked(name)
             } else {
                 Debris::HalfMade(name)
@@ -204,7 +205,7 @@ impl Ground {
         names.into_iter().map(debris).collect()
     }
 
-    /// The worktrees in `.worktrees` of which git keeps something, and whether it has all that it needs.
+    /// Returns git's entries for worktrees in `.worktrees`, each with whether the entry is complete.
     pub(super) fn entries(&self) -> BTreeMap<WorktreeName, bool> {
         let all = fs::read_dir(self.common.join("worktrees"));
         let mut found = BTreeMap::new();
@@ -214,7 +215,7 @@ impl Ground {
             let link = text("gitdir");
             let home = match Path::new(link.trim()).parent() {
                 Some(home) if !link.trim().is_empty() => home.to_path_buf(),
-                // Not written yet, or gone already: git names it as the folder.
+                // Not written yet, or already deleted: git names the entry after the folder.
                 _ => self.dir.join(entry.file_name()),
             };
             let name = home
@@ -250,8 +251,8 @@ impl Ground {
     }
 }
 
-/// Whether a folder has nothing in it, or only git's link.
-pub(super) fn is_unfilled(dir: &Path) -> bool {
+/// Whether a folder is empty or holds only git's `.git` file.
+pub(super) fn is_empty_worktree(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut all| {
         all.all(|entry| {
             entry.is_ok_and(|e| e.file_name() == ".git" && e.file_type().is_ok_and(|t| t.is_file()))

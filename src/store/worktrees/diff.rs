@@ -1,4 +1,4 @@
-//! What a worktree changes, as text: what is committed, what is not, and the new files that git does not follow yet.
+//! Shows what a worktree changes as a diff: committed changes, uncommitted changes and untracked files.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,30 +6,30 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::inside::LOOK_AT_NO_FILES;
-use super::judge::{status_of, was_merged};
-use super::{Work, Worktrees};
+use super::inspect::{status_of, was_merged};
+use super::nested_repos::IGNORE_NESTED_FILES;
+use super::{OpenRegistry, Worktrees};
 use crate::domain::worktree::{WorktreeDiff, WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError};
 
 /// Most bytes of a diff.
 const DIFF_MAX: usize = 256 * 1024;
-/// Most bytes of its statistics.
+/// Most bytes of the diff's statistics.
 const STAT_MAX: usize = 16 * 1024;
-/// Most merges of the base among which a branch's own is looked for.
+/// Most merges of the base that are searched for the merge of a branch.
 const MERGES_MAX: usize = 1000;
-/// Most new files, that git does not follow yet, whose content is shown.
+/// Most untracked files whose content is shown.
 const NEW_MAX: usize = 200;
 
 impl Worktrees {
-    /// What a worktree changes, committed or not, against the point where it parted from its base. Of a branch that the
-    /// base has and nothing was added to since: what its merge changed.
+    /// Returns what a worktree changes since its merge base, committed or not. For a branch that is merged and has no
+    /// later changes, returns what its merge changed.
     ///
     /// # Errors
-    /// When there is none of that name, its branch is gone, or git fails.
+    /// When there is no worktree with that name, its branch is gone, or git fails.
     pub fn diff(&self, name: &WorktreeName) -> Result<WorktreeDiff, StoreError> {
-        let work = self.look()?;
+        let work = self.read()?;
         let tree = work.index.find(name)?;
         let branch = tree.name.branch();
         let Some(tip) = work.repo.branch(&branch)? else {
@@ -38,7 +38,7 @@ impl Worktrees {
         let (_, base) = work.base_of(tree)?;
         let parted = work.repo.merge_base(&base, &tip)?;
         let start = parted.unwrap_or_else(|| base.clone());
-        let found = work.tree(&tree.name);
+        let found = work.folder(&tree.name);
         let status = match &found.git {
             Some((git, _)) => Some(status_of(git)?),
             None => None,
@@ -76,7 +76,7 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
         "--no-color",
         "--no-ext-diff",
         "--no-textconv",
-        LOOK_AT_NO_FILES,
+        IGNORE_NESTED_FILES,
         "--src-prefix=a/",
         "--dst-prefix=b/",
     ];
@@ -93,13 +93,13 @@ fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<St
     })
 }
 
-/// Git in a work tree as if it followed the new files there, which have content that is worth reading too; the index of
-/// the work tree stays as it is. The folder holds the other index while it is in use. Nothing where there is no new
-/// file, or git does not go along: then they are named and no more.
+/// Returns git with a temporary index in which untracked files are marked for adding, so that the diff shows their
+/// content; the worktree's own index is unchanged. The returned folder holds the index and must outlive its use. `None`
+/// if there are no untracked files or git fails; the diff then only lists their names.
 fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     let list = ["ls-files", "--others", "--exclude-standard", "-z"];
     let answer = git.run(&list).ok().filter(|a| a.code == 0)?;
-    // What ends with a slash is a repository of its own, into which nobody looks.
+    // A path with a trailing slash is a nested repository, which is not read.
     let is_file = |path: &&str| !path.is_empty() && !path.ends_with('/');
     let new: Vec<&str> = answer
         .out
@@ -126,17 +126,17 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     Some((git, folder))
 }
 
-/// Copies an index together with the time of its last change. By that time git knows which files were changed in the
-/// second in which it was written, and must be compared by their content: a younger copy would hide their changes.
+/// Copies an index with its modification time. Git compares files by content if they changed in the same second as the
+/// index; with a newer time it would miss those changes.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;
     File::options().write(true).open(copy)?.set_modified(time)
 }
 
-impl Work {
-    /// The merge that brought `tip` into `base`, and the commit of the base before it; nothing where it came in some
-    /// other way, or more than [`MERGES_MAX`] merges ago.
+impl OpenRegistry {
+    /// Returns the commit of the base before the merge of `tip`, and the merge commit. `None` if `tip` was not merged with
+    /// a merge commit, or more than [`MERGES_MAX`] merges ago.
     fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
         let most = format!("--max-count={MERGES_MAX}");
         let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];

@@ -1,4 +1,4 @@
-//! `.worktrees/events.jsonl`: the life of the worktrees, a line for each step, in the reference's spelling.
+//! The log of worktree operations, `.worktrees/events.jsonl`: one line per event, in the format of learn-claude-code.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,10 +11,10 @@ use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, plain};
 
-/// Largest log, in bytes. A longer one becomes `events.1.jsonl`, in place of the one before.
+/// The log's size limit, in bytes. A longer log is renamed to `events.1.jsonl`, which replaces the previous one.
 const LOG_MAX: u64 = 4 * 1024 * 1024;
 
-/// The log. Its writers hold the lock of the worktrees.
+/// The log of worktree operations. Writers hold the worktree lock.
 #[derive(Debug)]
 pub struct EventLog {
     path: PathBuf,
@@ -23,26 +23,26 @@ pub struct EventLog {
 /// The last event of a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastEvent {
-    /// Its tag.
+    /// The event's tag, such as `worktree.merge.before`.
     pub event: String,
-    /// When it was noted.
+    /// When it was recorded.
     pub at: Stamp,
-    /// The commit that was checked out then, where the event says it.
+    /// The commit that was checked out then, if the event has one.
     pub head: Option<String>,
 }
 
-/// One line, but for its time.
+/// One line of the log, without its time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub struct LogEntry {
     event: &'static str,
     task: Value,
     worktree: Map<String, Value>,
     error: Option<String>,
 }
 
-impl Note {
-    /// An event with a worktree as it stands.
-    pub fn of(event: &'static str, tree: &Worktree) -> Note {
+impl LogEntry {
+    /// Creates an event with the current state of a worktree.
+    pub fn of(event: &'static str, tree: &Worktree) -> LogEntry {
         let mut worktree = Map::new();
         worktree.insert("name".into(), tree.name.as_str().into());
         worktree.insert("path".into(), tree.path.as_str().into());
@@ -55,7 +55,7 @@ impl Note {
             };
             worktree.insert("base_ref".into(), base.into());
         }
-        Note {
+        LogEntry {
             event,
             task: tree.task_id.map_or(json!({}), |id| json!({"id": id})),
             worktree,
@@ -63,51 +63,51 @@ impl Note {
         }
     }
 
-    /// The task of a worktree is completed.
-    pub fn completed(tree: &Worktree) -> Note {
-        Note {
+    /// Creates the event that the task of a worktree is completed.
+    pub fn completed(tree: &Worktree) -> LogEntry {
+        LogEntry {
             task: json!({"id": tree.task_id, "subject": tree.subject, "status": "completed"}),
-            ..Note::of("task.completed", tree)
+            ..LogEntry::of("task.completed", tree)
         }
     }
 
-    /// The same, with why it did not go well.
+    /// Adds the reason of a failure.
     #[must_use]
-    pub fn error(self, why: &str) -> Note {
-        Note {
+    pub fn error(self, why: &str) -> LogEntry {
+        LogEntry {
             error: Some(why.into()),
             ..self
         }
     }
 
-    /// The same, with the commit that is checked out.
+    /// Adds the commit that is checked out.
     #[must_use]
-    pub fn head(mut self, commit: &str) -> Note {
+    pub fn head(mut self, commit: &str) -> LogEntry {
         self.worktree.insert("head".into(), commit.into());
         self
     }
 
-    /// The same, with the files in conflict.
+    /// Adds the files in conflict.
     #[must_use]
-    pub fn files(mut self, files: &[String]) -> Note {
+    pub fn files(mut self, files: &[String]) -> LogEntry {
         self.worktree.insert("files".into(), json!(files));
         self
     }
 }
 
 impl EventLog {
-    /// The log in `dir`.
+    /// Returns the log in `dir`. Opens no file yet.
     pub fn open(dir: &Path) -> EventLog {
         EventLog {
             path: dir.join("events.jsonl"),
         }
     }
 
-    /// Adds a line. Not synced: it is a record, nothing depends on it.
+    /// Appends a line. It is not synced to disk.
     ///
     /// # Errors
-    /// When it can not be written.
-    pub fn note(&self, note: Note, now: Stamp) -> Result<(), StoreError> {
+    /// When the log cannot be written.
+    pub fn record(&self, note: LogEntry, now: Stamp) -> Result<(), StoreError> {
         let mut line = json!({
             "event": note.event,
             "ts": now,
@@ -120,7 +120,7 @@ impl EventLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// The last event of each worktree, by its name.
+    /// Returns the last event of each worktree, by name.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -145,11 +145,11 @@ impl EventLog {
         Ok(lines.filter_map(of).collect())
     }
 
-    /// When the steps began whose end is not noted.
+    /// Returns the start times of operations without a recorded end.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn cut_steps(&self) -> Result<Vec<Stamp>, StoreError> {
+    pub fn interrupted_starts(&self) -> Result<Vec<Stamp>, StoreError> {
         let last = self.last_events()?;
         let begun = last.values().filter(|last| last.event.ends_with(".before"));
         Ok(begun.map(|last| last.at).collect())
@@ -168,7 +168,7 @@ impl EventLog {
         let mut last = [b'\n'];
         let is_torn =
             file.seek(SeekFrom::End(-1)).is_ok() && file.read(&mut last).is_ok() && last != [b'\n'];
-        // A line that a crash cut off ends here, so that the next one is whole.
+        // Ends a line that a crash truncated, so that the next one starts on its own line.
         let start = if is_torn { "\n" } else { "" };
         file.write_all(format!("{start}{line}\n").as_bytes())
     }
@@ -190,14 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_the_fields_of_the_reference_and_a_torn_one_is_ended() {
+    fn lines_have_expected_fields_and_truncated_line_is_ended() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         fs::write(&path, "{\"event\": \"half").unwrap();
         let log = EventLog::open(dir.path());
-        let failed = Note::of("worktree.create.failed", &tree()).error("no room");
-        log.note(failed, Stamp(2.5)).unwrap();
-        log.note(Note::completed(&tree()), Stamp(3.0)).unwrap();
+        let failed = LogEntry::of("worktree.create.failed", &tree()).error("no room");
+        log.record(failed, Stamp(2.5)).unwrap();
+        log.record(LogEntry::completed(&tree()), Stamp(3.0))
+            .unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "{\"event\": \"half");
@@ -219,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_makes_room() {
+    fn long_log_is_rotated() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         let size = usize::try_from(LOG_MAX).unwrap() + 1;
         fs::write(&path, vec![b'\n'; size]).unwrap();
         let log = EventLog::open(dir.path());
-        log.note(Note::of("worktree.keep", &tree()), Stamp(1.0))
+        log.record(LogEntry::of("worktree.keep", &tree()), Stamp(1.0))
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         let old = fs::metadata(dir.path().join("events.1.jsonl")).unwrap();

@@ -1,11 +1,11 @@
-//! Merging a worktree's branch into its base, in the main work tree, or leaving everything as it was.
+//! Merges a worktree's branch into its base, in the main worktree. A failed merge leaves everything unchanged.
 
 use std::path::Path;
 
-use super::inside::{add_all, looked_into};
-use super::judge::status_of;
-use super::log::Note;
-use super::{Work, Worktrees};
+use super::inspect::status_of;
+use super::log::LogEntry;
+use super::nested_repos::{add_all, scanned_by_merge};
+use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
@@ -15,43 +15,43 @@ use crate::domain::worktree::{
 use crate::store::StoreError;
 use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
 
-/// How an attempt to merge ended.
-pub enum Attempt {
-    /// It is merged.
-    Done,
-    /// These files conflict. All is as it was.
+/// The outcome of a merge.
+pub enum MergeOutcome {
+    /// The branch is merged.
+    Merged,
+    /// These files conflict. Nothing was changed.
     Conflict(Vec<String>),
-    /// Git, a hook or the deadline stopped it. All is as it was.
-    Refused(String),
+    /// Git, a hook or the time limit prevented the merge. Nothing was changed.
+    Failed(String),
 }
 
 impl Worktrees {
-    /// Commits all that is uncommitted in a worktree (ignored files are not), as the person or, where the
-    /// person has set no name, as crewdeck. Hooks do not run and nothing is signed: what is to be saved
-    /// here is saved unattended, and a merge into the base follows the person's rules again.
+    /// Commits all uncommitted files of a worktree except ignored ones, as the user, or as crewdeck if the user has
+    /// configured no name. Hooks and signing are off, since the commit is made unattended; they apply when the branch is
+    /// merged into the base.
     ///
     /// # Errors
-    /// When the folder is gone, has another branch checked out, is in the middle of something, or git fails.
+    /// When the folder is gone, has another branch checked out, has an operation in progress, or git fails.
     pub fn commit_leftovers(
         &self,
         name: &WorktreeName,
         message: &str,
     ) -> Result<Leftovers, StoreError> {
-        let work = self.work()?;
+        let work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let name = tree.name.clone();
-        let (git, own) = work.whole(&name)?;
+        let (git, own) = work.valid_folder(&name)?;
         if let Some(what) = busy_in(&own) {
             let place = format!("worktree {name}");
             return Err(WorktreeError::Busy { what, place }.into());
         }
         if status_of(&git)?.count == 0 {
-            work.none_beside(&tree, &git)?;
+            work.check_no_other_commits(&tree, &git)?;
             return Ok(Leftovers::None);
         }
-        on_own_branch(&name, &git)?;
-        add_all(&git, &work.tree(&name).dir)?;
-        if git.says(&["diff", "--cached", "--quiet"])? {
+        check_own_branch(&name, &git)?;
+        add_all(&git, &work.folder(&name).dir)?;
+        if git.succeeds(&["diff", "--cached", "--quiet"])? {
             return Ok(Leftovers::None);
         }
         git.committer()?.ok(&[
@@ -67,87 +67,94 @@ impl Worktrees {
         Ok(Leftovers::Committed(commit))
     }
 
-    /// Merges a worktree's branch into its base. The main work tree must be on the base and clean, the
-    /// worktree must have nothing uncommitted. There the person's hooks run and signatures are made.
+    /// Merges a worktree's branch into its base. The main worktree must have the base checked out, and both worktrees
+    /// must be clean. The user's hooks run and the commit is signed if the user's settings say so.
     ///
     /// # Errors
-    /// Why it was not tried, or what stopped it; all is as it was then.
+    /// Why the merge was not started, or what prevented it. Nothing was changed then.
     pub fn merge(&self, name: &WorktreeName, now: Stamp) -> Result<Merge, StoreError> {
-        let mut work = self.work()?;
+        let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let branch = tree.name.branch();
         let Some(tip) = work.repo.branch(&branch)? else {
             return Err(WorktreeError::NoBranch(branch).into());
         };
-        work.is_finished(&tree.name)?;
+        work.check_finished(&tree.name)?;
         let (base, commit) = work.base_of(&tree)?;
         let into = base.clone().unwrap_or_else(|| commit.clone());
-        work.undo_cut_merges(now)?;
+        work.undo_interrupted_merges(now)?;
         if work.repo.contains(&commit, &tip)? {
             let known = &tree.merged_commit;
-            // One that was taken back is no reason any more.
+            // The recorded merge commit may have been reverted with `git reset`.
             let is_there = is_hash(known)
                 && work
                     .repo
                     .git
-                    .says(&["merge-base", "--is-ancestor", known, &commit])
+                    .succeeds(&["merge-base", "--is-ancestor", known, &commit])
                     .unwrap_or(false);
             let by = if is_there { known.as_str() } else { "" };
             work.index.change(&tree.name, |tree| tree.merged(by, now))?;
             work.save()?;
             return Ok(Merge::AlreadyMerged { into });
         }
-        work.is_ready(base.as_deref())?;
-        leaves_state_alone(&work.repo.git, &branch, &commit, &tip)?;
-        work.looks_nowhere(&branch, &tip)?;
-        let begun = Note::of(super::debris::MERGE, &tree).head(&commit);
-        work.log.note(begun, now)?;
+        work.check_main_ready(base.as_deref())?;
+        check_state_untouched(&work.repo.git, &branch, &commit, &tip)?;
+        work.check_nested_repos(&branch, &tip)?;
+        let started = LogEntry::of(super::debris::MERGE, &tree).head(&commit);
+        work.log.record(started, now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
-        match try_merge(&git, work.repo.own(), &tip, &tree.message(), &["--no-ff"])? {
-            Attempt::Done => {
+        match try_merge(
+            &git,
+            work.repo.git_dir(),
+            &tip,
+            &tree.message(),
+            &["--no-ff"],
+        )? {
+            MergeOutcome::Merged => {
                 let head = work.repo.head();
                 let by = head.as_ref().map_or("", |head| head.commit.as_str());
                 let tree = work.index.change(&tree.name, |tree| tree.merged(by, now))?;
                 work.save()?;
                 work.log
-                    .note(Note::of("worktree.merge.after", &tree), now)?;
+                    .record(LogEntry::of("worktree.merge.after", &tree), now)?;
                 Ok(Merge::Merged {
                     into,
                     commit: head?.commit,
                     before: commit,
                 })
             }
-            Attempt::Conflict(files) => {
-                let note = Note::of("worktree.merge.conflict", &tree).files(&files);
-                work.log.note(note, now)?;
+            MergeOutcome::Conflict(files) => {
+                let note = LogEntry::of("worktree.merge.conflict", &tree).files(&files);
+                work.log.record(note, now)?;
                 Ok(Merge::Conflict { into, files })
             }
-            Attempt::Refused(why) => {
-                let note = Note::of("worktree.merge.failed", &tree).error(&why);
-                work.log.note(note, now)?;
+            MergeOutcome::Failed(why) => {
+                let note = LogEntry::of("worktree.merge.failed", &tree).error(&why);
+                work.log.record(note, now)?;
                 Err(WorktreeError::NotMerged { branch, why }.into())
             }
         }
     }
 }
 
-impl Work {
-    /// Nothing is uncommitted or under way in the worktree. One whose folder is gone has only its branch.
-    fn is_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
-        if self.tree(name).on_disk == OnDisk::Missing {
+impl OpenRegistry {
+    /// Checks that the worktree is clean and has no operation in progress. Passes if the folder is gone, since only the
+    /// branch is left then.
+    fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
+        if self.folder(name).on_disk == OnDisk::Missing {
             return Ok(());
         }
-        let (git, own) = self.whole(name)?;
+        let (git, own) = self.valid_folder(name)?;
         if let Some(what) = busy_in(&own) {
             let place = format!("worktree {name}");
             return Err(WorktreeError::Busy { what, place }.into());
         }
-        on_own_branch(name, &git)?;
-        clean(name, &git)
+        check_own_branch(name, &git)?;
+        check_clean(name, &git)
     }
 
-    /// What is checked out has no commits that the worktree's own branch lacks: others build on that one.
-    fn none_beside(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
+    /// Checks that the worktree's own branch has all commits that are checked out: other tasks build on that branch.
+    fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
             return Ok(());
@@ -176,8 +183,8 @@ impl Work {
         .into())
     }
 
-    /// The main work tree can take a merge into `base`.
-    fn is_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
+    /// Checks that the main worktree is ready for a merge into `base`.
+    fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main work tree".to_string();
         if let Some(what) = self.repo.busy() {
             let place = place();
@@ -199,42 +206,43 @@ impl Work {
             "--untracked-files=no",
             "--ignore-submodules=dirty",
         ])?;
-        let files = super::judge::paths(&changed);
+        let files = super::inspect::paths(&changed);
         if files.is_empty() {
             return Ok(());
         }
-        Err(WorktreeError::MainDirty(few(&files, files.len())).into())
+        Err(WorktreeError::MainDirty(short_list(&files, files.len())).into())
     }
 
-    /// A merge of `tip` into the main work tree starts no program that a repository inside names.
-    fn looks_nowhere(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
+    /// Checks that a merge of `tip` into the main worktree reads no settings of nested repositories that agents can
+    /// write: these could start any program.
+    fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
-        let open = looked_into(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
+        let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
         if open.is_empty() {
             return Ok(());
         }
         let why = format!(
-            "git would go by the settings of a repository inside that agents can write ({}): git submodule absorbgitdirs puts them where they can not",
-            one_line(&few(&open, open.len()))
+            "git would use the settings of submodules that agents can write ({}): run git submodule absorbgitdirs to move these settings out of their reach",
+            one_line(&short_list(&open, open.len()))
         );
         let branch = branch.to_string();
         Err(WorktreeError::NotMerged { branch, why }.into())
     }
 }
 
-/// A worktree without uncommitted files.
-pub fn clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+/// Checks that a worktree has no uncommitted files.
+pub fn check_clean(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     let status = status_of(git)?;
     if status.count == 0 {
         return Ok(());
     }
-    let files = few(&status.files, status.count);
+    let files = short_list(&status.files, status.count);
     let name = name.clone();
     Err(WorktreeError::Uncommitted { name, files }.into())
 }
 
-/// A worktree that has its own branch checked out.
-pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
+/// Checks that a worktree has its own branch checked out.
+pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     let own = name.branch();
     let on = match head(git)? {
         Some(head) if head.branch.as_deref() == Some(&own) => return Ok(()),
@@ -245,33 +253,33 @@ pub fn on_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError> {
     Err(WorktreeError::Elsewhere { name, on, own }.into())
 }
 
-/// The branch changes nothing in the folders of crewdeck. These are ignored files, which git's merge replaces without
-/// a word: a teammate could write letters, requests and settings by what it commits.
-fn leaves_state_alone(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
+/// Checks that the branch changes no file in crewdeck's state folders. Git ignores these files, so a merge would
+/// overwrite them silently: a teammate could forge messages, requests and settings by committing them.
+fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
     let between = format!("{base}...{tip}");
     let specs = STATE.map(|folder| format!(":(top,icase){folder}"));
     let mut args = vec!["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];
     args.extend([between.as_str(), "--"]);
     args.extend(specs.iter().map(String::as_str));
     let names = git.ok(&args)?;
-    let files: Vec<String> = split(&names).map(one_line).collect();
+    let files: Vec<String> = split_nul(&names).map(one_line).collect();
     if files.is_empty() {
         return Ok(());
     }
     Err(WorktreeError::HoldsState {
         branch: branch.to_string(),
-        files: few(&files, files.len()),
+        files: short_list(&files, files.len()),
     }
     .into())
 }
 
-/// The names in an answer of git with `-z`.
-pub(super) fn split(names: &str) -> impl Iterator<Item = &str> {
+/// Splits git output with `-z` into names.
+pub(super) fn split_nul(names: &str) -> impl Iterator<Item = &str> {
     names.split('\0').filter(|name| !name.is_empty())
 }
 
-/// The first few paths, and how many more there are.
-fn few(files: &[String], count: usize) -> String {
+/// Formats the first five paths and the number of further ones.
+fn short_list(files: &[String], count: usize) -> String {
     let shown: Vec<&str> = files.iter().take(5).map(String::as_str).collect();
     match count - shown.len() {
         0 => shown.join(", "),
@@ -279,17 +287,17 @@ fn few(files: &[String], count: usize) -> String {
     }
 }
 
-/// Merges the commit `tip` into what is checked out where `git` is, or leaves all as it was.
+/// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged.
 ///
-/// Whether it is merged is read from the history and not from the exit code: a hook that fails or hangs
-/// after the merge does not undo it.
+/// Success is read from the history rather than from the exit code, because a hook that fails or hangs after the merge
+/// does not undo it.
 pub fn try_merge(
     git: &Git,
     git_dir: &Path,
     tip: &str,
     message: &str,
     flags: &[&str],
-) -> Result<Attempt, StoreError> {
+) -> Result<MergeOutcome, StoreError> {
     let before = commit_of(git, "HEAD")?;
     let mut args = vec![
         "merge",
@@ -305,27 +313,30 @@ pub fn try_merge(
     args.extend(flags);
     args.push(tip);
     let why = match git.run(&args) {
-        Ok(answer) if answer.complaint.is_empty() => format!("exit code {}", answer.code),
-        Ok(answer) => answer.complaint,
+        Ok(answer) if answer.error_message.is_empty() => format!("exit code {}", answer.code),
+        Ok(answer) => answer.error_message,
         Err(error @ GitError::TimedOut(_)) => error.to_string(),
         Err(error) => return Err(error.into()),
     };
-    if git.says(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
-        return Ok(Attempt::Done);
+    if git.succeeds(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
+        return Ok(MergeOutcome::Merged);
     }
     let mut files = Vec::new();
     if busy_in(git_dir) == Some(Busy::Merge) {
         let names = git.ok(&["diff", "--name-only", "--diff-filter=U", "-z"])?;
-        files = split(&names).take(FILES_MAX).map(String::from).collect();
+        files = split_nul(&names)
+            .take(FILES_MAX)
+            .map(String::from)
+            .collect();
         git.ok(&["merge", "--abort"])?;
     }
     if commit_of(git, "HEAD")? != before {
-        let why = "the branch was moved by somebody else at the same time".into();
-        return Ok(Attempt::Refused(why));
+        let why = "another program moved the branch at the same time".into();
+        return Ok(MergeOutcome::Failed(why));
     }
     Ok(if files.is_empty() {
-        Attempt::Refused(why)
+        MergeOutcome::Failed(why)
     } else {
-        Attempt::Conflict(files)
+        MergeOutcome::Conflict(files)
     })
 }

@@ -1,22 +1,22 @@
-//! The Worktrees door: `.worktrees/`, with its registry, its log and the git commands behind them.
+//! The store of the worktrees in `.worktrees/`: its registry (`index.json`), its log and the git commands.
 //!
-//! Every change is made under one lock, from a fresh reading of the registry and of git's own. Where both
-//! differ (somebody removed a folder, a process was killed between two steps) git and the disk are right.
+//! Every change holds one lock and first reads the registry and git's own list again. If they differ (a folder was
+//! removed by hand, a process was killed between two steps), git and the disk take precedence.
 
-mod aside;
 mod branches;
 mod create;
-mod cut_merge;
 mod debris;
 mod diff;
-mod inside;
-mod judge;
+mod inspect;
+mod interrupted_merge;
 mod log;
 mod merge;
-mod own;
+mod merge_status;
+mod nested_repos;
+mod orphans;
 mod remove;
 mod repair;
-mod strays;
+mod trash;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,95 +28,95 @@ use super::settle::{self, Found};
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{OnDisk, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
-use log::{EventLog, Note};
+use log::{EventLog, LogEntry};
 
 pub use branches::{Look, Seen};
 pub use create::NewWorktree;
 pub use debris::Debris;
-pub(super) use judge::size_of;
-pub use strays::{Stray, StrayKind};
+pub(super) use inspect::size_of;
+pub use orphans::{Stray, StrayKind};
 
-/// The word with which git locks a worktree while it makes it.
+/// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
 
-/// The worktrees of a root. Cheap to clone; holds no state of its own.
+/// The worktrees of a root. Cheap to clone; holds only the path.
 #[derive(Debug, Clone)]
 pub struct Worktrees {
     root: PathBuf,
 }
 
-/// The registry as it was read.
+/// The result of [`Worktrees::list`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
-    /// The worktrees that stand.
+    /// The worktrees that have not been removed.
     pub worktrees: Vec<Worktree>,
-    /// What could not be read or was set aside, a line each.
+    /// What could not be read or was moved away, one line each.
     pub notices: Vec<String>,
 }
 
-/// All that is worked with: the repository, and the registry as it was read.
-struct Work {
+/// The repository and the registry, open for reading or, with the lock held, for a change.
+struct OpenRegistry {
     repo: Repo,
     /// `.worktrees/`, without symbolic links.
     dir: PathBuf,
     index: WorktreeIndex,
     log: EventLog,
     notices: Vec<String>,
-    /// Held for a change.
+    /// Held during a change.
     _lock: Option<Lock>,
 }
 
-/// A worktree's folder as it was found.
-struct Tree {
+/// The folder of a worktree and its state on disk.
+struct WorktreeFolder {
     on_disk: OnDisk,
     dir: PathBuf,
-    /// Git in it and its own git folder, where it is whole.
+    /// Git in the folder, and the worktree's git folder, if it is a valid worktree.
     git: Option<(Git, PathBuf)>,
 }
 
 impl Worktrees {
-    /// The worktrees below `root`.
+    /// Returns the store of the worktrees below `root`. Reads nothing yet.
     pub fn open(root: &Path) -> Worktrees {
         Worktrees {
             root: root.to_path_buf(),
         }
     }
 
-    /// Checks that worktrees can be made here.
+    /// Checks that worktrees can be created here.
     ///
     /// # Errors
-    /// Why not: no git, no repository, a bare one, or one without a commit.
+    /// When there is no git, or the root is not a repository, or is bare or without a commit.
     pub fn check(&self) -> Result<(), StoreError> {
         Repo::open(&self.root)?.head()?;
         Ok(())
     }
 
-    /// The worktrees that stand, in the order in which they were made.
+    /// Returns the worktrees that have not been removed, in order of creation.
     ///
     /// # Errors
-    /// When the root is no repository, or the registry can not be read.
+    /// When the root is not a repository, or the registry cannot be read.
     pub fn list(&self) -> Result<Listing, StoreError> {
-        let work = self.look()?;
+        let work = self.read()?;
         Ok(Listing {
             worktrees: work.index.standing().into_iter().cloned().collect(),
             notices: work.notices,
         })
     }
 
-    /// The worktree in which a task is worked on. Its folder may be gone: see [`Worktrees::state`].
+    /// Returns the worktree of a task. Its folder may be gone: see [`Worktrees::state`].
     ///
     /// # Errors
-    /// When the root is no repository, or the registry can not be read.
+    /// When the root is not a repository, or the registry cannot be read.
     pub fn find_for(&self, task: TaskId) -> Result<Option<Worktree>, StoreError> {
-        Ok(self.look()?.index.of_task(task).cloned())
+        Ok(self.read()?.index.of_task(task).cloned())
     }
 
-    /// A standing worktree by its name, or by the number of its task (`3` or `#3`).
+    /// Finds a worktree by its name or by the number of its task (`3` or `#3`).
     ///
     /// # Errors
-    /// The names that there are.
+    /// When there is none; the error lists the existing names.
     pub fn find(&self, wanted: &str) -> Result<Worktree, StoreError> {
-        let work = self.look()?;
+        let work = self.read()?;
         let number = wanted.strip_prefix('#').unwrap_or(wanted).parse().ok();
         let name = WorktreeName::new(wanted);
         if let Some(tree) = name.as_ref().ok().and_then(|name| work.index.get(name)) {
@@ -132,36 +132,36 @@ impl Worktrees {
         }
     }
 
-    /// Notes that a worktree is to stay.
+    /// Marks a worktree to be kept, so that it is not removed automatically.
     ///
     /// # Errors
-    /// When there is none of that name, or the registry can not be written.
+    /// When there is no worktree with that name, or the registry cannot be written.
     pub fn keep(&self, name: &WorktreeName, now: Stamp) -> Result<Worktree, StoreError> {
-        let mut work = self.work()?;
+        let mut work = self.begin_change()?;
         let tree = work.index.change(name, |tree| tree.keep(now))?;
         work.save()?;
-        work.log.note(Note::of("worktree.keep", &tree), now)?;
+        work.log.record(LogEntry::of("worktree.keep", &tree), now)?;
         Ok(tree)
     }
 
-    /// Notes in the log that the task of a worktree is completed.
+    /// Records in the log that the task of a worktree is completed.
     ///
     /// # Errors
-    /// When there is none of that name, or the log can not be written.
+    /// When there is no worktree with that name, or the log cannot be written.
     pub fn task_completed(&self, name: &WorktreeName, now: Stamp) -> Result<(), StoreError> {
-        let work = self.work()?;
+        let work = self.begin_change()?;
         let tree = work.index.find(name)?;
-        work.log.note(Note::completed(tree), now)
+        work.log.record(LogEntry::completed(tree), now)
     }
 
-    /// Takes the locks away that a git has left in a worktree's own folder when it was killed with its crew: the next
-    /// one there would refuse to work. To be called when the owner comes back and none of its programs runs. A git of
-    /// crewdeck itself, which outlives its crew, holds the lock that is waited for here.
+    /// Removes the lock files that a killed git left in a worktree's own git folder, where they make every later git
+    /// command fail. Call this when the owner resumes and none of its programs runs. A git that crewdeck itself started
+    /// may still run; it holds the worktree lock, which this waits for.
     ///
     /// # Errors
-    /// When there is none of that name, or a lock can not be taken away.
+    /// When there is no worktree with that name, or a lock file cannot be removed.
     pub fn unlock(&self, name: &WorktreeName) -> Result<(), StoreError> {
-        let work = self.work()?;
+        let work = self.begin_change()?;
         work.index.find(name)?;
         let folder = self.root.join(".worktrees").join(name.as_str());
         let Some((own, shared)) = super::git_dirs(&folder) else {
@@ -182,55 +182,55 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Takes the lock and reads afresh, for a change.
-    fn work(&self) -> Result<Work, StoreError> {
+    /// Takes the lock and reads the registry, for a change.
+    fn begin_change(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         let lock = Lock::take(&lock_path(&dir))?;
         let mut notices = Vec::new();
-        aside::finish(&dir, &mut notices)?;
+        trash::recover(&dir, &mut notices)?;
         let index = match read_index(&dir, &mut notices)? {
             Some(index) => index,
-            None => set_aside(&dir, &mut notices)?,
+            None => replace_damaged_index(&dir, &mut notices)?,
         };
-        Work::new(repo, dir, index, notices, Some(lock))
+        OpenRegistry::new(repo, dir, index, notices, Some(lock))
     }
 
-    /// Reads without waiting for a change that somebody makes: the registry is whole at any time. A removal that was
-    /// cut off is put in order first.
-    fn look(&self) -> Result<Work, StoreError> {
+    /// Reads the registry without waiting for a change in progress, since the registry is replaced atomically. Completes
+    /// an interrupted removal first.
+    fn read(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
-        if aside::is_left(&dir)? && !Lock::is_held(&lock_path(&dir)) {
-            return self.work();
+        if trash::has_leftovers(&dir)? && !Lock::is_held(&lock_path(&dir)) {
+            return self.begin_change();
         }
         let mut notices = Vec::new();
         match read_index(&dir, &mut notices)? {
-            Some(index) => Work::new(repo, dir, index, notices, None),
-            None => self.work(),
+            Some(index) => OpenRegistry::new(repo, dir, index, notices, None),
+            None => self.begin_change(),
         }
     }
 
     fn open_repo(&self) -> Result<(Repo, PathBuf), StoreError> {
         let repo = Repo::open(&self.root)?;
         super::prepare(&repo.root)?;
-        crate::process::history::recover(repo.own(), repo.common());
+        crate::process::history::recover(repo.git_dir(), repo.common());
         let dir = repo.root.join(".worktrees");
         let dir = fs::canonicalize(&dir).map_err(StoreError::at(dir))?;
         Ok((repo, dir))
     }
 }
 
-impl Work {
+impl OpenRegistry {
     fn new(
         mut repo: Repo,
         dir: PathBuf,
         index: WorktreeIndex,
         notices: Vec<String>,
         lock: Option<Lock>,
-    ) -> Result<Work, StoreError> {
+    ) -> Result<OpenRegistry, StoreError> {
         if let Some(lock) = &lock {
-            repo.git = repo.git.holding(lock.share()?);
+            repo.git = repo.git.with_lock(lock.share()?);
         }
-        let mut work = Work {
+        let mut work = OpenRegistry {
             log: EventLog::open(&dir),
             repo,
             dir,
@@ -242,8 +242,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Enters worktrees of ours that git knows and the registry does not: it was lost, or a process was
-    /// killed before it could write. They are written with the next change.
+    /// Adds crewdeck's worktrees that git lists and the registry lacks, because the registry was lost or a process was
+    /// killed before writing it. They are saved with the next change.
     fn adopt(&mut self) -> Result<(), StoreError> {
         for known in self.repo.registered()? {
             let Some(name) = self.name_of(&known.path) else {
@@ -259,16 +259,16 @@ impl Work {
         Ok(())
     }
 
-    /// The name of the worktree in that folder.
+    /// Returns the name of the worktree in that folder, if the folder is in `.worktrees/`.
     fn name_of(&self, path: &Path) -> Option<WorktreeName> {
         let text = path.file_name()?.to_str()?;
         let is_here = path.parent() == Some(&self.dir);
         WorktreeName::new(text).ok().filter(|_| is_here)
     }
 
-    fn tree(&self, name: &WorktreeName) -> Tree {
+    fn folder(&self, name: &WorktreeName) -> WorktreeFolder {
         let dir = self.dir.join(name.as_str());
-        let on_disk = |on_disk| Tree {
+        let on_disk = |on_disk| WorktreeFolder {
             on_disk,
             dir: dir.clone(),
             git: None,
@@ -282,8 +282,8 @@ impl Work {
             let git = self
                 .repo
                 .git
-                .below(&self.dir, &dir, &own, self.repo.common());
-            return Tree {
+                .in_worktree(&self.dir, &dir, &own, self.repo.common());
+            return WorktreeFolder {
                 git: Some((git, own)),
                 ..on_disk(OnDisk::Whole)
             };
@@ -296,9 +296,9 @@ impl Work {
         })
     }
 
-    /// Git in a worktree's folder and its own git folder, which must be there.
-    fn whole(&self, name: &WorktreeName) -> Result<(Git, PathBuf), StoreError> {
-        let tree = self.tree(name);
+    /// Returns git in a worktree's folder, and the worktree's git folder. Fails if the worktree is missing or not valid.
+    fn valid_folder(&self, name: &WorktreeName) -> Result<(Git, PathBuf), StoreError> {
+        let tree = self.folder(name);
         match (tree.on_disk, tree.git) {
             (OnDisk::Whole, Some(found)) => Ok(found),
             (OnDisk::Whole | OnDisk::Foreign, _) => {
@@ -308,8 +308,8 @@ impl Work {
         }
     }
 
-    /// The branch into which a worktree belongs, and its commit: the one it started from, else what the main
-    /// work tree has checked out. The name is `None` where that is no branch.
+    /// Returns the branch into which a worktree is merged, and its commit: the branch it started from, else what the main
+    /// worktree has checked out. The name is `None` if `HEAD` is detached there.
     fn base_of(&self, tree: &Worktree) -> Result<(Option<String>, String), StoreError> {
         if !tree.base.is_empty()
             && let Some(commit) = self.repo.branch(&tree.base)?
@@ -335,7 +335,7 @@ fn index_path(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// The registry; `None`: it is damaged.
+/// Reads the registry; `None` if it is damaged.
 fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIndex>, StoreError> {
     let path = index_path(dir);
     match settle::read::<WorktreeIndex>(&path)? {
@@ -347,17 +347,20 @@ fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIn
         Found::Damaged(_) => Ok(None),
         Found::Foreign(why) => Err(StoreError::File {
             path,
-            why: std::io::Error::other(format!("{why}: mend it or move it away")),
+            why: std::io::Error::other(format!("{why}: fix it or move it away")),
         }),
     }
 }
 
-/// Moves a damaged registry out of the way; the lock is held. What stands is found again through git.
-fn set_aside(dir: &Path, notices: &mut Vec<String>) -> Result<WorktreeIndex, StoreError> {
+/// Renames a damaged registry. The caller holds the lock. The existing worktrees are found again through git.
+fn replace_damaged_index(
+    dir: &Path,
+    notices: &mut Vec<String>,
+) -> Result<WorktreeIndex, StoreError> {
     let aside = atomic::set_aside(&index_path(dir))?;
     let aside = aside.file_name().unwrap_or_default().to_string_lossy();
     notices.push(format!(
-        ".worktrees/index.json was damaged and is now .worktrees/{aside}"
+        ".worktrees/index.json was damaged and was renamed to .worktrees/{aside}"
     ));
     Ok(WorktreeIndex::default())
 }

@@ -1,13 +1,13 @@
-//! Removing a worktree, when nothing is lost or a person knows what is.
+//! Removes a worktree, if nothing is lost or the user has confirmed the losses.
 //!
-//! To look and then to delete would lose what is written in between. So the folder is moved aside in between: it is
-//! judged, gets a name that nobody uses, is judged once more, and is put back or deleted (`aside.rs`). Who writes by the
-//! name of the folder finds none. What is left is a program that works inside it, in its current directory or in a file
-//! that it has open: what that one writes in the moment between the second look and the deletion is lost.
+//! A file written between the check and the deletion would be lost. So the folder is checked, moved to a trash name,
+//! checked again, and then deleted or moved back (`trash.rs`). Programs that use the folder's path no longer find it. One
+//! gap remains: what a program writes between the second check and the deletion is lost if the folder is its current
+//! directory or the file was already open.
 
-use super::aside::{Aside, Doomed};
-use super::log::Note;
-use super::{Tree, Work, Worktrees};
+use super::log::LogEntry;
+use super::trash::{TrashCandidate, TrashedFolder};
+use super::{OpenRegistry, WorktreeFolder, Worktrees};
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::{
     BranchFate, Losses, OnDisk, Removal, Worktree, WorktreeError, WorktreeName, WorktreeState,
@@ -15,26 +15,26 @@ use crate::domain::worktree::{
 };
 use crate::store::StoreError;
 
-/// What may be lost.
+/// What the removal may lose.
 #[derive(Debug, Clone, Copy)]
 enum Allowed<'a> {
     By(Removal),
-    /// What the person was told of, and nothing else.
-    Told(&'a Losses),
+    /// Only the losses that the user has confirmed.
+    Confirmed(&'a Losses),
 }
 
 impl Allowed<'_> {
-    /// Whether it may go as it is found.
-    fn judge(self, tree: &Worktree, state: &WorktreeState) -> Result<(), WorktreeError> {
-        let told = match self {
+    /// Checks that the worktree may be removed in this state.
+    fn check(self, tree: &Worktree, state: &WorktreeState) -> Result<(), WorktreeError> {
+        let confirmed = match self {
             Allowed::By(removal) => return may_remove(tree, state, removal),
-            Allowed::Told(told) => told,
+            Allowed::Confirmed(confirmed) => confirmed,
         };
         let losses = state.losses();
-        if losses.is_empty() || told.is_empty() {
+        if losses.is_empty() || confirmed.is_empty() {
             return may_remove(tree, state, Removal::OnlyIfSafe);
         }
-        if losses != *told {
+        if losses != *confirmed {
             return Err(WorktreeError::Changed {
                 name: tree.name.clone(),
                 losses: Box::new(losses),
@@ -45,13 +45,13 @@ impl Allowed<'_> {
 }
 
 impl Worktrees {
-    /// Removes a worktree's folder, and its branch when that is merged. The name is free afterwards; the
-    /// entry stays as a record. Unmerged commits stay on the branch in any case: only uncommitted
-    /// files can be lost, and only with [`Removal::WhatIsLostIsKnown`].
+    /// Removes a worktree's folder, and its branch if it is merged. The name is free afterwards; the registry keeps the
+    /// entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost, and only with
+    /// [`Removal::WhatIsLostIsKnown`].
     ///
     /// # Errors
-    /// What would be lost, or why it can not be removed; the worktree stands then. Also when it is removed and its folder
-    /// can not be deleted: that is tried again with each look.
+    /// What would be lost, or why it cannot be removed; the worktree is then unchanged. Also when the worktree is removed
+    /// but its folder cannot be deleted: every later access tries that again.
     pub fn remove(
         &self,
         name: &WorktreeName,
@@ -61,17 +61,17 @@ impl Worktrees {
         self.remove_if(name, Allowed::By(removal), now)
     }
 
-    /// The same for a person who was told what would be lost: no more than that is.
+    /// As [`Worktrees::remove`], after the user has confirmed the losses in `confirmed`.
     ///
     /// # Errors
-    /// As [`Worktrees::remove`]; also when something else would be lost by now.
+    /// As [`Worktrees::remove`]; also when the losses differ from the confirmed ones.
     pub fn remove_as_told(
         &self,
         name: &WorktreeName,
-        told: &Losses,
+        confirmed: &Losses,
         now: Stamp,
     ) -> Result<BranchFate, StoreError> {
-        self.remove_if(name, Allowed::Told(told), now)
+        self.remove_if(name, Allowed::Confirmed(confirmed), now)
     }
 
     fn remove_if(
@@ -80,32 +80,33 @@ impl Worktrees {
         allowed: Allowed<'_>,
         now: Stamp,
     ) -> Result<BranchFate, StoreError> {
-        let mut work = self.work()?;
+        let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
-        let found = work.tree(name);
+        let found = work.folder(name);
         let state = work.state_in(&tree, &found)?;
-        allowed.judge(&tree, &state)?;
-        work.not_locked(name)?;
-        work.log.note(Note::of(super::debris::REMOVE, &tree), now)?;
+        allowed.check(&tree, &state)?;
+        work.check_not_locked(name)?;
+        work.log
+            .record(LogEntry::of(super::debris::REMOVE, &tree), now)?;
         match work.remove(&tree, found, allowed, now) {
-            Ok((fate, doomed)) => {
+            Ok((fate, trash)) => {
                 work.log
-                    .note(Note::of("worktree.remove.after", &tree), now)?;
-                doomed.map_or(Ok(()), Doomed::delete)?;
+                    .record(LogEntry::of("worktree.remove.after", &tree), now)?;
+                trash.map_or(Ok(()), TrashedFolder::delete)?;
                 Ok(fate)
             }
             Err(error) => {
-                let note = Note::of("worktree.remove.failed", &tree).error(&error.to_string());
-                work.log.note(note, now)?;
+                let note = LogEntry::of("worktree.remove.failed", &tree).error(&error.to_string());
+                work.log.record(note, now)?;
                 Err(error)
             }
         }
     }
 }
 
-impl Work {
-    /// The person may have forbidden git to remove it.
-    fn not_locked(&self, name: &WorktreeName) -> Result<(), StoreError> {
+impl OpenRegistry {
+    /// Checks that the user has not locked the worktree (`git worktree lock`).
+    fn check_not_locked(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let known = self.repo.registered()?;
         match known
@@ -125,20 +126,20 @@ impl Work {
     fn remove(
         &mut self,
         tree: &Worktree,
-        found: Tree,
+        found: WorktreeFolder,
         allowed: Allowed<'_>,
         now: Stamp,
-    ) -> Result<(BranchFate, Option<Doomed>), StoreError> {
+    ) -> Result<(BranchFate, Option<TrashedFolder>), StoreError> {
         let name = &tree.name;
-        let doomed = match found.on_disk {
+        let trash = match found.on_disk {
             OnDisk::Missing | OnDisk::Foreign => None,
             OnDisk::Whole => {
-                let aside = Aside::of(&self.dir, name)?;
-                let judged = self.judge_aside(tree, found, &aside, allowed);
-                match judged.and_then(|()| aside.doom()) {
-                    Ok(doomed) => Some(doomed),
+                let candidate = TrashCandidate::move_away(&self.dir, name)?;
+                let checked = self.check_again(tree, found, &candidate, allowed);
+                match checked.and_then(|()| candidate.mark_for_deletion()) {
+                    Ok(trash) => Some(trash),
                     Err(why) => {
-                        aside.put_back()?;
+                        candidate.put_back()?;
                         return Err(why);
                     }
                 }
@@ -152,28 +153,28 @@ impl Work {
         };
         self.index.change(name, |tree| tree.removed(now))?;
         self.save()?;
-        Ok((fate, doomed))
+        Ok((fate, trash))
     }
 
-    /// The second look, where nobody who uses its name can write any more.
-    fn judge_aside(
+    /// Checks the worktree again after its folder was moved, when no program can write to it by its path.
+    fn check_again(
         &self,
         tree: &Worktree,
-        found: Tree,
-        aside: &Aside,
+        found: WorktreeFolder,
+        candidate: &TrashCandidate,
         allowed: Allowed<'_>,
     ) -> Result<(), StoreError> {
-        let dir = aside.dir.clone();
+        let dir = candidate.dir.clone();
         let git = found.git.map(|(_, own)| {
             let git = self
                 .repo
                 .git
-                .below(&self.dir, &dir, &own, self.repo.common());
+                .in_worktree(&self.dir, &dir, &own, self.repo.common());
             (git, own)
         });
         let on_disk = found.on_disk;
-        let state = self.state_in(tree, &Tree { on_disk, dir, git })?;
-        Ok(allowed.judge(tree, &state)?)
+        let state = self.state_in(tree, &WorktreeFolder { on_disk, dir, git })?;
+        Ok(allowed.check(tree, &state)?)
     }
 
     fn remove_branch(&self, tree: &Worktree, tip: &str) -> Result<BranchFate, StoreError> {
@@ -183,19 +184,19 @@ impl Work {
             .registered()?
             .iter()
             .any(|r| r.branch.as_deref() == Some(&branch));
-        // Judged anew: the commit that is deleted is the one that was looked at.
+        // Checked again, so that exactly the checked commit is deleted.
         let is_merged = self.repo.contains(&self.base_of(tree)?.1, tip)?;
         if is_used || !is_merged {
             return Ok(BranchFate::Stays(branch));
         }
         Ok(match self.delete_branch(&tree.name, tip) {
             Ok(()) => BranchFate::Deleted,
-            // Somebody committed to it at this very moment.
+            // A new commit was added to the branch in the meantime.
             Err(_) => BranchFate::Stays(branch),
         })
     }
 
-    /// Deletes a branch that still is at `tip`.
+    /// Deletes a worktree's branch if it is still at `tip`.
     pub(super) fn delete_branch(&self, name: &WorktreeName, tip: &str) -> Result<(), StoreError> {
         let full = format!("refs/heads/{}", name.branch());
         self.repo.git.ok(&["update-ref", "-d", &full, tip])?;

@@ -1,10 +1,10 @@
-//! What each program may do unasked. Pure.
+//! Decides which programs need approval. Pure.
 
 use super::git;
-use super::paths::Place;
-use super::words::{self, Simple, Word};
+use super::paths::CommandDir;
+use super::words::{self, SimpleCommand, Word};
 
-/// Programs that only start another one: the words after their own options are that one.
+/// Programs that start another program: the words after their own options are its command.
 const WRAPPERS: &[&str] = &[
     "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
     "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",
@@ -32,7 +32,7 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
     "gawk",
 ];
-/// What code inside a command may not mention unasked.
+/// Words in inline code that make it need approval.
 const CODE: &[&str] = &[
     "rmtree",
     "unlink",
@@ -163,39 +163,39 @@ const WRITERS: &[&str] = &[
     "fallocate",
 ];
 
-/// Why a program needs somebody's word; `None`: it needs none.
-pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
-    if let Some(target) = simple.redirects.iter().find(|t| !place.may_write(t)) {
+/// Returns why a command needs approval, or `None` if it needs none.
+pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<String> {
+    if let Some(target) = simple.redirects.iter().find(|t| !dir.may_write(t)) {
         return Some(format!("it writes to {}", shown(target)));
     }
     let words = unwrapped(&simple.words);
     let (name, args) = words.split_first()?;
     if !name.is_plain() {
-        return Some("which program it starts is only known when it runs".into());
+        return Some("the program it starts is unknown until it runs".into());
     }
     let name = name.text.rsplit('/').next().unwrap_or_default();
     let is = |list: &[&str]| list.contains(&name);
     if is(OTHER_USER) {
-        return Some(format!("{name} acts as another user"));
+        return Some(format!("{name} runs programs as another user"));
     }
     if is(MACHINE) && !args.is_empty() || ["shutdown", "reboot", "halt", "poweroff"].contains(&name)
     {
-        return Some(format!("{name} changes this machine"));
+        return Some(format!("{name} changes the system"));
     }
     if is(DISKS) || name.starts_with("mkfs") {
         return Some(format!("{name} can destroy whole disks or files"));
     }
     if is(KILLERS) {
-        return Some(format!("{name} ends other programs"));
+        return Some(format!("{name} stops other programs"));
     }
     if is(NETWORK) && !only_here(args) {
         return Some(format!("{name} reaches other machines"));
     }
     if is(REMOTE) {
-        return Some(format!("{name} changes things outside this directory"));
+        return Some(format!("{name} changes things outside the work directory"));
     }
     if is(SHELLS) {
-        return shell(simple, args, place);
+        return shell(simple, args, dir);
     }
     if INTERPRETERS
         .iter()
@@ -204,35 +204,35 @@ pub fn danger(simple: &Simple, place: &Place<'_>) -> Option<String> {
         return interpreter(name, simple, args);
     }
     match name {
-        "rm" => rm(args, place),
-        "find" | "fd" => find(args, place),
-        "git" => git::danger(args, place),
-        "eval" => Some("eval runs text that is only known when it runs".into()),
+        "rm" => rm(args, dir),
+        "find" | "fd" => find(args, dir),
+        "git" => git::approval_reason(args, dir),
+        "eval" => Some("eval runs text that is unknown until it runs".into()),
         "sed" | "perl"
             if args
                 .iter()
                 .any(|a| a.text.starts_with("-i") || a.text == "--in-place") =>
         {
-            outside(name, args, place)
+            outside(name, args, dir)
         }
         "chmod" | "chown" | "chgrp" if has_flag(args, 'R', "--recursive") => {
             Some(format!("{name} -R changes many files at once"))
         }
         "chmod" if args.iter().any(|a| a.text.ends_with("777")) => {
-            Some("it lets everybody write the file".into())
+            Some("it makes the file writable for every user".into())
         }
         "npm" | "yarn" | "pnpm" | "cargo" | "twine" | "gem" if publishes(args) => {
-            Some(format!("{name} publishes to the world"))
+            Some(format!("{name} publishes a package"))
         }
         "psql" | "mysql" | "sqlite3" if args.iter().any(|a| drops(&a.text)) => {
             Some(format!("{name} deletes data"))
         }
-        _ if is(WRITERS) => outside(name, args, place),
+        _ if is(WRITERS) => outside(name, args, dir),
         _ => None,
     }
 }
 
-/// Whether the words behind a program name what it starts, writes, ends or reaches, and no subcommand.
+/// Returns whether the arguments of a program are targets (programs, files, processes, hosts) and not subcommands.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         WRAPPERS,
@@ -250,7 +250,7 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         || name.starts_with("mkfs")
 }
 
-/// The words behind programs that only start another one.
+/// Strips [`WRAPPERS`] and their options from the front of a command.
 fn unwrapped(words: &[Word]) -> Vec<Word> {
     let mut rest = words;
     let mut adds_arguments = false;
@@ -286,14 +286,14 @@ fn unwrapped(words: &[Word]) -> Vec<Word> {
     out
 }
 
-fn rm(args: &[Word], place: &Place<'_>) -> Option<String> {
+fn rm(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let targets: Vec<&Word> = args.iter().filter(|a| !a.text.starts_with('-')).collect();
-    let is_temporary = |w: &&Word| w.is_plain() && Place::is_temporary(&w.text);
+    let is_temporary = |w: &&Word| w.is_plain() && CommandDir::is_temporary(&w.text);
     if has_flag(args, 'r', "--recursive") || has_flag(args, 'R', "--recursive") {
         let kept = targets.iter().find(|w| !is_temporary(w))?;
-        return Some(format!("it deletes {} with all that is in it", shown(kept)));
+        return Some(format!("it deletes {} recursively", shown(kept)));
     }
-    if let Some(target) = targets.iter().find(|w| !place.may_write(w)) {
+    if let Some(target) = targets.iter().find(|w| !dir.may_write(w)) {
         return Some(format!("it deletes {}", shown(target)));
     }
     let wide = targets
@@ -302,15 +302,15 @@ fn rm(args: &[Word], place: &Place<'_>) -> Option<String> {
     Some(format!("it deletes {}", shown(wide)))
 }
 
-fn find(args: &[Word], place: &Place<'_>) -> Option<String> {
+fn find(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     if args.iter().any(|a| a.text == "-delete") {
-        return Some("find -delete deletes every file that it finds".into());
+        return Some("find -delete deletes every file it finds".into());
     }
     if args
         .iter()
         .any(|a| a.text.starts_with("-fprint") || a.text == "-fls")
     {
-        return Some("find writes its list into a file".into());
+        return Some("find writes its result to a file".into());
     }
     let starts = |a: &Word| {
         ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec"].contains(&a.text.as_str())
@@ -327,43 +327,43 @@ fn find(args: &[Word], place: &Place<'_>) -> Option<String> {
                     ..a.clone()
                 })
                 .collect();
-            danger(
-                &Simple {
+            approval_reason(
+                &SimpleCommand {
                     words,
-                    ..Simple::default()
+                    ..SimpleCommand::default()
                 },
-                place,
+                dir,
             )
         })
 }
 
-fn shell(simple: &Simple, args: &[Word], place: &Place<'_>) -> Option<String> {
+fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_code =
         |a: &Word| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('c');
     if let Some(at) = args.iter().position(is_code) {
         let Some(code) = args.get(at + 1).filter(|w| !w.expands) else {
-            return Some("it runs text that is only known when it runs".into());
+            return Some("it runs text that is unknown until it runs".into());
         };
         return match words::parse(&code.text) {
-            Ok(inner) => inner.iter().find_map(|s| danger(s, place)),
-            Err(why) => Some(format!("crewdeck can not tell what it does: {why}")),
+            Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
+            Err(why) => Some(format!("crewdeck cannot tell what it does: {why}")),
         };
     }
     if has_flag(args, 'n', "--noexec") {
-        return None; // only looks at the grammar
+        return None; // only checks the syntax
     }
     let script = args
         .iter()
         .find(|a| !a.text.starts_with('-') || a.text == "-");
     match script {
         Some(file) if file.is_plain() && file.text != "-" => None,
-        Some(_) => Some("which script it runs is only known when it runs".into()),
-        None if simple.is_fed => Some("a shell runs whatever it is fed".into()),
+        Some(_) => Some("the script it runs is unknown until it runs".into()),
+        None if simple.is_fed => Some("a shell runs whatever its input contains".into()),
         None => None,
     }
 }
 
-fn interpreter(name: &str, simple: &Simple, args: &[Word]) -> Option<String> {
+fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<String> {
     let takes_code = |a: &Word| {
         matches!(
             a.text.as_str(),
@@ -374,20 +374,20 @@ fn interpreter(name: &str, simple: &Simple, args: &[Word]) -> Option<String> {
         Some(at) => args.get(at + 1),
         None if name.contains("awk") => args.iter().find(|a| !a.text.starts_with('-')),
         None if simple.is_fed && args.iter().all(|a| a.text.starts_with('-')) => {
-            return Some(format!("{name} runs whatever it is fed"));
+            return Some(format!("{name} runs whatever its input contains"));
         }
         None => return None,
     }?;
     let risky = CODE.iter().find(|c| code.text.contains(**c));
     match risky {
         Some(word) => Some(format!("its {name} code uses '{word}'")),
-        None if code.expands => Some("its code is only known when it runs".into()),
+        None if code.expands => Some("its code is unknown until it runs".into()),
         None => None,
     }
 }
 
-/// Files that are written outside the work directory.
-fn outside(name: &str, args: &[Word], place: &Place<'_>) -> Option<String> {
+/// Returns a reason if an argument is a path outside the work directory.
+fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands
             || w.text.starts_with(['/', '~'])
@@ -396,10 +396,10 @@ fn outside(name: &str, args: &[Word], place: &Place<'_>) -> Option<String> {
             || w.text.starts_with(".team")
             || w.text.starts_with(".tasks")
     };
-    // A device is fine to write into, and a grave to move a file to.
-    let may = |w: &Word| place.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
+    // Writing to a device is fine, but a file moved to one is lost.
+    let may = |w: &Word| dir.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
     let target = args.iter().filter(is_path).find(|w| !may(w))?;
-    Some(format!("{name} touches {}", shown(target)))
+    Some(format!("{name} changes {}", shown(target)))
 }
 
 fn only_here(args: &[Word]) -> bool {
@@ -427,7 +427,7 @@ fn drops(text: &str) -> bool {
         .any(|word| lower.contains(word))
 }
 
-/// Whether a short flag (alone or among others) or its long form is there.
+/// Returns whether a short flag, alone or combined with others, or its long form is present.
 pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
     args.iter().any(|a| {
         a.text == long
@@ -442,7 +442,7 @@ fn is_version_of(name: &str, interpreter: &str) -> bool {
 
 fn shown(word: &Word) -> String {
     if word.text.is_empty() {
-        "a file that is only known when it runs".into()
+        "a file that is unknown until it runs".into()
     } else {
         word.text.clone()
     }

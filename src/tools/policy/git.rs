@@ -1,10 +1,10 @@
-//! What git may do unasked: everything that can be found again in the repository. Pure.
+//! Decides which git commands need approval. Commands whose effect can be undone from the repository need none. Pure.
 
 use super::commands::has_flag;
-use super::paths::Place;
-use super::words::{Simple, Word};
+use super::paths::CommandDir;
+use super::words::{SimpleCommand, Word};
 
-/// Verbs that change history and start no program that a command could name.
+/// Subcommands that change history and cannot be made to start a program by their arguments.
 const HISTORY: &[&str] = &[
     "push",
     "fetch",
@@ -20,9 +20,8 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Whether a program is one git command that the user is asked about, which does what its words say and starts nothing
-/// else.
-pub fn is_decided_alone(simple: &Simple, place: &Place<'_>) -> bool {
+/// Returns whether a command is a single git command that needs approval and starts no other program.
+pub fn is_single_approved_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
     };
@@ -40,14 +39,14 @@ pub fn is_decided_alone(simple: &Simple, place: &Place<'_>) -> bool {
             .first()
             .is_some_and(|verb| HISTORY.contains(&verb.text.as_str()))
         && !args.iter().any(starts_another)
-        && danger(args, place).is_some()
+        && approval_reason(args, dir).is_some()
 }
 
-/// Why a git command needs somebody's word; `None`: it needs none.
-pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
+/// Returns why a git command needs approval, or `None` if it needs none.
+pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {
-        return Some("which git command it is is only known when it runs".into());
+        return Some("the git subcommand is unknown until it runs".into());
     }
     let has = |text: &str| rest.iter().any(|a| a.text == text);
     let because = |why: &str| Some(format!("git {} {why}", verb.text));
@@ -59,40 +58,36 @@ pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
     }
     match verb.text.as_str() {
         "push" => because("changes another repository"),
-        "reset" if has("--hard") || has("--merge") => {
-            because("--hard throws uncommitted work away")
-        }
-        "clean" if !has("-n") && !has("--dry-run") => {
-            because("deletes files that git does not know")
-        }
+        "reset" if has("--hard") || has("--merge") => because("--hard discards uncommitted work"),
+        "clean" if !has("-n") && !has("--dry-run") => because("deletes untracked files"),
         "checkout" | "restore" | "switch"
             if has("--")
                 || has(".")
                 || has_flag(rest, 'f', "--force")
                 || has("--discard-changes") =>
         {
-            because("throws uncommitted work away")
+            because("discards uncommitted work")
         }
-        "restore" if !has("--staged") => because("throws uncommitted work away"),
+        "restore" if !has("--staged") => because("discards uncommitted work"),
         "branch"
             if ["-D", "-M", "-C"].iter().any(|flag| has(flag))
                 || has_flag(rest, 'f', "--force") =>
         {
-            because("can drop commits")
+            because("can lose commits")
         }
-        // A command that the user is not asked about changes only branches that commands in its directory have made.
+        // Without approval, a command in a worktree can change only branches that commands in that worktree created.
         "branch"
-            if !place.is_worktree()
+            if !dir.is_worktree()
                 && (has_flag(rest, 'd', "--delete") || has_flag(rest, 'm', "--move")) =>
         {
             because("deletes or renames a branch")
         }
-        "stash" if has("drop") || has("clear") => because("throws stashed work away"),
+        "stash" if has("drop") || has("clear") => because("discards stashed work"),
         "tag" if has("-d") || has("--delete") || has_flag(rest, 'f', "--force") => {
             because("deletes or moves a tag")
         }
         "update-ref" | "reflog" | "filter-branch" | "filter-repo" | "gc" | "prune" | "replace" => {
-            because("can drop commits for good")
+            because("can lose commits permanently")
         }
         "config" if rest.len() > 1 && !has("--get") && !has("--list") && !has("-l") => {
             because("changes how git works")
@@ -100,7 +95,7 @@ pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
         "remote" | "submodule"
             if !rest.is_empty() && !has("-v") && !has("status") && !has("show") =>
         {
-            because("changes the repository's links to others")
+            because("changes the links to other repositories")
         }
         "clone" | "fetch" | "pull" => because("reaches other machines"),
         "worktree" if has("remove") || has("prune") => because("can delete a worktree"),
@@ -108,7 +103,7 @@ pub fn danger(args: &[Word], place: &Place<'_>) -> Option<String> {
     }
 }
 
-/// The git verb behind git's own options.
+/// Returns the git subcommand after git's own options, and its arguments.
 fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
     let mut rest = args;
     loop {

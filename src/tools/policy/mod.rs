@@ -1,13 +1,12 @@
-//! The policy: may this call run, must somebody be asked, or is it refused. Pure.
+//! The permission policy: decides whether a tool call runs, needs approval, or is refused. Pure.
 //!
-//! Being asked about everything is what people complain about most, and being asked about nothing is how
-//! work gets lost. So the rule is: what stays inside the work directory and can be undone or made again is
-//! allowed; what reaches further, destroys, or can not be understood is asked about. A command is judged by
-//! its words, as a shell would read them, and never by parts of its text.
+//! Too many prompts annoy users, and too few lose work. So a command is allowed if it stays inside the work directory
+//! and can be undone or repeated. It needs approval if it reaches further, destroys something, or cannot be analysed.
+//! Commands are split into words as a shell would split them; the policy never searches the raw text.
 
-mod body;
 mod commands;
 mod git;
+mod here_document;
 mod paths;
 mod scopes;
 #[cfg(test)]
@@ -25,28 +24,28 @@ use crate::domain::rule::Scope;
 use crate::domain::sandbox::ASKS_FOR_NETWORK;
 use crate::process::confine::HistoryReach;
 
-/// Whether an agent's plan lets it write and run.
+/// Whether an agent may write files and run commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlanGate {
-    /// It may; no plan is required, or it was approved.
+    /// It may: no plan is required, or its plan is approved.
     #[default]
     Open,
     /// It may only read until its plan is approved.
     Closed,
 }
 
-/// Standing rules: those of the settings and those of the session.
+/// Permissions granted in advance, by the settings and for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
-    /// Commands that need no asking, by their first words: `docker compose`.
+    /// Commands that need no approval, by their first words, for example `docker compose`.
     pub allow: Vec<String>,
-    /// What the person allowed until crewdeck ends.
+    /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<Scope>,
 }
 
-/// Whether a command does nothing but change the directory of its own shell.
+/// Returns whether a command only changes the directory of its own shell.
 pub fn only_changes_directory(command: &str) -> bool {
-    let changes = |simple: &words::Simple| {
+    let changes = |simple: &words::SimpleCommand| {
         let name = simple.words.first().map(|word| word.text.as_str());
         simple.redirects.is_empty() && matches!(name, Some("cd" | "pushd" | "popd"))
     };
@@ -56,41 +55,41 @@ pub fn only_changes_directory(command: &str) -> bool {
 /// What a ruling depends on besides the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
-    /// The standing rules.
+    /// Permissions granted in advance.
     pub rules: &'a Rules,
-    /// The caller's plan.
+    /// Whether the caller may write and run.
     pub gate: PlanGate,
     /// The caller's work directory.
     pub workdir: &'a Path,
 }
 
-/// What becomes of a call.
+/// The policy's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// Somebody is asked.
+    /// The call needs approval.
     Ask {
-        /// Why, for the person.
+        /// The reason, for the user.
         why: String,
     },
-    /// It does not run.
+    /// The call is refused.
     Deny {
-        /// Why, and what to do instead, for the model.
+        /// The reason and what to do instead, for the model.
         why: String,
     },
 }
 
-/// Rules on one call.
+/// Decides about one call.
 pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
             why:
-                "your plan is not approved yet; submit it with plan_approval, which waits for the \
-                  decision. Until then you can only read"
+                "your plan is not approved yet, so you can only read. Submit it with plan_approval, \
+                  which waits for the decision"
                     .into(),
         },
-        // File tools can not leave the work directory.
+        // File tools cannot leave the work directory.
         (Access::Read | Access::Crew | Access::Delegate | Access::Write, _) => Ruling::Allow,
         (Access::Run, PlanGate::Open) => {
             let command = input
@@ -102,15 +101,15 @@ pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
     }
 }
 
-/// How far a permission for a shell command can reach beyond this call; empty: this one time.
+/// Returns the session permissions that the user can grant for a shell command; empty if it can only be allowed once.
 pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
-    let asked: Vec<&words::Simple> = dangers(&parsed, standing.rules, &place)
+    let asked: Vec<&words::SimpleCommand> = flagged_commands(&parsed, standing.rules, &dir)
         .map(|(simple, _)| simple)
         .collect();
     let mut offered = scopes::offered(command, &parsed, &asked);
@@ -118,16 +117,16 @@ pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
     offered
 }
 
-/// The parts of a shell command that it is asked about, as its words are; empty where it cannot be parsed.
+/// Returns the parts of a shell command that need approval; empty if it cannot be parsed.
 pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
     let mut out: Vec<String> = Vec::new();
-    for (simple, _) in dangers(&parsed, standing.rules, &place) {
+    for (simple, _) in flagged_commands(&parsed, standing.rules, &dir) {
         let words = simple.words.iter().map(|word| word.text.clone());
         let redirects = simple
             .redirects
@@ -141,30 +140,30 @@ pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
     out
 }
 
-/// Rules on a shell command.
+/// Decides about a shell command.
 pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
         Err(why) => {
             return Ruling::Ask {
-                why: format!("crewdeck can not tell what it does: {why}"),
+                why: format!("crewdeck cannot tell what it does: {why}"),
             };
         }
     };
-    let place = paths::Place {
+    let dir = paths::CommandDir {
         workdir: standing.workdir,
     };
     let mut asked = Vec::new();
     let mut reasons: Vec<String> = Vec::new();
-    for (simple, why) in dangers(&parsed, standing.rules, &place) {
+    for (simple, why) in flagged_commands(&parsed, standing.rules, &dir) {
         asked.push(simple);
-        // The person decides on all of it at once, so all of it is told.
+        // The user decides about the whole command, so all reasons are given.
         if !reasons.contains(&why) {
             reasons.push(why);
         }
     }
     let session = &standing.rules.session;
-    if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &place) {
+    if reasons.is_empty() || scopes::cover(session, command, &parsed, &asked, &dir) {
         Ruling::Allow
     } else {
         Ruling::Ask {
@@ -173,16 +172,16 @@ pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
     }
 }
 
-/// What of the repository's history a command in `workdir` writes, once it runs: the repository itself only where all of
-/// it are git commands that the user is asked about, so that nothing else comes with them. It may ask for the network.
+/// Returns which part of the git history a command in `workdir` may write when it runs. It may write the repository
+/// itself only if it consists of nothing but git commands that need the user's approval. It may also request the network.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);
     let Ok(parsed) = words::parse(command) else {
         return HistoryReach::Private;
     };
-    let place = paths::Place { workdir };
-    let is_decided = |simple: &words::Simple| git::is_decided_alone(simple, &place);
+    let dir = paths::CommandDir { workdir };
+    let is_decided = |simple: &words::SimpleCommand| git::is_single_approved_command(simple, &dir);
     if !parsed.is_empty() && parsed.iter().all(is_decided) {
         HistoryReach::Repository
     } else {
@@ -190,20 +189,20 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     }
 }
 
-/// The programs that need somebody's word, with the reason.
-fn dangers<'a>(
-    parsed: &'a [words::Simple],
+/// Returns the commands that need approval, each with the reason.
+fn flagged_commands<'a>(
+    parsed: &'a [words::SimpleCommand],
     rules: &'a Rules,
-    place: &'a paths::Place<'a>,
-) -> impl Iterator<Item = (&'a words::Simple, String)> {
+    dir: &'a paths::CommandDir<'a>,
+) -> impl Iterator<Item = (&'a words::SimpleCommand, String)> {
     parsed
         .iter()
         .filter(|simple| !is_allowed(simple, rules))
-        .filter_map(|simple| commands::danger(simple, place).map(|why| (simple, why)))
+        .filter_map(|simple| commands::approval_reason(simple, dir).map(|why| (simple, why)))
 }
 
-/// Whether a standing rule names the command's first words. What it redirects is still looked at.
-fn is_allowed(simple: &words::Simple, rules: &Rules) -> bool {
+/// Returns whether the settings allow the command by its first words. A command with redirections is never covered.
+fn is_allowed(simple: &words::SimpleCommand, rules: &Rules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {
             let mut wanted = rule.split_whitespace().peekable();

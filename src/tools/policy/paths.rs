@@ -1,4 +1,4 @@
-//! Where a path of a command leads, judged by its text alone. Pure.
+//! Decides from the text of a path alone whether a command may write there. Pure.
 
 use std::path::{Component, Path};
 
@@ -6,22 +6,22 @@ use super::words::Word;
 use crate::domain::folders::is_kept;
 
 /// The work directory of a command.
-pub struct Place<'a> {
-    /// Its path.
+pub struct CommandDir<'a> {
+    /// The path.
     pub workdir: &'a Path,
 }
 
-/// Devices that can be written without harm.
+/// Devices that are safe to write to.
 const HARMLESS: &[&str] = &["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-impl Place<'_> {
-    /// Whether the work directory is the worktree of a task.
+impl CommandDir<'_> {
+    /// Returns whether the work directory is the worktree of a task.
     pub fn is_worktree(&self) -> bool {
         let folder = self.workdir.parent().and_then(Path::file_name);
         folder.is_some_and(|name| name == ".worktrees")
     }
 
-    /// Whether writing to `word` stays in the work directory (outside the kept folders) or in /tmp.
+    /// Returns whether `word` is a path in the work directory, outside the protected directories, or in /tmp.
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {
             return false;
@@ -31,13 +31,13 @@ impl Place<'_> {
             || self.is_inside(&word.text)
     }
 
-    /// Whether a path lies below /tmp (not /tmp itself).
+    /// Returns whether a path lies below /tmp; /tmp itself does not count.
     pub fn is_temporary(path: &str) -> bool {
         depth_below(Path::new("/tmp"), Path::new(path)).is_some_and(|d| d > 0)
             && !path.contains("..")
     }
 
-    /// Whether a path lies below the work directory (not the directory itself), outside the kept folders.
+    /// Returns whether a path lies below the work directory and outside the protected directories.
     fn is_inside(&self, path: &str) -> bool {
         let path = Path::new(path);
         let below = if path.is_absolute() {

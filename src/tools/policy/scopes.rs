@@ -1,22 +1,21 @@
-//! How far a permission can reach beyond the call that was asked about, and what it then covers. Pure.
+//! Session permissions: which ones can be offered for a command, and which commands they cover. Pure.
 //!
-//! A person who allows something for the session has seen one command. So a rule covers what they could
-//! know from it: the same text, where the text alone says what runs; or one known program with the same
-//! first words, where nothing else has a part in it: no pipe, no redirection, nothing that the shell puts
-//! in, and no change of the shell before it that could make the words mean another program.
+//! A user who allows something for the session has seen one command. So a permission covers only what that command
+//! shows: the same text, if the text alone determines what runs; or the same program and subcommand, if the command has
+//! no pipe, redirection or expansion and no earlier command that could change which program runs.
 
 use super::commands;
-use super::paths::Place;
-use super::words::{Simple, Word, parse};
+use super::paths::CommandDir;
+use super::words::{SimpleCommand, Word, parse};
 use crate::domain::rule::Scope;
 
-/// What changes what later words of the same command mean.
+/// Builtins that can change what later words of the same command mean.
 const SHIFTS: &[&str] = &[
     "export", "alias", "unalias", "set", "shopt", "source", ".", "declare", "typeset", "local",
     "readonly", "hash", "enable", "trap", "eval", "exec", "builtin", "command", "unset", "pushd",
     "popd", "read", "mapfile", "printf", "let", "function", "bind", "complete", "umask", "ulimit",
 ];
-/// Programs whose second word is a target and no subcommand, beside those that the policy lists.
+/// Programs whose second word is a target and not a subcommand, besides those that the policy lists.
 const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "rm",
     "find",
@@ -48,7 +47,7 @@ const WITHOUT_SUBCOMMANDS: &[&str] = &[
     "ed",
     "emacs",
 ];
-/// Subcommands that run another program, whichever the words behind them name.
+/// Subcommands that run a program named by their arguments.
 const RUNNERS: &[&str] = &[
     "exec",
     "run",
@@ -71,21 +70,21 @@ const RUNNERS: &[&str] = &[
     "plugin",
     "extension",
 ];
-/// Longest command that is allowed to the letter, in bytes.
+/// Most bytes of a command that can be allowed as exact text.
 const EXACT_MAX: usize = 4 * 1024;
-/// Longest rule by first words, in bytes.
+/// Most bytes of a permission by first words.
 const WORDS_MAX: usize = 80;
 
-/// How far a permission for `command` can reach; empty: this one time. `asked` are the programs of it that
-/// somebody must be asked about.
-pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
+/// Returns the session permissions that can be offered for `command`; empty if it can only be allowed once. `asked` are
+/// its parts that need approval.
+pub fn offered(command: &str, all: &[SimpleCommand], asked: &[&SimpleCommand]) -> Vec<Scope> {
     let mut out = Vec::new();
     if all.iter().all(is_known) && command.len() <= EXACT_MAX {
         out.push(Scope::Exact {
             command: command.trim().into(),
         });
     }
-    let asked: Vec<&Simple> = if asked.is_empty() {
+    let asked: Vec<&SimpleCommand> = if asked.is_empty() {
         all.iter().collect()
     } else {
         asked.to_vec()
@@ -100,13 +99,13 @@ pub fn offered(command: &str, all: &[Simple], asked: &[&Simple]) -> Vec<Scope> {
     out
 }
 
-/// Whether `scopes` cover every program of `asked`, which are those of `command` that need somebody's word.
+/// Returns whether `scopes` cover every part of `asked`, the parts of `command` that need approval.
 pub fn cover(
     scopes: &[Scope],
     command: &str,
-    all: &[Simple],
-    asked: &[&Simple],
-    place: &Place<'_>,
+    all: &[SimpleCommand],
+    asked: &[&SimpleCommand],
+    dir: &CommandDir<'_>,
 ) -> bool {
     let is_exact = |s: &Scope| match s {
         Scope::Exact { command: allowed } => allowed == command.trim() && all.iter().all(is_known),
@@ -115,26 +114,26 @@ pub fn cover(
     if scopes.iter().any(is_exact) {
         return true;
     }
-    let begins = |simple: &Simple| {
+    let begins = |simple: &SimpleCommand| {
         scopes.iter().any(|s| match s {
             Scope::Begins { words } => has_first(simple, words),
             Scope::Exact { .. } => false,
         })
     };
     is_alone(all)
-        && all.iter().all(|s| stays(s, place))
+        && all.iter().all(|s| keeps_directory(s, dir))
         && !asked.is_empty()
         && asked.iter().all(|s| begins(s))
 }
 
-/// Whether the text says what runs: the shell puts nothing in but names of files.
-fn is_known(simple: &Simple) -> bool {
+/// Returns whether the text determines what runs: the shell expands nothing but file name patterns.
+fn is_known(simple: &SimpleCommand) -> bool {
     let known = |w: &Word| !w.expands;
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
-/// Whether no program of the command has a part in another: no pipe, no redirection, nothing put in.
-fn is_alone(all: &[Simple]) -> bool {
+/// Returns whether the programs of a command are independent: no pipe, redirection, assignment or expansion.
+fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
         !simple.is_fed
@@ -145,18 +144,18 @@ fn is_alone(all: &[Simple]) -> bool {
     })
 }
 
-/// Whether a program leaves the shell where it is, or goes to a folder below the work directory.
-fn stays(simple: &Simple, place: &Place<'_>) -> bool {
+/// Returns whether a program keeps the shell's directory, or changes to a directory below the work directory.
+fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {
-            matches!(args, [to] if place.may_write(to) && !to.text.starts_with(['/', '-']))
+            matches!(args, [to] if dir.may_write(to) && !to.text.starts_with(['/', '-']))
         }
         Some(_) | None => true,
     }
 }
 
-/// The program and its subcommand, where the two say what it does.
-fn first_words(simple: &Simple) -> Option<String> {
+/// Returns the program and its subcommand, if these two words determine what it does.
+fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;
     };
@@ -181,12 +180,12 @@ fn plain(word: &Word) -> Option<&str> {
     word.is_plain().then_some(word.text.as_str())
 }
 
-fn has_first(simple: &Simple, words: &str) -> bool {
-    // A rule is checked as it is used too: it may have come from elsewhere.
+fn has_first(simple: &SimpleCommand, words: &str) -> bool {
+    // The permission is checked on use too: it may come from another program.
     first_words(simple).is_some_and(|first| first == words)
 }
 
-/// Whether a rule for these words can be made at all.
+/// Returns whether a permission is valid, so that it can be granted.
 pub fn is_possible(scope: &Scope) -> bool {
     match scope {
         Scope::Exact { command } => {

@@ -1,4 +1,4 @@
-//! What a rule of the session covers and what it does not.
+//! Tests of which commands a session permission covers.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn begins(words: &str) -> Scope {
 }
 
 #[test]
-fn what_is_offered_depends_on_what_the_text_says() {
+fn offered_permissions_depend_on_the_command_text() {
     let cases: Vec<(&str, Vec<Scope>)> = vec![
         (
             "cargo build --release",
@@ -60,12 +60,12 @@ fn what_is_offered_depends_on_what_the_text_says() {
             "gh pr create; gh pr list",
             vec![exact("gh pr create; gh pr list"), begins("gh pr")],
         ),
-        // Two programs are asked about: no first words stand for both.
+        // Two programs need approval: no first words cover both.
         (
             "gh pr create && npm publish",
             vec![exact("gh pr create && npm publish")],
         ),
-        // The exact text is known, but something has a part in the program.
+        // The exact text is known, but a pipe, redirection or assignment affects the program.
         (
             "docker compose logs | head",
             vec![exact("docker compose logs | head")],
@@ -86,7 +86,7 @@ fn what_is_offered_depends_on_what_the_text_says() {
             "./gh pr list && kill 1",
             vec![exact("./gh pr list && kill 1")],
         ),
-        // What runs is only known when it runs.
+        // What runs is unknown until it runs.
         ("gh pr create --body \"$(cat x)\"", vec![]),
         ("kill $PID", vec![]),
         ("rm -rf `cat list`", vec![]),
@@ -100,7 +100,7 @@ fn what_is_offered_depends_on_what_the_text_says() {
 }
 
 #[test]
-fn no_first_words_stand_for_what_starts_other_programs() {
+fn programs_that_start_others_get_no_first_words_permission() {
     for command in [
         "sh x",
         "bash deploy",
@@ -142,7 +142,7 @@ fn no_first_words_stand_for_what_starts_other_programs() {
             found.iter().all(|s| matches!(s, Scope::Exact { .. })),
             "{command}: {found:?}"
         );
-        // Nor does a rule that somebody made up.
+        // Nor is a hand-written permission for them valid.
         let made_up = begins(command);
         let more = format!("{command} more");
         if let Ruling::Ask { .. } = ruling(&more, &[]) {
@@ -152,7 +152,7 @@ fn no_first_words_stand_for_what_starts_other_programs() {
 }
 
 #[test]
-fn a_rule_by_first_words_covers_one_program_and_nothing_around_it() {
+fn first_words_permission_covers_only_that_program() {
     let rules = [begins("docker compose"), begins("git push")];
     for covered in [
         "docker compose up",
@@ -219,7 +219,7 @@ fn a_rule_by_first_words_covers_one_program_and_nothing_around_it() {
 }
 
 #[test]
-fn an_exact_rule_covers_the_same_text_and_no_other() {
+fn exact_permission_covers_only_the_same_text() {
     let command = "docker compose logs | tee /var/log/x";
     let rules = [exact(command), exact("kill $PID")];
     assert_eq!(ruling(command, &rules), Ruling::Allow);
@@ -229,7 +229,7 @@ fn an_exact_rule_covers_the_same_text_and_no_other() {
         "docker compose  logs | tee /var/log/x",
         "docker compose logs | tee /var/log/x; kill 1",
         "docker compose logs",
-        // What runs is not in the text, so the text can not be allowed.
+        // The text does not show what runs, so it cannot be allowed.
         "kill $PID",
     ] {
         assert!(

@@ -1,4 +1,4 @@
-//! The lists that a substring filter got wrong, and the gate.
+//! Commands that a filter on substrings would judge wrongly, and the plan gate.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn ruling_with(command: &str, rules: &Rules) -> Ruling {
 }
 
 #[test]
-fn destructive_commands_are_never_run_unasked() {
+fn destructive_commands_need_approval() {
     for command in [
         "rm -rf /",
         "rm -fr /",
@@ -85,14 +85,14 @@ fn destructive_commands_are_never_run_unasked() {
         "echo `rm -rf src`",
         "cat <<EOF\n$(rm -rf src)\nEOF",
         "bash <<'EOF'\nrm -rf src\nEOF",
-        // The end of a line behind a backslash goes before anything else is read.
+        // The shell joins lines that end in a backslash before it parses anything.
         "echo \"$\\\n(rm -rf src)\"",
         "echo $((1 + $\\\n(rm -rf src; echo 1)))",
         "cat <<EOF\n$\\\n(rm -rf src)\nEOF",
         "cat <<EOF\nEOF\\\n\nrm -rf src\nEOF",
         "cat <<EOF\n\\\nEOF\nrm -rf src\nEOF",
         "cat <<\\\nEOF\n$(rm -rf src)\nEOF",
-        // A tab before the end mark makes it a word of the text.
+        // A tab before the delimiter makes the line part of the text.
         "cat <<ls\n\tls\necho '\n$(rm -rf src)\n'\nls",
         "echo cm0gLXJmIC8= | base64 -d |\n  sh",
         "$'\\x72m' -rf /",
@@ -116,7 +116,7 @@ fn destructive_commands_are_never_run_unasked() {
 }
 
 #[test]
-fn harmless_commands_are_run_without_asking() {
+fn harmless_commands_need_no_approval() {
     for command in [
         "ls 2> /dev/null",
         "make >/dev/null 2>&1",
@@ -171,7 +171,7 @@ fn harmless_commands_are_run_without_asking() {
 }
 
 #[test]
-fn a_standing_rule_allows_what_begins_with_its_words_and_nothing_else() {
+fn allow_rule_covers_only_commands_with_its_first_words() {
     let rules = Rules {
         allow: vec!["docker compose".into(), "npm publish".into()],
         ..Rules::default()
@@ -190,7 +190,7 @@ fn a_standing_rule_allows_what_begins_with_its_words_and_nothing_else() {
 }
 
 #[test]
-fn before_its_plan_is_approved_an_agent_can_only_read() {
+fn unapproved_plan_allows_only_reading() {
     let rules = Rules::default();
     let standing = Standing {
         rules: &rules,
@@ -217,7 +217,7 @@ fn before_its_plan_is_approved_an_agent_can_only_read() {
 }
 
 #[test]
-fn only_git_commands_that_are_asked_about_reach_the_repository() {
+fn only_approved_git_commands_write_the_repository() {
     let reach = |command| history_reach(command, Path::new("/work"));
     for command in [
         "git push origin main",
@@ -257,7 +257,7 @@ fn only_git_commands_that_are_asked_about_reach_the_repository() {
 }
 
 #[test]
-fn a_teammate_deletes_its_own_branches_unasked() {
+fn teammate_deletes_its_own_branches_without_approval() {
     let tree = Path::new("/work/.worktrees/task-1");
     let rules = Rules::default();
     let standing = Standing {
@@ -269,7 +269,7 @@ fn a_teammate_deletes_its_own_branches_unasked() {
         assert_eq!(judge(command, &standing), Ruling::Allow, "{command}");
         assert_eq!(history_reach(command, tree), HistoryReach::Private);
     }
-    // What the notes on refused refs recommend is asked about everywhere.
+    // The commands that the notes on refused refs recommend need approval everywhere.
     for command in [
         "git update-ref refs/heads/main aaaaaaaaaaaa",
         "git update-ref -d refs/heads/main",

@@ -1,66 +1,66 @@
-//! A shell command as words: enough of the grammar to see every program that it starts. Pure.
+//! Parses shell commands into words: enough of the grammar to find every program that a command starts. Pure.
 
 mod expansions;
 
-use super::body::{Body, Tabs, Taken};
+use super::here_document::{Expansion, HereDocument, Tabs};
 
-/// Most nesting of substitutions and `sh -c`.
+/// Deepest nesting of substitutions and `sh -c`.
 const DEPTH_MAX: usize = 8;
-/// Longest command that is looked at, in bytes.
+/// Most bytes of a command that is parsed.
 const COMMAND_MAX: usize = 64 * 1024;
 
-/// A word after quotes were taken away.
+/// A word, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Whether the shell will put something else in: a variable, a substitution.
+    /// Whether the shell expands a variable or a substitution in it.
     pub expands: bool,
-    /// Whether it holds a pattern outside quotes.
+    /// Whether it contains a file name pattern outside quotes.
     pub globs: bool,
 }
 
 impl Word {
-    /// Whether the text is what the program will get.
+    /// Returns whether the program gets exactly this text.
     pub fn is_plain(&self) -> bool {
         !self.expands && !self.globs
     }
 }
 
-/// One program that is started.
+/// A simple command: one program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Simple {
-    /// The program and its arguments; assignments in front of it are left out.
+pub struct SimpleCommand {
+    /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
     /// Files that it writes: targets of `>`, `>>`, `&>`, `>|`.
     pub redirects: Vec<Word>,
-    /// Whether its input comes from a pipe or a text in the command.
+    /// Whether its input comes from a pipe, a file or a here-document.
     pub is_fed: bool,
-    /// Whether variables are set in front of it, or instead of it.
+    /// Whether it sets variables.
     pub assigns: bool,
 }
 
-/// Words in front of a command that are not its name.
+/// Shell keywords that can precede a command.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "time",
 ];
 
-/// All programs that `command` starts, also those in substitutions.
+/// Returns all simple commands of `command`, including those in substitutions.
 ///
 /// # Errors
-/// What could not be understood; then anything may hide in it.
-pub fn parse(command: &str) -> Result<Vec<Simple>, String> {
+/// What could not be parsed; such a command may start anything.
+pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
-        return Err("it is very long".into());
+        return Err("it is too long".into());
     }
     let mut out = Vec::new();
     parse_into(command, 0, &mut out)?;
     Ok(out)
 }
 
-fn parse_into(command: &str, depth: usize, out: &mut Vec<Simple>) -> Result<(), String> {
+fn parse_into(command: &str, depth: usize, out: &mut Vec<SimpleCommand>) -> Result<(), String> {
     if depth > DEPTH_MAX {
-        return Err("it is nested very deeply".into());
+        return Err("it is nested too deeply".into());
     }
     let mut lexer = Lexer {
         chars: command.chars().collect(),
@@ -75,7 +75,7 @@ struct Lexer<'a> {
     chars: Vec<char>,
     at: usize,
     depth: usize,
-    inner: &'a mut Vec<Simple>,
+    inner: &'a mut Vec<SimpleCommand>,
 }
 
 impl Lexer<'_> {
@@ -101,8 +101,8 @@ impl Lexer<'_> {
     }
 
     fn run(&mut self) -> Result<(), String> {
-        let mut simple = Simple::default();
-        let mut bodies: Vec<Body> = Vec::new();
+        let mut simple = SimpleCommand::default();
+        let mut documents: Vec<HereDocument> = Vec::new();
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' => self.at += 1,
@@ -114,8 +114,8 @@ impl Lexer<'_> {
                 }
                 '\n' => {
                     self.at += 1;
-                    for body in bodies.drain(..) {
-                        body.skip(&self.chars, &mut self.at)?;
+                    for document in documents.drain(..) {
+                        document.skip(&self.chars, &mut self.at)?;
                     }
                     self.end(&mut simple);
                 }
@@ -144,12 +144,12 @@ impl Lexer<'_> {
                     self.end(&mut simple);
                     simple.is_fed |= !is_or;
                 }
-                '<' => self.input(&mut simple, &mut bodies)?,
+                '<' => self.input(&mut simple, &mut documents)?,
                 '>' => self.output(&mut simple)?,
                 _ => {
                     let word = self.word()?;
                     let is_number = word.text.chars().all(|c| c.is_ascii_digit());
-                    // The number of a file descriptor belongs to its redirection.
+                    // A number before a redirection is a file descriptor.
                     if is_number && !word.text.is_empty() && matches!(self.peek(), Some('<' | '>'))
                     {
                         continue;
@@ -158,14 +158,14 @@ impl Lexer<'_> {
                 }
             }
         }
-        if let Some(body) = bodies.first() {
-            return Err(body.has_no_end());
+        if let Some(document) = documents.first() {
+            return Err(document.unterminated_error());
         }
         self.end(&mut simple);
         Ok(())
     }
 
-    fn take_word(simple: &mut Simple, word: Word) {
+    fn take_word(simple: &mut SimpleCommand, word: Word) {
         if simple.words.is_empty() {
             if KEYWORDS.contains(&word.text.as_str()) && word.is_plain() {
                 return;
@@ -181,35 +181,39 @@ impl Lexer<'_> {
         simple.words.push(word);
     }
 
-    /// Ends the command that is being read.
-    fn end(&mut self, simple: &mut Simple) {
+    /// Ends the current simple command.
+    fn end(&mut self, simple: &mut SimpleCommand) {
         let done = std::mem::take(simple);
         let is_empty = done.words.is_empty() && done.redirects.is_empty() && !done.assigns;
-        // A line may end behind the pipe: what is fed comes on the next one.
+        // A line may end after a pipe: the command that reads from it is on the next line.
         simple.is_fed = is_empty && done.is_fed;
         if !is_empty {
             self.inner.push(done);
         }
     }
 
-    fn input(&mut self, simple: &mut Simple, bodies: &mut Vec<Body>) -> Result<(), String> {
+    fn input(
+        &mut self,
+        simple: &mut SimpleCommand,
+        documents: &mut Vec<HereDocument>,
+    ) -> Result<(), String> {
         if self.takes("<<<") {
             self.target()?;
             simple.is_fed = true;
         } else if self.takes("<<") {
             let tabs = if self.takes("-") {
-                Tabs::Cut
+                Tabs::Strip
             } else {
-                Tabs::Kept
+                Tabs::Keep
             };
             self.skip_blanks();
-            // The shell takes such an end of a line away before it reads the mark.
+            // The shell joins such lines before it reads the delimiter.
             while self.takes("\\\n") {}
-            let taken = match self.peek() {
-                Some('\'' | '"' | '\\') => Taken::Literally,
-                Some(_) | None => Taken::Expanded,
+            let expansion = match self.peek() {
+                Some('\'' | '"' | '\\') => Expansion::Disabled,
+                Some(_) | None => Expansion::Enabled,
             };
-            bodies.push(Body::new(self.word()?.text, taken, tabs)?);
+            documents.push(HereDocument::new(self.word()?.text, expansion, tabs)?);
             simple.is_fed = true;
         } else if self.takes("<(") {
             self.substitution(')')?;
@@ -227,7 +231,7 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    fn output(&mut self, simple: &mut Simple) -> Result<(), String> {
+    fn output(&mut self, simple: &mut SimpleCommand) -> Result<(), String> {
         if self.takes(">(") {
             self.substitution(')')?;
             simple.words.push(Word {
@@ -261,7 +265,7 @@ impl Lexer<'_> {
         self.skip_blanks();
         let word = self.word()?;
         if word == Word::default() {
-            return Err("a redirection leads nowhere".into());
+            return Err("a redirection has no target".into());
         }
         Ok(word)
     }
@@ -316,7 +320,7 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// `{a,b}` and `{1..3}` become several words; a lone brace is only a brace.
+    /// Returns whether a brace starts a list: `{a,b}` and `{1..3}` expand to several words, a single brace does not.
     fn is_brace_list(&self) -> bool {
         let rest = &self.chars[self.at..];
         let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));

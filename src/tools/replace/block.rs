@@ -1,4 +1,4 @@
-//! Writes a block anew: what old and new text share stays as it is in the file, what is new follows the file's style.
+//! Rewrites a block: lines shared by old and new text stay as they are in the file, new lines follow the file's style.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -6,9 +6,10 @@ use super::Patch;
 use super::indent::Indents;
 use super::lines::Line;
 
-/// Rebuilds the block that `pairs` names, whole lines of it. `old` and `new` are the lines of the edit.
+/// Rebuilds the block of whole lines that `pairs` selects. `old` and `new` are the lines of the edit.
 ///
-/// Blank lines that only the file has stay, unless the lines around them go. The last line keeps its line end, also none.
+/// Blank lines that only the file has are kept, unless the lines around them are removed. The last line keeps its line
+/// end, or its lack of one.
 pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<usize>]) -> Patch {
     let paired = || pairs.iter().flatten().copied();
     let (Some(first), Some(last)) = (paired().min(), paired().max()) else {
@@ -49,7 +50,7 @@ pub fn rebuild(file: &[Line<'_>], old: &[&str], new: &[&str], pairs: &[Option<us
     (range, writer.text(end, file[last].end))
 }
 
-/// The lines as they are compared: blank ones are the same, whatever blanks are in them.
+/// Returns the lines in the form in which they are compared: all blank lines are equal.
 fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let text = |line: &&'a str| if line.trim().is_empty() { "" } else { *line };
     lines.iter().map(text).collect()
@@ -57,14 +58,14 @@ fn compared<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 struct Writer<'a> {
     file: &'a [Line<'a>],
-    /// Lines with their ends; `None`: that of the block.
+    /// Lines with their line ends; `None` means that of the block.
     out: Vec<(String, Option<&'a str>)>,
-    /// The next line of the file that was not looked at.
+    /// The next line of the file to process.
     next: usize,
 }
 
 impl Writer<'_> {
-    /// Keeps the lines of the file that stand before `at` and are in no pair, or drops them.
+    /// Keeps or drops the unpaired lines of the file before `at`.
     fn gap(&mut self, at: usize, is_dropped: bool) {
         while self.next < at {
             if !is_dropped {

@@ -1,19 +1,19 @@
-//! What models really send, and what must come of it. Most rows are failures of small models with other agents' edit tools.
+//! Edits that models really send, with the expected results. Most are failures of small models with other edit tools.
 
 pub const PY: &str = "class A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n";
 const GO: &str = "func f() {\n\tif ok {\n\t\trun(\"a\")\n\t}\n}\n";
 pub const JS: &str =
     "function a() {\n  const x = 'one';\n  return x;\n}\n\nfunction b() {\n  return 2;\n}\n";
 
-/// An edit of `file`, and what it makes of it.
+/// An edit of `file` and the expected result.
 pub struct Case {
     pub name: &'static str,
     pub file: &'static str,
     pub old: &'static str,
     pub new: &'static str,
-    /// What is replaced in `file` by what, to get what is expected.
+    /// The text of `file` to replace and its replacement, which give the expected result.
     pub want: (&'static str, &'static str),
-    /// A part of what was ignored; empty: the match is exact.
+    /// A part of the `ignored` label; empty if the match is exact.
     pub ignored: &'static str,
 }
 
@@ -67,23 +67,23 @@ pub const CASES: &[Case] = &[
         ignored: "line ends",
     },
     Case {
-        name: "blanks at line ends, in the file",
+        name: "whitespace at line ends, in the file",
         file: "a = 1;  \nb = 2;\t\nc = 3;\n",
         old: "a = 1;\nb = 2;\nc = 3;",
         new: "a = 1;\nb = 22;\nc = 3;",
         want: ("b = 2;\t", "b = 22;"),
-        ignored: "blanks at line ends",
+        ignored: "whitespace at line ends",
     },
     Case {
-        name: "blanks at line ends, in the text",
+        name: "whitespace at line ends, in the text",
         file: JS,
         old: "function b() {  \n  return 2; ",
         new: "function b() {\n  return 3;",
         want: ("return 2", "return 3"),
-        ignored: "blanks at line ends",
+        ignored: "whitespace at line ends",
     },
     Case {
-        name: "all leading blanks missing",
+        name: "all indentation missing",
         file: PY,
         old: "x = 1\nreturn x",
         new: "x = 2\nif x:\n    x += 1\nreturn x",
@@ -91,7 +91,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "leading blanks of the first line missing, with a deeper line after it",
+        name: "indentation of the first line missing, with a deeper line after it",
         file: PY,
         old: "def f(self):  \n        x = 1\n        return x",
         new: "def f(self):\n        x = 1\n        y = 2\n        return x",
@@ -110,7 +110,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "too many leading blanks",
+        name: "too much indentation",
         file: JS,
         old: "      const x = 'one';\n      return x;",
         new: "      const x = 'one';\n      log(x);\n      return x;",
@@ -118,7 +118,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "blanks for tabs, with a new level",
+        name: "spaces for tabs, with a new level",
         file: GO,
         old: "    if ok {\n        run(\"a\")\n    }",
         new: "    if ok {\n        for {\n            run(\"a\")\n        }\n    }",
@@ -126,7 +126,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "tabs for blanks",
+        name: "tabs for spaces",
         file: JS,
         old: "\tconst x = 'one';\n\treturn x;",
         new: "\tif (y) {\n\t\treturn y;\n\t}\n\tconst x = 'one';\n\treturn x;",
@@ -134,7 +134,7 @@ pub const CASES: &[Case] = &[
         ignored: "indentation",
     },
     Case {
-        name: "two blanks a level for four",
+        name: "two spaces per level for four",
         file: PY,
         old: "  def f(self):\n    x = 1\n    return x",
         new: "  def f(self):\n    x = 1\n    if x:\n      x = 2\n    return x",
@@ -166,7 +166,7 @@ pub const CASES: &[Case] = &[
         ignored: "blank lines",
     },
     Case {
-        name: "a blank line left out",
+        name: "a blank line omitted",
         file: PY,
         old: "        return x\n    def g(self):\n        return 2",
         new: "        return x\n    def g(self):\n        return 3",
@@ -262,7 +262,7 @@ pub const CASES: &[Case] = &[
         ignored: "line numbers",
     },
     Case {
-        name: "lines left out with dots",
+        name: "lines omitted with dots",
         file: PY,
         old: "    def f(self):\n        ...\n    def g(self):\n        return 2",
         new: "    def f(self, y):\n        ...\n    def g(self):\n        return 3",
@@ -270,15 +270,15 @@ pub const CASES: &[Case] = &[
             "f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2",
             "f(self, y):\n        x = 1\n        return x\n\n    def g(self):\n        return 3",
         ),
-        ignored: "left out",
+        ignored: "omitted",
     },
     Case {
-        name: "lines left out with a comment, at the end",
+        name: "lines omitted with a comment, at the end",
         file: JS,
         old: "function a() {\n  // ... rest of the function",
         new: "function a(y) {\n  // ... rest of the function",
         want: ("function a()", "function a(y)"),
-        ignored: "left out",
+        ignored: "omitted",
     },
     Case {
         name: "a word that is wrong in one of many lines",

@@ -1,9 +1,9 @@
-//! What models put around or into a text that is not in the file: code fences, line numbers, escapes, `...`.
+//! Removes what models add to a text that is not in the file: code fences, line numbers, escapes, `...`.
 
-/// Most lines that stand for text left out.
+/// Most lines that stand for omitted text.
 const PIECES_MAX: usize = 20;
 
-/// What is said where escapes were removed.
+/// The label for removed escapes.
 const ESCAPES: &str = "escapes";
 
 /// The texts of an edit, as sent or cleaned.
@@ -11,15 +11,15 @@ const ESCAPES: &str = "escapes";
 pub struct Variant {
     /// The text to replace.
     pub old: String,
-    /// The text in its place.
+    /// The replacement.
     pub new: String,
     /// What was removed.
     pub ignored: Vec<&'static str>,
-    /// Whether it can only stand for whole lines, and not for a part of one.
+    /// Whether it can match only whole lines.
     pub has_whole_lines: bool,
 }
 
-/// The texts as sent, and then with one thing after another removed that may not belong to the file.
+/// Returns the texts as sent, then variants from which code fences, line numbers and escapes are removed in turn.
 pub fn variants(old: &str, new: &str) -> Vec<Variant> {
     let mut all = vec![Variant {
         old: old.into(),
@@ -67,7 +67,7 @@ fn fences(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(inner, new)]
 }
 
-/// The text within a code fence.
+/// Returns the text within a code fence.
 fn unfenced(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -100,7 +100,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
             Some(_) | None => return Vec::new(),
         }
     }
-    // A blank after the sign belongs to the number where each line has it.
+    // A space after the sign belongs to the number if every line has one.
     let is_padded = |line: &&str| line.is_empty() || line.starts_with(' ');
     let padding = usize::from(sign != '\t' && out.iter().all(is_padded));
     let plain = |rest: &str| rest.get(padding..).unwrap_or_default().to_string();
@@ -115,7 +115,7 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(old.join("\n"), new.join("\n"))]
 }
 
-/// A line with a number in front: the number, the sign behind it, the rest.
+/// Splits a numbered line into the number, the sign after it, and the rest.
 fn numbered(line: &str) -> Option<(u64, char, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix('L').unwrap_or(line);
@@ -133,11 +133,11 @@ fn numbered(line: &str) -> Option<(u64, char, &str)> {
     Some((number, sign, &trimmed[sign.len_utf8()..]))
 }
 
-/// Removes one level of escapes. Where it is not clear whether escapes within quotes are meant for the file, both readings are
-/// tried, the one that leaves them first.
+/// Removes one level of escapes. If it is unclear whether escapes within quotes belong to the file, returns both readings;
+/// the one that keeps them comes first.
 fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
-    // Escaped quotes: the whole text went through an encoder once too often.
+    // Escaped quotes show that the whole text was encoded once too often.
     if !old.contains("\\\"") && !new.contains("\\\"") {
         out.push((unescaped(old, Within::Code), unescaped(new, Within::Code)));
     }
@@ -190,11 +190,11 @@ fn unescaped(text: &str, within: Within) -> String {
         }
         out.push(c);
     }
-    // `\r\n` as text, where the file has its own line ends.
+    // An escaped `\r\n` becomes a plain newline; the file's own line ends apply.
     out.replace("\r\n", "\n")
 }
 
-/// The text cut at lines that stand for others; one piece: it has none.
+/// Splits the text at lines that stand for omitted text. One piece means that there are none.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {
@@ -207,7 +207,7 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// Whether a line stands for lines that were left out: `...`, `// ... rest of the function`, `# … unchanged …`.
+/// Returns whether a line stands for omitted lines: `...`, `// ... rest of the function`, `# … unchanged …`.
 fn is_ellipsis(line: &str) -> bool {
     let line = line.trim();
     let bare = line.trim_matches(|c: char| "/#*-;%<>!{}".contains(c) || c.is_whitespace());
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lines_that_stand_for_others_are_ellipses() {
+    fn only_placeholder_lines_are_ellipses() {
         for line in [
             "...",
             "  …",

@@ -1,19 +1,19 @@
-//! The exact text, with line ends that follow the file: models write `\n` also for files with `\r\n`.
+//! Exact matches. Line ends follow the file, because models write `\n` even for files with `\r\n`.
 
 use std::borrow::Cow;
 
 use super::lines::{self, Line};
 use super::{Patch, Places, block};
 
-/// The places of an exact match.
+/// The exact matches of a text.
 pub struct Exact {
-    /// What to replace, in the order of the file.
+    /// The replacements, in the order of the file.
     pub patches: Vec<Patch>,
-    /// What was ignored.
+    /// The differences that were ignored.
     pub ignored: Option<&'static str>,
 }
 
-/// Finds all places of `old` in `text`.
+/// Finds all occurrences of `old` in `text`.
 pub fn find(text: &str, old: &str, new: &str) -> Exact {
     let is_plain = !text.contains("\r\n") && !old.contains('\r');
     if is_plain || old.contains('\r') {
@@ -37,7 +37,7 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
             ignored: None,
         };
     }
-    // Where an offset of the view lies in the text: each folded line end before it was one byte longer.
+    // Converts an offset of the view to one of the text: each folded line end before it was one byte longer.
     let real = |at: usize| at + folded.partition_point(|end| *end < at);
     let patches = view
         .match_indices(&*old_view)
@@ -49,12 +49,12 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
         .collect();
     Exact {
         patches,
-        // A model that writes `\n` has copied what it was shown.
+        // A model that writes `\n` copied what it was shown, so nothing was ignored.
         ignored: old.contains('\r').then_some("line ends"),
     }
 }
 
-/// The one place where `old` stands as whole lines, exactly or nearly; `None`: there is none, or more than one.
+/// Returns the only place where `old` matches whole lines, exactly or nearly; `None` if there is none or more than one.
 pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);
@@ -69,7 +69,7 @@ pub fn find_lines(text: &str, file: &[Line<'_>], old: &str, new: &str) -> Option
     }
 }
 
-/// `text` with `\n` for `\r\n`, and where in the result those line ends are.
+/// Returns `text` with `\n` instead of `\r\n`, and the offsets of those line ends in the result.
 fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     if !text.contains("\r\n") {
         return (Cow::Borrowed(text), Vec::new());
@@ -87,7 +87,7 @@ fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     (Cow::Owned(out), folded)
 }
 
-/// The line end that is used at `at`: that of its line, else of the line before.
+/// Returns the line end of the line at offset `at`, or of the line before if the line has none.
 fn line_end(text: &str, at: usize) -> &'static str {
     let is_crlf = |newline: usize| text[..newline].ends_with('\r');
     let newline = text[at..]

@@ -1,4 +1,4 @@
-//! Indentation of new lines: as the file indents, by what the paired lines show.
+//! Converts the indentation of new lines to that of the file, as the paired lines show it.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::lines::Line;
 pub struct Indents {
     /// Paired lines: the number of the old line, its indentation, and that of the file's line.
     pairs: Vec<(usize, String, String)>,
-    /// What the model indents one level with.
+    /// One level of indentation in the model's text.
     theirs: String,
-    /// What the file indents one level with.
+    /// One level of indentation in the file.
     ours: String,
-    /// Whether nothing differs.
+    /// Whether both indentations are the same.
     is_same: bool,
 }
 
@@ -40,7 +40,7 @@ impl Indents {
         }
     }
 
-    /// A new line with the indentation of the file. `near` is the number of the old line beside which it stands.
+    /// Returns a new line with the indentation of the file. `near` is the number of the old line next to it.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -62,7 +62,7 @@ impl Indents {
         if let Some((.., ours)) = same {
             return ours.clone();
         }
-        // The first line often lost its blanks alone: it is the last one to go by.
+        // Models often drop the indentation of the first line only, so it is used last.
         let nearest = self
             .pairs
             .iter()
@@ -76,12 +76,12 @@ impl Indents {
                 Some(deeper) => format!("{ours}{}", self.converted(deeper)),
                 None => shortened(ours, &self.converted(&theirs[indent.len()..])),
             },
-            // Tabs on one side, blanks on the other.
+            // One side uses tabs, the other spaces.
             None => self.converted(indent),
         }
     }
 
-    /// Blanks of the model as the file writes that many levels.
+    /// Converts indentation of the model to the same number of levels in the file's style.
     fn converted(&self, blanks: &str) -> String {
         if self.theirs == self.ours {
             return blanks.into();
@@ -93,7 +93,7 @@ impl Indents {
                 out.push_str(&self.ours);
                 rest = after;
             } else {
-                // Less than a level, or another kind of blank: as it is.
+                // Less than a level, or other whitespace: kept unchanged.
                 let next = rest.chars().next().map_or(rest.len(), char::len_utf8);
                 out.push_str(&rest[..next]);
                 rest = &rest[next..];
@@ -103,7 +103,7 @@ impl Indents {
     }
 }
 
-/// `indent` without `blanks` at its end, or without as many characters.
+/// Returns `indent` without `blanks` at its end, or without that many characters.
 fn shortened(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -115,12 +115,12 @@ fn shortened(indent: &str, blanks: &str) -> String {
     indent.chars().take(keep).collect()
 }
 
-/// The blanks in front of a line.
+/// Returns the leading whitespace of a line.
 fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// What one level is indented with: the step that comes most often from a line to the next one.
+/// Returns one level of indentation: the most frequent step from one line to the next.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";
@@ -134,7 +134,7 @@ fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
         last = indent;
     }
     let most = steps.into_iter().max_by_key(|(step, n)| {
-        // Of steps that come equally often the shorter one is a level.
+        // Of equally frequent steps the shorter one is a level.
         (*n, usize::MAX - step.len())
     });
     most.map(|(step, _)| step)

@@ -1,4 +1,4 @@
-//! Lines of a file, and where those of a model match them when some differences are ignored.
+//! Matches the lines of a model's text with lines of a file, ignoring more and more differences.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,37 +8,37 @@ use super::Places;
 /// A line of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// Its text, without the line end.
+    /// The text, without the line end.
     pub text: &'a str,
-    /// Its line end: `\n`, `\r\n` or, in the last line, nothing.
+    /// The line end: `\n`, `\r\n`, or empty in the last line.
     pub end: &'a str,
-    /// Where it begins in the file, in bytes.
+    /// The offset in the file, in bytes.
     pub start: usize,
 }
 
 impl Line<'_> {
-    /// Where the next line begins.
+    /// Returns the offset of the next line.
     pub fn after(&self) -> usize {
         self.start + self.text.len() + self.end.len()
     }
 
-    /// Whether there is nothing but blanks in it.
+    /// Returns whether the line is empty or only whitespace.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty()
     }
 }
 
-/// For each line of the pattern the line of the file that it matches; `None`: a blank line that the file does not have.
+/// For each line of the pattern, the line of the file that it matches; `None` for a blank line that the file lacks.
 pub type Pairs = Vec<Option<usize>>;
 
-/// What is ignored when lines are compared.
+/// The differences that are ignored when lines are compared; each step includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Blanks at the end of lines.
+    /// Whitespace at the end of lines.
     LineEnds,
-    /// Blanks at both ends of lines.
+    /// Whitespace at both ends of lines.
     Indentation,
-    /// Spacing within lines, look-alikes of ASCII characters, and blank lines.
+    /// Spacing within lines, typographic variants of ASCII characters, and blank lines.
     Spacing,
     /// The kind of quotes, and commas and semicolons at the end of lines.
     Quotes,
@@ -52,10 +52,10 @@ impl Step {
         Step::Quotes,
     ];
 
-    /// What is ignored, for the result.
+    /// Returns the label for the result.
     pub fn label(self) -> &'static str {
         match self {
-            Step::LineEnds => "blanks at line ends",
+            Step::LineEnds => "whitespace at line ends",
             Step::Indentation => "indentation",
             Step::Spacing => "spacing and blank lines",
             Step::Quotes => "quotes, commas and semicolons",
@@ -82,7 +82,7 @@ impl Step {
     }
 }
 
-/// The lines of a file.
+/// Splits a file into lines.
 pub fn split(text: &str) -> Vec<Line<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
@@ -102,13 +102,13 @@ pub fn split(text: &str) -> Vec<Line<'_>> {
         .collect()
 }
 
-/// The lines of a model's text. A newline at its end begins no further line.
+/// Splits a model's text into lines. A newline at its end starts no further line.
 pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Where `old` matches lines of `file`, by the strictest step that finds something. Of places that overlap only the first
-/// counts where all are wanted.
+/// Returns the places where `old` matches lines of `file`, found by the strictest step that matches. For
+/// [`Places::All`] the places do not overlap.
 pub fn find(file: &[Line<'_>], old: &[&str], places: Places) -> Option<(Step, Vec<Pairs>)> {
     if old.iter().all(|line| line.trim().is_empty()) {
         return None;
@@ -143,7 +143,7 @@ fn matches(file: &[Line<'_>], old: &[&str], step: Step, places: Places) -> Vec<P
         .collect()
 }
 
-/// The numbers of the lines that are compared.
+/// Returns the indexes of the lines to compare.
 pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool) -> Vec<usize> {
     lines
         .enumerate()
@@ -152,7 +152,7 @@ pub fn numbers<'a>(lines: impl Iterator<Item = &'a str>, skips_blank_lines: bool
         .collect()
 }
 
-/// Pairs blank lines between paired lines with blank lines of the file, in order, as far as there are any.
+/// Pairs blank lines between paired lines with blank lines of the file, in order, as far as the file has them.
 pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
     let mut last: Option<usize> = None;
     for at in 0..pairs.len() {
@@ -171,7 +171,7 @@ pub fn pair_blanks(file: &[Line<'_>], pairs: &mut [Option<usize>]) {
     }
 }
 
-/// Where `pattern` stands in `text` (Knuth, Morris and Pratt: linear also where lines repeat).
+/// Returns where `pattern` occurs in `text` (Knuth-Morris-Pratt, which is linear even if lines repeat).
 fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];
     let mut len = 0;
@@ -204,7 +204,7 @@ fn occurrences(text: &[usize], pattern: &[usize], places: Places) -> Vec<usize> 
     out
 }
 
-/// A line without blanks, except one between two words; look-alikes become ASCII.
+/// Removes whitespace from a line, except one space between two words, and converts typographic characters to ASCII.
 fn spaced(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut has_gap = false;
@@ -223,7 +223,7 @@ fn spaced(line: &str) -> String {
     out
 }
 
-/// The ASCII character that a typographic one is often written for.
+/// Returns the ASCII form of a typographic character.
 fn ascii(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => '\'',

@@ -1,16 +1,16 @@
-//! Replaces a piece of text that a model named, also where the model did not copy it exactly. Pure.
+//! Replaces text in a file, even if the model did not copy the old text exactly. Pure.
 //!
-//! Steps, strictest first; the first one that finds something decides:
-//! 1. The text itself, with the line ends of the file.
-//! 2. Whole lines, ignoring in turn: blanks at line ends, indentation, spacing and blank lines, quotes and trailing
+//! The steps, strictest first; the first one that finds a match decides:
+//! 1. The exact text, with the line ends of the file.
+//! 2. Whole lines, ignoring in turn: whitespace at line ends, indentation, spacing and blank lines, quotes and trailing
 //!    commas or semicolons (`lines::Step`).
 //! 3. The same after removing what is not part of the file: a code fence, line numbers, escapes (`clean`).
-//! 4. Pieces around lines such as `...` that stand for text left out, each of them found by steps 1 and 2.
-//! 5. The nearest block (`similar`), if it is near enough and no other is.
+//! 4. Pieces around lines such as `...` that stand for omitted text, each found by steps 1 and 2.
+//! 5. The most similar block (`similar`), if it is similar enough and no other is.
 //!
-//! Only one place may match, unless all places are asked for. Of a block that does not match exactly, lines that the old
-//! and the new text share stay as they are in the file; new lines get the file's indentation and line ends (`block`).
-//! Nothing outside of the block changes.
+//! Only one place may match, unless every occurrence is to be replaced. In a block that does not match exactly, lines
+//! that the old and the new text share stay as they are in the file; new lines get the file's indentation and line ends
+//! (`block`). Nothing outside the block changes.
 
 mod block;
 mod clean;
@@ -37,7 +37,7 @@ use lines::Line;
 pub struct Edit<'a> {
     /// The text to replace.
     pub old: &'a str,
-    /// The text in its place.
+    /// The replacement.
     pub new: &'a str,
     /// How many places may match.
     pub places: Places,
@@ -46,20 +46,20 @@ pub struct Edit<'a> {
 /// How many places may match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
-    /// One; more are refused.
+    /// Exactly one; more than one is refused.
     One,
-    /// All of them are replaced.
+    /// Any number; all are replaced.
     All,
 }
 
-/// What a replacement made.
+/// The result of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
-    /// The whole text.
+    /// The whole new text of the file.
     pub text: String,
-    /// How many places were replaced.
+    /// The number of places that were replaced.
     pub count: usize,
-    /// What was ignored to find them; empty: nothing, the match was exact.
+    /// The differences that were ignored to find them; empty if the match was exact.
     pub ignored: Vec<&'static str>,
 }
 
@@ -68,7 +68,7 @@ pub struct Replaced {
 pub struct Refusal {
     /// The reason, without a full stop.
     pub why: String,
-    /// What to do, and the nearest lines of the file; may be empty.
+    /// What to do, and the most similar lines of the file; may be empty.
     pub help: String,
 }
 
@@ -81,7 +81,7 @@ impl Refusal {
     }
 }
 
-/// A part of the file and what takes its place.
+/// A byte range of the file and its replacement.
 type Patch = (Range<usize>, String);
 
 /// Fewest bytes of a new text whose presence in the file hints at an edit that was made before.
@@ -92,17 +92,17 @@ const LISTED_MAX: usize = 10;
 /// Makes one replacement in `text`.
 ///
 /// # Errors
-/// Says why nothing was replaced: no place, or more than one, matches well enough.
+/// If no place, or more than one, matches well enough.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
             "old_text is empty",
-            "Give the text to replace.",
+            "Pass the text to replace.",
         ));
     }
     if edit.old == edit.new {
         return Err(Refusal::new(
-            "old_text and new_text are the same, nothing to do",
+            "old_text and new_text are the same, so there is nothing to change",
             "",
         ));
     }
@@ -115,7 +115,7 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     }
     for variant in &variants {
         let patches = around_ellipses(text, &file, variant)
-            .map(|patches| (patches, "lines left out with ..."))
+            .map(|patches| (patches, "lines omitted with ..."))
             .or_else(|| {
                 let old = lines::pattern(&variant.old);
                 let pairs = similar::find(&file, &old)?;
@@ -142,7 +142,7 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Steps 1 and 2 for one variant; `None`: no place matches.
+/// Performs steps 1 and 2 for one variant. Returns `None` if no place matches.
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,
@@ -184,7 +184,7 @@ fn exact_or_lines(
     Ok(Some(apply(text, patches, ignored, count)))
 }
 
-/// Refuses more than one place where one is wanted.
+/// Refuses more than one match unless all are to be replaced.
 fn one_or_all(
     text: &str,
     starts: impl Iterator<Item = usize>,
@@ -205,15 +205,15 @@ fn one_or_all(
     }
     Err(Refusal::new(
         format!(
-            "old_text stands {} times (lines {})",
+            "old_text occurs {} times (lines {})",
             starts.len(),
             listed.join(", ")
         ),
-        "Add lines around it until it stands once, or set replace_all.",
+        "Add surrounding lines until it occurs only once, or set replace_all.",
     ))
 }
 
-/// Step 4. `None`: nothing was left out, or its pieces do not match one place each, in order.
+/// Performs step 4. Returns `None` if no text is omitted, or if the pieces do not match one place each, in order.
 fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);
@@ -224,7 +224,7 @@ fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<V
     let mut end = 0;
     for (old, new) in old.iter().zip(&new) {
         if old.trim().is_empty() {
-            // Where lines would be added is not known.
+            // It is unknown where lines would be added.
             if new.trim().is_empty() {
                 continue;
             }
@@ -240,7 +240,7 @@ fn around_ellipses(text: &str, file: &[Line<'_>], variant: &Variant) -> Option<V
     (!patches.is_empty()).then_some(patches)
 }
 
-/// Puts `patches`, in the order of the file, into `text`.
+/// Applies `patches`, which are in the order of the file, to `text`.
 fn apply(
     text: &str,
     patches: Vec<Patch>,
@@ -257,7 +257,7 @@ fn apply(
     out.push_str(&text[at..]);
     if out == text {
         return Err(Refusal::new(
-            "the file has new_text there already, nothing to do",
+            "the file already contains new_text there, so there is nothing to change",
             "",
         ));
     }

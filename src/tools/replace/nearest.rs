@@ -1,4 +1,4 @@
-//! What a refusal shows of the file: the lines that are nearest to what was looked for, with their numbers.
+//! The lines of the file that a refusal shows: the ones most similar to old_text, with line numbers.
 
 use super::clean::{self, Variant};
 use super::lines::{self, Line};
@@ -7,24 +7,24 @@ use crate::domain::text::clip;
 
 /// Most lines that are shown.
 const SHOWN_MAX: usize = 16;
-/// Lines that are shown before and after the nearest ones.
+/// Context lines before and after the most similar ones.
 const AROUND: usize = 1;
-/// Most characters of a line that is shown.
+/// Most characters of a line that are shown.
 const WIDTH_MAX: usize = 160;
-/// Most characters of a line that are compared with what was looked for.
+/// Most characters of a line that are compared.
 const COMPARED_MAX: usize = 200;
 /// Most lines of the file that are compared one by one.
 const COMPARED_LINES: usize = 5000;
-/// How alike a line must be to be shown.
+/// Lowest similarity (Jaro-Winkler, 0 to 1) at which a line is shown.
 const ALIKE: f64 = 0.8;
 
-/// What to do now, with the nearest lines if there are any.
+/// Returns what to do, with the most similar lines if there are any.
 pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
     let left_out = variants
         .first()
         .filter(|v| clean::pieces(&v.old).len() > 1)
         .map_or("", |_| {
-            " A line such as ... stands for left-out lines only if new_text has the same one and the text before and after it is found."
+            " A line such as ... stands for omitted lines only if new_text has the same line and the text before and after it is found."
         });
     let near = variants.iter().rev().find_map(|variant| {
         let old = lines::pattern(&variant.old);
@@ -41,19 +41,21 @@ pub fn help(file: &[Line<'_>], variants: &[Variant]) -> String {
             )
         }
         None => {
-            format!("No line of the file is similar: read the file with read_file first.{left_out}")
+            format!(
+                "No line of the file is similar: read the file with read_file and try again.{left_out}"
+            )
         }
     }
 }
 
-/// The first and the last line to show.
+/// Returns the first and the last line to show.
 fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);
         let paired = places.first()?.pairs.iter().flatten().copied();
         Some((paired.clone().min()?, paired.max()?))
     };
-    // A block that shares only a bracket says less than a line that is nearly the first one.
+    // A block that shares only a bracket is less useful than a single similar line.
     let block = from_block().filter(|(first, last)| {
         file[*first..=*last].iter().any(|line| {
             line.text.trim().len() > 3 && old.iter().any(|o| o.trim() == line.text.trim())
@@ -67,9 +69,9 @@ fn region(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     Some((first, last))
 }
 
-/// The lines from the one that is most like the longest line that was looked for.
+/// Returns the lines around the one that is most similar to the longest line of the pattern.
 ///
-/// Comparing takes the product of both lengths, so only the beginnings of lines are compared.
+/// The cost is the product of both lengths, so only the first [`COMPARED_MAX`] characters are compared.
 fn from_line(file: &[Line<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old

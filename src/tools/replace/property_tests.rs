@@ -1,10 +1,10 @@
-//! What holds for any file and any edit.
+//! Properties that hold for every file and every edit.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Lines with few words, so that they repeat and are nearly the same often.
+/// Generates lines of few words, so that many lines are equal or similar.
 fn any_file() -> impl Strategy<Value = String> {
     let line = (
         prop::sample::select(vec!["", "  ", "    ", "\t", "\t\t", "        "]),
@@ -33,7 +33,7 @@ fn any_file() -> impl Strategy<Value = String> {
     })
 }
 
-/// A block of the file as a model may send it.
+/// Generates a file and a block of it as a model may send it.
 fn any_edit() -> impl Strategy<Value = (String, String, String)> {
     (
         any_file(),
@@ -71,10 +71,10 @@ fn edit<'a>(old: &'a str, new: &'a str, places: Places) -> Edit<'a> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// Where the text stands once as it is, it is replaced as it is, and nothing else happens.
+    /// If the exact text occurs once, it is replaced literally and nothing else changes.
     #[test]
-    fn an_exact_match_keeps_its_meaning((file, old, new) in any_edit()) {
-        // Line ends are held by the table of cases.
+    fn exact_match_is_replaced_literally((file, old, new) in any_edit()) {
+        // The table of cases covers line ends.
         let [file, old, new] = [file, old, new].map(|text| text.replace('\r', ""));
         if old.is_empty() || old == new {
             return Ok(());
@@ -93,10 +93,10 @@ proptest! {
         }
     }
 
-    /// A match that is not exact replaces one run of about as many lines as the text has: what stands before and after it
-    /// is as it was, to the byte.
+    /// An inexact match replaces one run of about as many lines as the text has; every byte before and after it is
+    /// unchanged.
     #[test]
-    fn an_inexact_match_touches_nothing_outside((file, old, new) in any_edit()) {
+    fn inexact_match_changes_nothing_outside_the_block((file, old, new) in any_edit()) {
         let Ok(done) = replace(&file, &edit(&old, &new, Places::One)) else { return Ok(()) };
         if done.ignored.is_empty() {
             return Ok(());
@@ -108,16 +108,16 @@ proptest! {
         let touched = file.get(front..a.len().saturating_sub(back).max(front)).unwrap_or_default();
         let blank = file.lines().filter(|l| l.trim().is_empty()).count();
         let lines = old.replace("\\n", "\n").lines().count();
-        // Blank lines within the block may be in the file alone; an ellipsis stands for any number of lines.
-        if !done.ignored.iter().any(|what| what.contains("left out")) {
+        // The block in the file may have extra blank lines; an ellipsis stands for any number of lines.
+        if !done.ignored.iter().any(|what| what.contains("omitted")) {
             let count = touched.lines().count();
             prop_assert!(count <= lines + blank, "{count} lines for {lines}: {touched:?}");
         }
     }
 
-    /// What was written is found again: the new lines stand in the file, apart from indentation.
+    /// The new lines are in the result, apart from indentation.
     #[test]
-    fn what_is_written_reads_back((file, old, _) in any_edit(), words in "[a-z]{6,12}") {
+    fn replacement_appears_in_the_result((file, old, _) in any_edit(), words in "[a-z]{6,12}") {
         if old.trim().is_empty() {
             return Ok(());
         }
@@ -135,9 +135,9 @@ proptest! {
         }
     }
 
-    /// Any texts are answered, and a refusal is short.
+    /// Every input gives a result, and a refusal is short.
     #[test]
-    fn any_texts_are_answered(file in ".{0,200}", old in ".{0,60}", new in ".{0,60}") {
+    fn arbitrary_input_never_panics(file in ".{0,200}", old in ".{0,60}", new in ".{0,60}") {
         for places in [Places::One, Places::All] {
             if let Err(refusal) = replace(&file, &edit(&old, &new, places)) {
                 prop_assert!(refusal.why.len() + refusal.help.len() < 4000);

@@ -1,31 +1,32 @@
-//! The nearest block: for text that differs in more than blanks and quotes.
+//! Finds the most similar block, for text that differs in more than whitespace and quotes.
 //!
-//! A block is taken only if all of this holds:
-//! - It has at least [`LINES_MIN`] lines that are not blank, and at most [`LINES_MAX`].
-//! - At least half of them are the same apart from blanks at both ends.
-//! - It is alike by [`ALIKE`] or more: of all characters, the share that need not be changed (Levenshtein).
-//! - No other place is alike by more than that minus [`APART`].
+//! A block matches only if all of this holds:
+//! - It has at least [`LINES_MIN`] and at most [`LINES_MAX`] lines that are not blank.
+//! - At least half of them are equal apart from whitespace at both ends.
+//! - Its similarity is at least [`ALIKE`]: the share of characters that need not change (Levenshtein).
+//! - The similarity of every other place is lower by at least [`APART`].
 //!
-//! One line alone is never taken: `const A = 3;` is nearly `const B = 3;`.
+//! A single line never matches: `const A = 3;` is too similar to `const B = 3;`.
 
 use std::collections::HashMap;
 
 use super::lines::{self, Line, Pairs};
 
-/// The share of characters that must be the same.
+/// Lowest share of characters that must be equal.
 pub const ALIKE: f64 = 0.9;
-/// How much less alike the second best place must be.
+/// Smallest distance to the similarity of the second best place.
 pub const APART: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
 /// Most places that are compared character by character.
 const PLACES_MAX: usize = 50;
-/// Longest line that is compared by Levenshtein, which takes the square of it; longer ones by their ends.
+/// Most bytes of a line that is compared by Levenshtein, which takes quadratic time; longer lines are compared by their
+/// common beginning and end.
 const LINE_MAX: usize = 200;
-/// A line of the pattern that stands in the file more often says little about the place.
+/// Most occurrences of a line in the file that are considered.
 const REPEATS_MAX: usize = 500;
 
-/// The place that is alike enough, if it is the only one.
+/// Returns the place that is similar enough, if it is the only one.
 pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -38,19 +39,19 @@ pub fn find(file: &[Line<'_>], old: &[&str]) -> Option<Pairs> {
     (is_anchored && is_alone && first.alike >= ALIKE).then(|| first.pairs.clone())
 }
 
-/// A place and how alike it is.
+/// A place in the file and its similarity.
 #[derive(Debug, Clone)]
-pub struct Place {
-    /// The lines that belong together.
+pub struct Candidate {
+    /// The lines that correspond.
     pub pairs: Pairs,
-    /// The share of characters that are the same.
+    /// The share of characters that are equal, from 0 to 1.
     pub alike: f64,
-    /// How many lines are the same.
+    /// The number of equal lines.
     same: usize,
 }
 
-/// The places that share a line with `old`, the most alike first.
-pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Place> {
+/// Returns the places that share a line with `old`, the most similar first.
+pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);
     if wanted.is_empty() || wanted.len() > LINES_MAX || wanted.len() > there.len() {
@@ -76,7 +77,7 @@ pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Place> {
     let mut starts: Vec<(usize, usize)> = votes.into_iter().collect();
     starts.sort_by_key(|(start, votes)| (usize::MAX - votes, *start));
     starts.truncate(PLACES_MAX);
-    let mut places: Vec<Place> = starts
+    let mut places: Vec<Candidate> = starts
         .into_iter()
         .map(|(start, same)| {
             let mut pairs = vec![None; old.len()];
@@ -92,7 +93,7 @@ pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Place> {
                 all += length;
             }
             lines::pair_blanks(file, &mut pairs);
-            Place {
+            Candidate {
                 pairs,
                 alike: equal / all,
                 same,
@@ -103,7 +104,7 @@ pub fn best(file: &[Line<'_>], old: &[&str]) -> Vec<Place> {
     places
 }
 
-/// The share of characters of two lines that are the same.
+/// Returns the share of characters of two lines that are equal, from 0 to 1.
 pub fn alike(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;

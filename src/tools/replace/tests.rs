@@ -1,4 +1,4 @@
-//! The cases, what is refused, and what a refusal says.
+//! Tests of accepted edits, refused edits and the texts of refusals.
 
 use pretty_assertions::assert_eq;
 
@@ -6,7 +6,7 @@ use super::cases::{CASES, JS, PY};
 use super::*;
 
 #[test]
-fn what_models_send_is_understood() {
+fn known_model_mistakes_are_tolerated() {
     for case in CASES {
         let (from, to) = case.want;
         assert_eq!(
@@ -46,7 +46,7 @@ fn refused(file: &str, old: &str, new: &str) -> String {
 }
 
 #[test]
-fn what_could_hit_the_wrong_place_is_refused() {
+fn ambiguous_edit_is_refused() {
     let twins = "fn make_user(a: u8) {\n    check(a);\n    store(a);\n    log(a);\n}\n\nfn make_admin(a: u8) {\n    check(a);\n    store(a);\n    log(a);\n}\n";
     for (name, file, old, says) in [
         ("twice", PY, "self", "2 times (lines 2, 6)"),
@@ -100,7 +100,7 @@ fn what_could_hit_the_wrong_place_is_refused() {
             "not found",
         ),
         (
-            "more left out than the new text has",
+            "more omitted than in the new text",
             JS,
             "function a() {\n  ...\n}",
             "not found",
@@ -119,7 +119,7 @@ fn what_could_hit_the_wrong_place_is_refused() {
 }
 
 #[test]
-fn all_places_are_replaced_where_they_are_asked_for() {
+fn replace_all_replaces_every_occurrence() {
     for (file, old, new, want, count) in [
         ("b = 1\nb = 1\n", "= 1", "= 2", "b = 2\nb = 2\n", 2),
         (
@@ -142,7 +142,7 @@ fn all_places_are_replaced_where_they_are_asked_for() {
 }
 
 #[test]
-fn a_repeated_edit_is_named_in_the_refusal() {
+fn refusal_names_an_edit_that_was_made_before() {
     let file = "limit = 20\nname = 'long enough'\n";
     let text = refused(file, "an entirely different line", "name = 'long enough'");
     assert!(text.contains("already contains new_text"), "{text}");
@@ -151,7 +151,7 @@ fn a_repeated_edit_is_named_in_the_refusal() {
 }
 
 #[test]
-fn a_refusal_shows_the_nearest_lines_within_bounds() {
+fn refusal_shows_most_similar_lines_within_bounds() {
     let text = refused(PY, "    def g(this):\n        return 22\n        pass", "x");
     assert!(text.contains("    6 |     def g(self):"), "{text}");
     assert!(text.contains("    7 |         return 2"), "{text}");

@@ -7,25 +7,25 @@ use crate::ui::graph::viewport::{Camera, Zoom};
 use crate::ui::model::board::list::Rows;
 use crate::ui::model::board::memo::Slot;
 
-/// How the person wants the tasks shown.
+/// The board view that the user selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Drawn where the drawing fits.
+    /// Graph if it fits, otherwise list.
     #[default]
     Fitting,
-    /// Drawn, in parts that scroll.
+    /// Always the graph; it scrolls if it does not fit.
     Graph,
     /// Listed.
     List,
 }
 
-/// What a drawing keeps to.
+/// The parameters that a drawing depends on besides the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeps {
     pub columns: u16,
     pub rows: u16,
     pub zoom: Zoom,
-    /// The columns of a node that are for its owner.
+    /// The columns that each node reserves for its owner.
     pub owners: usize,
 }
 

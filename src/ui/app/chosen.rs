@@ -1,4 +1,4 @@
-//! What the person chose for the screen: keys, layout, what is looked at. It outlives what the crew says.
+//! The user's choices for the screen ( keys, layout), which outlive the crew's events.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, KeyMap};
 
 impl App {
-    /// Lets the panes lie as they did before.
+    /// Restores a saved layout.
     pub fn set_screen(&mut self, screen: ScreenChoice) {
         self.arrangement.screen = screen;
         self.dirty = true;
     }
 
-    /// Uses the keys that the person wants.
+    /// Applies the user's key bindings.
     pub fn set_keymap(&mut self, keymap: KeyMap) {
         self.prefs.keymap = Arc::new(keymap);
         self.dirty = true;
     }
 
-    /// The key that leads from here to what waits, as the person reads it.
+    /// Returns the display name of the key that opens the oldest request from the current focus.
     pub(in crate::ui) fn waiting_key(&self) -> String {
         let context = match self.focus {
             Focus::Composer => Context::Everywhere,
@@ -39,7 +39,7 @@ mod tests {
     use crate::ui::keymap::Changes;
 
     #[test]
-    fn what_the_person_chose_outlives_the_crew_and_the_past() {
+    fn user_choices_survive_session_end_and_replay_seek() {
         {
             let mut state = busy(160, 45);
             let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);

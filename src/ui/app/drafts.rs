@@ -154,7 +154,7 @@ impl App {
     }
 }
 
-/// Opens what is written in `$EDITOR`, and remembers which request a comment belongs to: it may be decided meanwhile.
+/// Opens the text in `$EDITOR`. Remembers the request of a comment, which may be decided in the meantime.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Do>) {
     let request = match app.popups.last() {
         Some(Popup::Comment(comment)) => app.model.requests.get(&comment.request),

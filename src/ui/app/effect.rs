@@ -5,39 +5,39 @@ use crate::domain::screen::ScreenChoice;
 use crate::protocol::Command;
 use crate::ui::app::MouseOwner;
 
-/// What is to be done outside the screen.
+/// A side effect requested by [`update`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Do {
-    /// Tell the crew.
+    /// Send a command to the crew.
     Command(Command),
-    /// Leave crewdeck.
+    /// Quit crewdeck.
     Quit,
-    /// Give the terminal back and stop, until the shell wakes the process.
+    /// Restore the terminal and suspend the process until the shell resumes it.
     Suspend,
     /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
     EditComposer,
-    /// Print the text into the terminal's own scroll-back, and come back when the person wants.
+    /// Print the text to the terminal's scroll-back and wait until the user returns.
     Print(String),
-    /// Open the text in `$EDITOR`; what becomes of it there does not matter.
+    /// Open the text in `$EDITOR`; changes are discarded.
     ReadOutside(String),
-    /// Begin the demo.
+    /// Start the demo.
     StartDemo,
-    /// Read the settings and look for a model again.
+    /// Reload the settings and look for a model again.
     LookAgain,
-    /// Make the directory a git repository where it is none, and its first commit.
+    /// Run `git init` if needed and create the first commit.
     MakeRepository,
-    /// Remember that the settings of the project are approved, and begin with them.
+    /// Record the approval of the project settings and start with them.
     ApproveSettings,
-    /// Begin without them.
+    /// Start without the project settings.
     WithoutSettings,
-    /// Put the text into the clipboard.
+    /// Copy the text to the clipboard.
     Copy(String),
-    /// Give the mouse to somebody else.
+    /// Change who receives mouse events.
     Mouse(MouseOwner),
-    /// Call the person, who looks elsewhere: why, in one line.
+    /// Notify the user with this one-line reason; the terminal may not have focus.
     Call(String),
-    /// Remember the theme for the next time.
+    /// Save the theme.
     SaveTheme(ThemeChoice),
-    /// Remember for the project how the panes lie.
+    /// Save the pane layout of the project.
     SaveScreen(ScreenChoice),
 }

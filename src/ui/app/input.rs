@@ -7,9 +7,9 @@ use crate::ui::widgets::composer::Composer;
 /// What the user writes.
 #[derive(Debug, Default)]
 pub struct Input {
-    /// The draft to the agent that is shown.
+    /// The draft to the shown agent.
     pub composer: Composer,
-    /// The drafts to the other agents, and what Enter does with each.
+    /// The drafts to the other agents, and the request that each one answers.
     pub drafts: Drafts,
     /// The state of the list that completes a word.
     pub completion: Completion,

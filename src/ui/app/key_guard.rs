@@ -1,32 +1,32 @@
-//! What keeps a key from acting on something that the user has not seen yet.
+//! State of the key guard, which keeps a key from acting on something that the user has not seen yet.
 
 use std::time::Duration;
 
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
 
-/// How long keys go nowhere after the focus, or what has it, changed without a key of the user. The second press of a
-/// key that was meant for what was there before must not act on what is there now.
+/// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
+/// for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// How long the focus stays in Needs you after the last decision while the agent goes on: its next request is likely to
-/// follow.
+/// How long the focus stays in Needs you after the last decision while the agent continues: its next request often
+/// follows soon.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// When the focus last changed by itself, and whether it is about to.
+/// The last focus change without a key press, and a focus that is being held.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
-    /// When the focus, or what has it, changed without a key of the user.
+    /// When the focus or its content last changed without a key press.
     pub moved_at: Option<Stamp>,
-    /// The focus stays in Needs you, where nothing waits, for the next request.
+    /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
 }
 
-/// Why the focus stays in Needs you, and for how long.
+/// Why and how long the focus stays in Needs you.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hold {
-    /// The agent that goes on.
+    /// The agent that continues.
     pub asker: Name,
-    /// When the focus goes back.
+    /// When the focus returns to the previous pane.
     pub until: Stamp,
 }

@@ -44,39 +44,36 @@ use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
 use crate::ui::theme::motion::Motion;
 
-/// How long a second `Ctrl+c` counts.
+/// The time within which a second `Ctrl+c` quits.
 pub const TWICE: Duration = Duration::from_secs(2);
 
-/// Who has the mouse.
+/// Who receives mouse events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
-    /// The terminal: it selects text.
+    /// The terminal, for selecting text.
     #[default]
     Terminal,
-    /// crewdeck: it scrolls and clicks.
+    /// crewdeck, for scrolling and clicking.
     Crewdeck,
 }
 
-/// What is selected in each pane, by its own id: a list that changes does not move the selection.
+/// What is selected in each pane, by identity: a change of a list does not move it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selected {
-    /// On the board.
     pub task: Option<TaskId>,
-    /// In the team.
     pub member: Option<Name>,
-    /// In the inbox, by number; `None`: the newest.
+    /// The message number; `None` selects the newest.
     pub letter: Option<u64>,
-    /// In Needs you.
     pub request: Option<RequestId>,
-    /// Since when that request is the selected one without the person's doing.
+    /// When the selected request changed without a key press.
     pub request_since: Stamp,
-    /// Lines of the selected request that are scrolled away above.
+    /// Lines of the selected request scrolled off the top.
     pub request_scroll: usize,
-    /// The permission whose end was in view.
+    /// The permission request whose end was visible.
     pub request_read: Option<RequestId>,
-    /// The permission of which the user knows that a part is folded.
+    /// The permission request whose folded or truncated parts were reported to the user.
     pub request_cut: Option<RequestId>,
-    /// In the todo list, by place; `None`: the item in progress.
+    /// The index in the todo list; `None` selects the item in progress.
     pub todo: Option<usize>,
 }
 
@@ -89,17 +86,17 @@ pub struct App {
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
     pub(in crate::ui) selected: Selected,
-    /// What the lists of panes are filtered by.
+    /// The filters of the panes.
     pub(in crate::ui) filters: Filters,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: Vec<Popup>,
-    /// What the branch of a task changes, while it is read.
+    /// What the branch of a task changes, while it is open.
     pub(in crate::ui) diff: Changes,
     pub(in crate::ui) input: Input,
     pub(in crate::ui) board_view: BoardView,
     pub(in crate::ui) prefs: Preferences,
     pub(in crate::ui) keys: KeyState,
-    /// The recording that is played, where this is no running crew.
+    /// The replay, if this is no running crew.
     pub(in crate::ui) replay: Option<Box<Player>>,
     pub(in crate::ui) now: Stamp,
     pub(crate) size: Rect,
@@ -107,7 +104,7 @@ pub struct App {
     pub(in crate::ui) dirty: bool,
 }
 
-/// How the panes lie.
+/// The layout of the panes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaneArrangement {
     /// The pane that has the whole screen.
@@ -121,13 +118,13 @@ pub struct PaneArrangement {
 /// The user's settings for the screen.
 #[derive(Debug, Clone)]
 pub struct Preferences {
-    /// What each key does: the table with the user's changes.
+    /// The key bindings, including the user's changes.
     pub keymap: Arc<KeyMap>,
-    /// Who has the mouse.
+    /// Who receives mouse events.
     pub mouse: MouseOwner,
     /// Whether the spinner turns.
     pub motion: Motion,
-    /// The saved theme; the one in use: [`App::theme`].
+    /// The saved theme; the one in use: [`App::theme`] returns the one in effect.
     pub theme: ThemeChoice,
     /// The user's own themes.
     pub own_themes: Vec<Arc<OwnTheme>>,
@@ -144,7 +141,7 @@ pub struct KeyState {
     pub quit_armed: Option<Stamp>,
     /// The agent that was asked to stop and has not stopped yet.
     pub interrupted: Option<Name>,
-    /// What keeps keys from acting on something that the user has not seen yet.
+    /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
     /// Whether the last key left the composer: the pane that has the focus was not chosen by name.
     pub left_composer: bool,
@@ -174,7 +171,7 @@ impl App {
         self.model.agents.entry(&self.shown)
     }
 
-    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    /// An empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
             model: Model::new(zone.clone()),
@@ -212,7 +209,7 @@ impl App {
 }
 
 impl App {
-    /// What is written in the composer or the comment, for `$EDITOR`.
+    /// Returns the text of the composer, comment or form field, for `$EDITOR`.
     pub fn composer_text(&self) -> String {
         if let Some(Popup::Comment(comment)) = self.popups.last() {
             comment.text.text()
@@ -223,17 +220,17 @@ impl App {
         }
     }
 
-    /// Whether something visible has changed since the last call: then it is time to draw.
+    /// Returns whether a redraw is needed, and resets the flag.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
     }
 
-    /// Who has the mouse at the start.
+    /// Sets who receives mouse events at the start.
     pub fn set_mouse(&mut self, owner: MouseOwner) {
         self.prefs.mouse = owner;
     }
 
-    /// The terminal's title.
+    /// Returns the terminal's title.
     pub fn title(&self) -> String {
         let name = if self.seat.is_crew() {
             "crewdeck"
@@ -252,30 +249,30 @@ impl App {
 }
 
 impl Model {
-    /// What `name` does.
+    /// Returns the activity of `name`.
     pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
         self.agents.activity(name, &self.team)
     }
 
-    /// The lead and everybody on the roster who is not gone.
+    /// Returns the lead and all teammates that have not shut down.
     pub(in crate::ui) fn present(&self) -> Vec<Name> {
         let members = self.team.present().map(|m| m.name.clone());
         std::iter::once(Name::lead()).chain(members).collect()
     }
 
-    /// Whether `name` has something that can be interrupted.
+    /// Returns whether `name` can be interrupted.
     pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
         let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
         let activity = self.activity(name);
         in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
     }
 
-    /// How many agents are at work.
+    /// Returns the number of busy agents.
     pub(in crate::ui) fn busy(&self) -> usize {
         let busy = |name: &&Name| self.activity(name).is_busy();
         self.present().iter().filter(busy).count()
     }
 }
 
-/// What is said when a key would change something.
-pub const UNCHANGED: &str = "This is a recording: look around, nothing can be changed.";
+/// Shown when a key would change something.
+pub const UNCHANGED: &str = "This is a replay: nothing can be changed.";

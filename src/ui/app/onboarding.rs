@@ -1,5 +1,5 @@
-//! The first page: what is in the way before the first word, what that means, and the one next step. It lies in the
-//! conversation's pane while nothing was said there, and goes when its cause is gone. Pure.
+//! The onboarding page: what prevents the first prompt, what that means, and the next step. It is shown in the
+//! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
@@ -13,70 +13,70 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::Model;
 use crate::ui::text::width;
 
-/// Most steps of a page.
+/// Maximum number of steps on a page.
 const STEPS_MAX: usize = 40;
-/// Longest sentence of a page, in characters.
+/// Maximum length of a text on a page, in characters.
 const WORDS_MAX: usize = 2000;
-/// Longest prompt that is offered again, in bytes.
+/// Maximum size of a prompt that is restored after a failure, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
 
-/// What a page says.
+/// The content of an onboarding page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstPage {
-    /// How much it is in the way.
+    /// The severity.
     pub weight: Weight,
-    /// What is the case, in a sentence.
+    /// The cause, in one sentence.
     pub what: String,
-    /// What that means for the person; may be empty.
+    /// The consequence for the user; may be empty.
     pub means: String,
-    /// What to do, the easiest first.
+    /// What the user can do, easiest first.
     pub steps: Vec<String>,
-    /// What crewdeck can do about it itself, at a key.
+    /// Actions that crewdeck offers, each with a key.
     pub offers: Vec<Offer>,
 }
 
-/// How much the cause of a page is in the way.
+/// The severity of a page's cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// There is no crew: words would reach nobody.
+    /// No crew is running: prompts cannot be delivered.
     Missing,
-    /// There is a crew, and the model will hardly answer it.
+    /// A crew is running, but its model will probably not answer.
     Trouble,
-    /// All works, and something would make it better.
+    /// Everything works; a recommendation.
     Advice,
 }
 
-/// What crewdeck can do about it.
+/// An action that the page offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The action, whose key is shown.
+    /// The action; its key is shown.
     pub action: Action,
-    /// What it does.
+    /// The label.
     pub words: String,
 }
 
 impl Offer {
-    /// An offer.
+    /// Creates an offer.
     pub fn new(action: Action, words: impl Into<String>) -> Offer {
         let words = words.into();
         Offer { action, words }
     }
 }
 
-/// What the screen knows of the beginning.
+/// The state of onboarding.
 #[derive(Debug, Default)]
 pub struct First {
-    /// The pages, one of a weight, what is most in the way first.
+    /// The pages, at most one of each severity, most severe first.
     pages: Vec<FirstPage>,
-    /// What the person asked the lead last, while it has never answered.
+    /// The last prompt to the lead, until it answers for the first time.
     asked: String,
-    /// Where the user's key goes, if not to its vendor.
+    /// The address that the API key is sent to, if it is not the vendor's.
     key_address: Option<String>,
 }
 
 impl App {
-    /// Shows a page. Words on their way to a crew that is not there come back into the composer, and forms of tasks
-    /// are drafts again.
+    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
+    /// submitted task forms become drafts again.
     pub fn show_first(&mut self, page: FirstPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = FirstPage {
@@ -96,7 +96,7 @@ impl App {
                 self.return_words(&to, &own.join("\n"));
             }
             self.input.task_forms.come_back();
-            // Whoever has begun to write goes on: a letter must not become a key.
+            // Keep the focus if the user is typing: text must not become key commands.
             if self.input.composer.is_empty()
                 && self.focus == Focus::Composer
                 && self.popups.is_empty()
@@ -110,7 +110,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a page that needs approval at `now`. Keys that were typed before it could be read must not approve it.
+    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
+    /// not approve it.
     pub fn show_approval(&mut self, page: FirstPage, now: Stamp) {
         self.show_first(page);
         if self.focus != Focus::Composer {
@@ -118,48 +119,48 @@ impl App {
         }
     }
 
-    /// Shows from now on that the user's key goes to `address`, which is not its vendor's.
+    /// Records that the API key is sent to `address`, which is not the vendor's; shown from now on.
     pub fn set_key_address(&mut self, address: &str) {
         self.first.key_address = Some(clip(&one_line(address), WORDS_MAX));
         self.dirty = true;
     }
 
-    /// Where the user's key goes, if not to its vendor.
+    /// Returns the address that the API key is sent to, if it is not the vendor's.
     pub(in crate::ui) fn key_address(&self) -> Option<&str> {
         self.first.key_address.as_deref()
     }
 
-    /// Whether nothing would be ended by a new start: nothing was said, nobody works, nothing is open.
+    /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
     pub fn is_at_the_beginning(&self) -> bool {
         let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
         self.first_page().is_some() && is_idle
     }
 
-    /// The draft to the lead, to be kept over a new start.
+    /// Returns the draft to the lead, to be kept across a restart.
     pub fn draft(&self) -> String {
         self.draft_to(&Name::lead())
     }
 
-    /// Gives what was written before a new start back.
+    /// Restores a draft after a restart.
     pub fn set_draft(&mut self, text: &str) {
         self.input.composer.set(text);
     }
 
-    /// The page, while it has something to say: nothing was said to the lead, or nobody is there who could hear it.
+    /// Returns the page, if it applies: the lead's conversation is empty, or no crew is running. Never in a replay.
     pub fn first_page(&self) -> Option<&FirstPage> {
         let page = self.first.pages.first()?;
         let counts = page.weight == Weight::Missing || !has_spoken(self);
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// What keeps anybody from answering: the causes that the page, or one behind it, tells. Advice is none.
+    /// Returns the causes of all current pages that prevent an answer, without recommendations.
     pub(in crate::ui) fn first_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self.first_page().map_or(&[][..], |_| &self.first.pages);
         let is_cause = |page: &&FirstPage| page.weight != Weight::Advice;
         pages.iter().filter(is_cause).map(|page| page.what.as_str())
     }
 
-    /// The person has another model now: what was wrong with the one before is no matter.
+    /// Removes the page about the previous model after the user has chosen another one.
     pub(in crate::ui) fn other_model(&mut self) {
         let before = self.first.pages.len();
         self.first.pages.retain(|p| p.weight != Weight::Trouble);
@@ -168,15 +169,15 @@ impl App {
         }
     }
 
-    /// Remembers what the lead is asked, until it has answered for the first time.
+    /// Keeps a prompt to the lead until the lead answers for the first time.
     pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.first.asked = text.to_string();
         }
     }
 
-    /// A turn is over. Where the model has never answered, what was asked comes back into the composer: it is not the
-    /// person's fault, and should not be written twice.
+    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
+    /// so that the user does not have to type it again.
     pub(in crate::ui) fn unanswered(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;
@@ -191,15 +192,15 @@ impl App {
         {
             let returned = self.return_words(&Name::lead(), &asked);
             if returned != Returned::Composer {
-                let text = "The lead has not answered: what you wrote is kept as a draft to it.";
+                let text = "The lead did not answer. Your message is kept as a draft to it.";
                 self.say(Level::Info, text);
                 return;
             }
             let key = self.prefs.keymap.key(Context::Composer, Action::Send);
             let text = format!(
-                "Nobody has answered: what you wrote is back in the composer, {key} sends it again."
+                "The lead did not answer. Your message is back in the composer, {key} sends it again."
             );
-            // Once it is sent or changed, the composer no longer holds what was written.
+            // The message disappears once the text is sent or changed.
             let back = self.input.composer.text();
             self.say_while(Level::Info, text, move |state| {
                 state.input.composer.text() == back
@@ -208,25 +209,25 @@ impl App {
     }
 }
 
-/// Whether anything was said in the lead's conversation.
+/// Whether the lead's conversation has any entry.
 fn has_spoken(model: &Model) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_spoken)
 }
 
-/// Whether the lead's model has ever answered here.
+/// Whether the lead's model has ever answered in this session.
 fn has_answered(model: &Model) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
 }
 
-/// The page that is drawn in the conversation's pane.
+/// Returns the page that is drawn in the conversation pane, if any.
 pub fn drawn(app: &App) -> Option<&FirstPage> {
     let page = app.first_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
 }
 
-/// Whether the page has the keys.
+/// Whether the page has the keyboard focus.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.first_page().is_some()
@@ -238,7 +239,8 @@ pub fn offers(app: &App, action: Action) -> bool {
     page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
 }
 
-/// The key of an offer as the person has to press it now, and what it does.
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
+/// one that moves the focus there.
 pub fn keys(app: &App, page: &FirstPage) -> Vec<(String, String)> {
     let before = if has_keys(app) {
         String::new()
@@ -261,7 +263,7 @@ pub fn keys(app: &App, page: &FirstPage) -> Vec<(String, String)> {
     .collect()
 }
 
-/// The keys of the page in one line.
+/// Returns the keys and labels of the page's offers in one line.
 pub fn keys_line(app: &App) -> String {
     let Some(page) = app.first_page() else {
         return String::new();
@@ -271,7 +273,7 @@ pub fn keys_line(app: &App) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// The page in one line above the hints, where a conversation is in its place.
+/// Returns the page as one line above the hints, for when the conversation is shown instead of the page.
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.first_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);

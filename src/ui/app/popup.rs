@@ -1,4 +1,4 @@
-//! What lies over the panes: texts to read, lists to choose from, a comment to write, a question.
+//! Popups: pagers, pickers, forms and dialogs.
 
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::worktree::Losses;
@@ -12,181 +12,181 @@ use crate::ui::model::event_log::query::Query;
 use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 
-/// Most popups that lie over one another.
+/// Maximum number of stacked popups.
 pub const POPUPS_MAX: usize = 4;
 
-/// A text that is read.
+/// The content of a pager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Text {
-    /// The keys that count in these contexts, and all others below.
+    /// The key bindings: these contexts first, then all others.
     Help(Vec<Context>),
-    /// An item of the shown todo list, by its place.
+    /// An item of the shown todo list, by index.
     Todo(usize),
-    /// A task with everything that is known of it.
+    /// A task with all its details.
     Task(TaskId),
-    /// What the branch of a task changes.
+    /// The diff of a task's branch.
     Diff(TaskId),
-    /// A letter, by its number in the log.
+    /// A message, by its number in the inbox.
     Letter(u64),
-    /// What is in the way of the work.
+    /// Problems and their fixes.
     Problems,
-    /// What agents can load.
+    /// The skills that agents can load.
     Skills,
 }
 
-/// A popup of text.
+/// A pager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reader {
-    /// What is read.
+    /// The content.
     pub text: Text,
-    /// Lines that are scrolled away above.
+    /// Lines scrolled off the top.
     pub scroll: usize,
-    /// What is searched for; of the help only the rows with these words are shown.
+    /// The search text. The help shows only matching rows.
     pub search: LineInput,
-    /// Whether the search line has the keys.
+    /// Whether the search text is being typed.
     pub searching: Searching,
-    /// The match that the reader is at, from 0 on; more than there are: the last one.
+    /// The index of the current match, from 0. Values past the end mean the last match.
     pub here: usize,
-    /// What was scrolled away when the search began.
+    /// The scroll position when the search began.
     pub origin: usize,
-    /// The selected entry of the help; the file of a diff that the reader is at; of other texts nothing is selected.
+    /// The selected entry of the help, or the current file of a diff. Unused for other texts.
     pub row: usize,
 }
 
-/// What is chosen from.
+/// The content of a picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// All actions that mean something where the palette was opened.
+    /// The action palette.
     Palette {
-        /// Where it was opened.
+        /// The contexts in which it was opened.
         contexts: Vec<Context>,
-        /// Who had the keys.
+        /// The focus when it was opened.
         focus: Focus,
     },
-    /// The models of the server.
+    /// The provider's models.
     Models,
-    /// How far the permission reaches that this request asks for.
+    /// The scopes in which the permission of this request can be granted.
     Scopes(RequestId),
-    /// What of the conversation that is shown is copied.
+    /// The parts of the shown conversation that can be copied.
     Copy,
-    /// The rules of the session; taking one takes it back.
+    /// The session permissions; choosing one revokes it.
     Rules,
-    /// The themes; the screen has the selected one meanwhile.
+    /// The themes; the selected one is previewed.
     Themes,
 }
 
-/// A popup with a list.
+/// A picker: a list with a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picker {
-    /// What is chosen from.
+    /// The content.
     pub choice: Choice,
-    /// What is searched for.
+    /// The search text.
     pub search: LineInput,
-    /// The selected row among those that fit the search.
+    /// The selected row among those that match the search.
     pub row: usize,
 }
 
-/// Where the writing of a comment stands.
+/// The stages of a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentStage {
-    /// It is written.
+    /// The text is being typed.
     Writing,
-    /// Yes or no?
+    /// The user approves or rejects.
     Verdict,
 }
 
-/// A popup for a comment to a request.
+/// A comment on a request.
 #[derive(Debug)]
 pub struct CommentBox {
     /// The request.
     pub request: RequestId,
     /// The comment.
     pub text: Composer,
-    /// Where it stands.
+    /// The current stage.
     pub stage: CommentStage,
 }
 
-/// What lies over the panes. Whoever wants something of one kind asks for that kind; a `match` over all of them stands
-/// where each has its answer: here, where it is drawn, pressed and scrolled, and what Enter does in it.
+/// A popup over the panes. Code that needs one kind matches that kind; a `match` over all kinds belongs only where
+/// each needs its own answer: here, in drawing, hit testing, scrolling and accepting.
 #[derive(Debug)]
 pub enum Popup {
-    /// A text.
+    /// A pager.
     Reader(Reader),
-    /// A list.
+    /// A picker.
     Picker(Picker),
-    /// A comment.
+    /// A comment on a request.
     Comment(Box<CommentBox>),
     /// The background jobs.
     Jobs {
-        /// The selected one.
+        /// The selected row.
         row: usize,
     },
-    /// What happened.
+    /// The event log.
     EventLog(LogView),
-    /// What was used.
+    /// The cost panel.
     Costs(CostView),
-    /// What is selected in that pane, beside it: the keys go on selecting there.
+    /// The preview of the pane's selection. The pane keeps the focus.
     Peek(Pane),
-    /// A task that is written or changed.
+    /// The form for a new or changed task.
     Task(Box<TaskForm>),
-    /// A question before something that can not be taken back.
+    /// A confirmation.
     Confirm(Question),
 }
 
-/// What the letters go to while a popup has the keys.
+/// The text field of a popup.
 #[derive(Debug)]
 pub enum Written<'a> {
-    /// What a text is searched for; the text goes to its matches.
+    /// The search of a pager, which scrolls to its matches.
     Search,
-    /// What the event log is filtered by.
+    /// The filter of the event log.
     Filter(&'a mut LineInput),
-    /// What a list is searched for.
+    /// The search of a picker.
     Choice(&'a mut Picker),
-    /// A comment.
+    /// The text input of a comment.
     Comment(&'a mut Composer),
     /// A task.
     Task(&'a mut TaskForm),
 }
 
-/// A worktree as it was judged before it is removed.
+/// The result of checking a worktree before its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// Its task.
     pub task: TaskId,
-    /// What would be lost.
+    /// The work that would be lost.
     pub losses: Losses,
-    /// What it takes on disk, in words.
+    /// The formatted size on disk.
     pub size: String,
 }
 
-/// What is asked before it is done.
+/// A question that must be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
-    /// Whether to leave although agents are at work.
+    /// Quit while agents or jobs are running?
     Quit,
-    /// Whether to end a teammate by force.
+    /// End a teammate by force?
     Force(Name),
-    /// Whether to merge the branch of a task.
+    /// Merge the branch of a task?
     Merge(TaskId),
-    /// Whether to take a task from a teammate at work.
+    /// Release the task of a running teammate?
     Release {
         /// The task.
         task: TaskId,
-        /// Whose it is.
+        /// The owner.
         from: Name,
     },
-    /// Whether to remove the worktree of a task.
+    /// Remove the worktree of a task?
     RemoveTree(Judged),
-    /// Whether to remove it although something is lost.
+    /// Remove the worktree although work would be lost?
     LoseTree(Judged),
-    /// Whether to complete a task that nobody has.
+    /// Complete a task without an owner?
     Complete(TaskId),
-    /// Whether to approve the settings of the project that the first page shows.
+    /// Approve the project settings shown on the setup page?
     ApproveSettings,
 }
 
 impl Popup {
-    /// A text, from its beginning.
+    /// Creates a pager at the start of its content.
     pub fn read(text: Text) -> Popup {
         Popup::Reader(Reader {
             text,
@@ -199,7 +199,7 @@ impl Popup {
         })
     }
 
-    /// A list, with nothing searched for.
+    /// Creates a picker without a search.
     pub fn choose(choice: Choice) -> Popup {
         Popup::Picker(Picker {
             choice,
@@ -208,7 +208,7 @@ impl Popup {
         })
     }
 
-    /// The request that it is about.
+    /// Returns the request that the popup is about.
     pub fn request(&self) -> Option<&RequestId> {
         if let Popup::Comment(comment) = self {
             Some(&comment.request)
@@ -221,7 +221,7 @@ impl Popup {
         }
     }
 
-    /// What letters go to; `None`: they mean nothing.
+    /// Returns the text field that receives typed characters, if there is one.
     pub fn written(&mut self) -> Option<Written<'_>> {
         match self {
             Popup::Reader(reader) => {
@@ -240,7 +240,7 @@ impl Popup {
         }
     }
 
-    /// The context of its keys.
+    /// Returns the key context.
     pub fn context(&self) -> Context {
         match self {
             Popup::Reader(reader) => match (&reader.text, reader.searching) {
@@ -275,14 +275,14 @@ impl Popup {
     }
 }
 
-/// The panel while it is open.
+/// The state of the open panel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CostView {
-    /// What is selected; `None`: the first line that is about something.
+    /// The selected line; `None` selects the first line with a target.
     pub selected: Option<Target>,
 }
 
-/// What a line of the panel is about.
+/// What `Enter` on a line of the panel opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An agent.
@@ -291,64 +291,64 @@ pub enum Target {
     Task(TaskId),
 }
 
-/// How the log is looked at.
+/// Selection and filter of the open event log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogView {
-    /// The selected line, by its number; `None`: the newest, whichever that is.
+    /// The number of the selected line; `None` follows the newest line.
     pub selected: Option<u64>,
-    /// What it is filtered by.
+    /// The filter input.
     pub filter: LineInput,
-    /// Whether that is being written.
+    /// Whether the filter input has the focus.
     pub searching: Searching,
 }
 
 impl LogView {
-    /// Whether only some lines are shown.
+    /// Whether the filter is not empty.
     pub fn is_filtered(&self) -> bool {
         !self.filter.text().trim().is_empty()
     }
 
-    /// Whether there is a filter, written or being written.
+    /// Whether there is a filter or its input is open.
     pub fn has_filter(&self) -> bool {
         self.searching == Searching::Typing || self.is_filtered()
     }
 
-    /// Shows everything again.
+    /// Closes and clears the filter.
     pub fn end_filter(&mut self) {
         self.searching = Searching::Rest;
         self.filter = LineInput::default();
     }
 
-    /// Whether trouble alone is shown.
+    /// Whether only warnings and errors are shown.
     pub fn is_trouble_only(&self) -> bool {
         self.filter.text().split_whitespace().any(|w| w == "!")
     }
 
-    /// What is looked for.
+    /// Parses the filter.
     pub fn query(&self) -> Query {
         Query::new(self.filter.text())
     }
 
-    /// The lines that the filter lets through, the oldest first.
+    /// Returns the lines that match the filter, oldest first.
     pub fn rows<'a>(&self, model: &'a Model) -> Vec<&'a LogLine> {
         let query = self.query();
         let lines = model.event_log.lines();
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// The place of the selected line among `rows`; `None`: there is none.
+    /// Returns the index of the selected line in `rows`, or `None` if `rows` is empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {
             return Some(newest);
         };
-        // One that fell off the log or the filter gives way to the one that came next.
+        // A line that was dropped or filtered out is replaced by the next one.
         let at = rows.iter().position(|l| l.number == number);
         at.or_else(|| rows.iter().position(|l| l.number > number))
             .or(Some(newest))
     }
 
-    /// Selects the row at a place; on the newest it follows.
+    /// Selects the row at index `at`. Selecting the newest row follows new lines.
     pub fn select(&mut self, rows: &[&LogLine], at: usize) {
         let is_newest = at + 1 >= rows.len();
         let line = rows.get(at).filter(|_| !is_newest);
@@ -362,7 +362,7 @@ pub fn push(app: &mut App, popup: Popup) {
     }
 }
 
-/// Whether what lies below a popup matters no more while it is open; else it is about what can be seen beside it.
+/// Returns whether the panes are dimmed below a popup. Popups about something visible beside them do not dim.
 pub fn covers(popup: &Popup) -> bool {
     match popup {
         Popup::Reader(_)

@@ -1,4 +1,4 @@
-//! Which seat this screen has: the crew's own window, or one that looks on while another process runs the crew.
+//! The role of this dashboard: it runs the crew, or views a crew that runs in another process.
 
 use crate::ui::app::onboarding::First;
 use crate::ui::app::{App, KeyState};
@@ -7,26 +7,26 @@ use crate::ui::keymap::Action;
 use crate::ui::model::Model;
 use crate::ui::text::width;
 
-/// Which seat this screen has.
+/// The role of this dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Seat {
     /// The crew runs in this process.
     #[default]
     Crew,
-    /// The crew is about to begin in this process: what is not shown yet may still be read.
+    /// The crew is starting in this process; earlier output may still be loading.
     Starting,
-    /// The crew runs in another process, whose id is known or not.
+    /// The crew runs in another process with this id, if known.
     Viewer(Option<u32>),
-    /// The crew of the other process is gone, and this one is about to go on with it.
+    /// The other process has ended, and this one is taking over its crew.
     Taking,
-    /// The crew runs here, and ran in another process before; until the person wants something of it.
+    /// The crew was taken over from that process. Reset to [`Seat::Crew`] by the user's first action.
     Taken(Option<u32>),
-    /// The crew of the other process is gone, and this one could not take it over.
+    /// The other process has ended, and its crew could not be taken over.
     Left,
 }
 
 impl Seat {
-    /// What the status line says, whole and where there is little room; `None` in the crew's own window.
+    /// Returns the status line's text in a long and a short form; `None` in the crew's own window.
     pub fn mark(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
@@ -36,12 +36,12 @@ impl Seat {
                 format!("viewer of {id}"),
             )),
             Seat::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
-            Seat::Taking => pair("taking the crew over…", "taking over…"),
+            Seat::Taking => pair("taking over the crew…", "taking over…"),
             Seat::Left => pair("viewer · no crew runs", "viewer · no crew"),
         }
     }
 
-    /// Why `action` does nothing here: it needs the process that runs the crew. `None`: it does.
+    /// Returns why `action` needs the process that runs the crew; `None` if it is available here.
     pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
         let is_the_crews = matches!(
             action,
@@ -58,53 +58,53 @@ impl Seat {
                 "Only the crew's own window can do that (process {id})."
             )),
             Seat::Viewer(None) => Some("Only the crew's own window can do that.".into()),
-            Seat::Left => Some("No crew runs here: start it with crewdeck --resume.".into()),
+            Seat::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
         }
     }
 
-    /// What a viewer can and can not do, or that it is one no more, in as many words as fit into `columns`; `None` in
-    /// the crew's own window.
+    /// Returns what a viewer can do, or that the crew was taken over, in the longest form that fits into `columns`;
+    /// `None` in the crew's own window.
     pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
             Seat::Crew | Seat::Starting | Seat::Taking => return None,
             Seat::Viewer(_) => own(&[
-                "Here you can answer, write messages, change the board and merge, not stop agents or choose models. When that process ends, this window takes over",
-                "Here you can answer, write messages, change the board, merge; not stop agents. When that process ends, this window takes over",
-                "You can answer, write, merge, not stop agents; takes over when that process ends",
-                "You can answer, write messages, merge; not stop agents",
+                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
+                "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
+                "You can answer, write, merge, but not stop agents; takes over when it ends",
+                "You can answer, write and merge, not stop agents",
                 "You can answer, write and merge",
             ]),
             Seat::Taken(Some(id)) => vec![
                 format!(
-                    "Process {id} is gone: the crew runs in this window now, from where it stood there"
+                    "Process {id} ended. The crew now runs in this window and continues where it was"
                 ),
-                format!("Process {id} is gone: the crew runs here now"),
-                "The crew runs here now".into(),
+                format!("Process {id} ended. The crew now runs here"),
+                "The crew now runs here".into(),
             ],
             Seat::Taken(None) => {
-                own(&["The crew runs in this window now", "The crew runs here now"])
+                own(&["The crew now runs in this window", "The crew now runs here"])
             }
             Seat::Left => own(&[
-                "Here you can read, write messages, change the board and merge. To go on with the crew, quit and start crewdeck --resume",
-                "To go on with the crew: quit, then crewdeck --resume",
-                "To go on: crewdeck --resume",
+                "You can read, write messages, change the board and merge here. To continue the crew, quit and run crewdeck --resume",
+                "To continue: quit, then run crewdeck --resume",
+                "Run crewdeck --resume",
             ]),
         };
         let fits = texts.iter().find(|t| width(t) <= columns);
         fits.or(texts.last()).cloned()
     }
 
-    /// What goes on when this screen is left, for the hint before; `None`: the crew ends with it.
+    /// Returns the suffix of the quit confirmation; `None` if quitting ends the crew.
     pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
         match self {
             Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
-            Seat::Viewer(_) => Some(" The crew goes on."),
+            Seat::Viewer(_) => Some(" The crew keeps running."),
             Seat::Left => Some(""),
         }
     }
 
-    /// Whether the crew runs here, so that keys for it reach it.
+    /// Returns whether the crew runs in this process.
     pub(in crate::ui) fn is_crew(self) -> bool {
         match self {
             Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => true,
@@ -114,17 +114,17 @@ impl Seat {
 }
 
 impl App {
-    /// Whether the crew that is shown ends with this dashboard: not where it runs elsewhere or is a recording.
+    /// Returns whether quitting ends the shown crew: not for a viewer or a replay.
     pub(in crate::ui) fn holds_crew(&self) -> bool {
         self.seat.is_crew() && self.replay.is_none()
     }
 
-    /// How many agents would be stopped in their work by leaving.
+    /// Returns how many busy agents quitting would stop.
     pub(in crate::ui) fn at_stake(&self) -> usize {
         if self.holds_crew() { self.busy() } else { 0 }
     }
 
-    /// How many background jobs would be ended by leaving.
+    /// Returns how many background jobs quitting would end.
     pub(in crate::ui) fn jobs_at_stake(&self) -> usize {
         if self.holds_crew() {
             self.model.jobs.running()
@@ -133,21 +133,21 @@ impl App {
         }
     }
 
-    /// Takes a seat.
+    /// Sets the role.
     pub fn sit(&mut self, seat: Seat) {
         self.dirty |= self.seat != seat;
         self.seat = seat;
     }
 
-    /// The person wants something of the crew: that it was taken over is news no more.
+    /// Removes the takeover message after the user's first action.
     pub fn settle(&mut self) {
         if let Seat::Taken(_) = self.seat {
             self.sit(Seat::Crew);
         }
     }
 
-    /// Forgets what was heard of a crew, and nothing that the person has written or chosen for the screen. What is new
-    /// in the state has to be put on one of the two sides here.
+    /// Resets everything that events have reported, and keeps what the user wrote or chose. Every new field must be
+    /// assigned to one of the two groups here.
     pub fn forget_crew(&mut self) {
         let mut event_log = std::mem::take(&mut self.model.event_log);
         event_log.forget_crew();

@@ -1,4 +1,4 @@
-//! The short message in place of the hints: how long it stays, and that it goes when it is no longer true.
+//! The status message in place of the key hints: how long it stays, and when it becomes outdated.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,28 +9,29 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::ui::app::App;
 
-/// Longest notice, in characters.
+/// Maximum length of a notice, in characters.
 pub const NOTICE_MAX: usize = 2000;
-/// How long a short message stays.
+/// How long a status message stays.
 const FLASH: Duration = Duration::from_secs(5);
-/// How long it stays at least; three times as long where something is wrong.
+/// How long an informational message stays at least, even if a key is pressed; three times as long for warnings and
+/// errors.
 const FLASH_LEAST: Duration = Duration::from_millis(1500);
 
-/// A short message in place of the hints.
+/// A status message in place of the key hints.
 #[derive(Debug)]
 pub struct Flash {
-    /// How much it matters.
+    /// The severity.
     pub level: Level,
-    /// What, on one line.
+    /// The text, on one line.
     pub text: String,
-    /// When it goes.
+    /// When it expires.
     pub until: Stamp,
-    /// The request that it is about.
+    /// The related request.
     pub request: Option<RequestId>,
     holds: Holds,
 }
 
-/// Whether what a message says is still so; `None`: it tells of something that has happened, which stays true.
+/// The condition under which a message is still true; `None` for a past event, which stays true.
 struct Holds(Option<Box<Condition>>);
 
 type Condition = dyn Fn(&App) -> bool + Send + Sync;
@@ -42,7 +43,7 @@ impl fmt::Debug for Holds {
 }
 
 impl Flash {
-    /// Whether it has been there long enough that the next key may put it away.
+    /// Returns whether it was shown long enough that the next key may remove it.
     pub fn is_read(&self, now: Stamp) -> bool {
         let least = match self.level {
             Level::Info => FLASH_LEAST,
@@ -53,7 +54,7 @@ impl Flash {
 }
 
 impl App {
-    /// Shows a short message in place of the hints. One about how things are now is for `say_while`.
+    /// Shows a status message about an event. For the current state use `say_while`.
     pub fn say(&mut self, level: Level, text: impl Into<String>) {
         self.flash = Some(Flash {
             level,
@@ -65,7 +66,7 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a short message about how things are now: it is withdrawn as soon as `holds` is false.
+    /// Shows a status message about the current state; it is removed as soon as `holds` returns ` false`.
     pub(in crate::ui) fn say_while(
         &mut self,
         level: Level,
@@ -78,7 +79,7 @@ impl App {
         }
     }
 
-    /// Shows why something cannot be done now, as long as `why` gives that reason.
+    /// Shows why something cannot be done now, for as long as `why` returns that reason.
     pub(in crate::ui) fn say_why(
         &mut self,
         text: String,
@@ -90,21 +91,21 @@ impl App {
         });
     }
 
-    /// Says that no request waits, as long as none does.
+    /// Says that no request is open, for as long as that is true.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
-        self.say_while(Level::Info, "Nothing waits for you.", |state| {
+        self.say_while(Level::Info, "No open requests.", |state| {
             state.model.requests.is_empty()
         });
     }
 
-    /// Says that the board is empty, as long as it is.
+    /// Says that the board is empty, for as long as that is true.
     pub(in crate::ui) fn say_no_task(&mut self) {
-        self.say_while(Level::Info, "There is no task yet.", |state| {
+        self.say_while(Level::Info, "No tasks yet.", |state| {
             state.model.board.is_empty()
         });
     }
 
-    /// Withdraws a message that is no longer true.
+    /// Removes a message whose condition no longer holds.
     pub(in crate::ui) fn withdraw_stale(&mut self) {
         let is_stale = |flash: &Flash| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
         if self.flash.as_ref().is_some_and(is_stale) {
@@ -113,8 +114,8 @@ impl App {
         }
     }
 
-    /// Shows a notice, which the event log keeps. It comes by itself, so it does not take the place of a more serious
-    /// message that nobody can have read yet.
+    /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
+    /// severe message that is still unread.
     pub(in crate::ui) fn note(&mut self, level: Level, text: &str) {
         let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
         if !self.flash.as_ref().is_some_and(weighs_more) {

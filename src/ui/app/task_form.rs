@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(made(fields), Err(why.into()), "{fields:?}");
         }
         let long = "x".repeat(201);
-        let why = "the subject is too long (200 at most): put the rest into a file and name it";
+        let why = "the subject is too long (200 characters at most): put the rest into a file and name it";
         assert_eq!(made([&long, "", "", ""]), Err(why.into()));
     }
 
@@ -329,18 +329,18 @@ mod tests {
             (
                 2,
                 ["Write the parser", "", "4", ""],
-                "task #2 can not wait for #4: #4 already waits for #2",
+                "task #2 cannot wait for #4: #4 already waits for #2",
             ),
             (
                 4,
                 ["Describe the format", "", "4", ""],
-                "task #4 can not wait for itself",
+                "task #4 cannot wait for itself",
             ),
             (4, [" ", "", "2", ""], "a task needs a subject"),
             (
                 1,
                 ["Another plan", "", "", ""],
-                "task #1 is completed: it can not be changed any more",
+                "task #1 is completed and cannot be changed",
             ),
         ] {
             let refusal = made(id, fields).unwrap_err();

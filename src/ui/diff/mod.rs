@@ -1,4 +1,4 @@
-//! Unified diffs: read into files and lines, drawn with headings and numbers, in a conversation and on a page of their own.
+//! Unified diffs: parsing, and rendering with headings and line numbers in a conversation or on a page of their own.
 
 mod page;
 mod path;

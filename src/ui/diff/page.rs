@@ -1,4 +1,4 @@
-//! Pure: a diff on a page of its own: how much there is, the files to go to, then file by file.
+//! The diff page: a summary, a list of files, then the changes of each file. Pure.
 
 use ratatui::text::Span;
 
@@ -9,30 +9,30 @@ use crate::ui::diff::rows::{Look, Place, counts, digits, rows};
 use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
-/// Longest diff that is shown, in bytes. What git gave was cut before; this holds whoever sent it.
+/// Maximum size of a diff, in bytes. The crew truncates git's output already; this limit does not rely on that.
 const DIFF_MAX: usize = 257 * 1024;
-/// Most files in the list above the diff.
+/// Maximum number of files in the list above the diff.
 const FILES_MAX: usize = 30;
-/// Most bytes of the names of files that are in no commit.
+/// Maximum size of the list of untracked files, in bytes.
 const NAMES_MAX: usize = 4 * 1024;
-/// How a mark begins that says how much was cut, by whoever cut it.
+/// The start of the marker line that replaces truncated text.
 const CUT: &str = "[… ";
 
-/// What a branch changes.
+/// The changes of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// How much, as git counted it, also of what was cut; all zero where it did not say.
+    /// The totals as counted by git, including truncated parts; all zero if git did not report them.
     size: ChangeSize,
     /// The diff.
     text: String,
-    /// The paths of the files in it.
+    /// The paths of the files in the diff.
     files: Vec<String>,
-    /// Files that are in no commit, one after another.
+    /// The names of untracked files, separated by commas.
     untracked: String,
 }
 
 impl Changes {
-    /// Takes what git says of a branch.
+    /// Builds the changes from the output of ` git diff --stat` and `git diff`, and the names of untracked files.
     pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
         let last = stat.trim_end().lines().next_back().unwrap_or_default();
         let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();
@@ -46,17 +46,17 @@ impl Changes {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.size == ChangeSize::default() && self.text.is_empty() && self.untracked.is_empty()
     }
 
-    /// The diff as git gave it: other programs can read that.
+    /// Returns the diff in git's format, for other programs.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The paths of the files in it.
+    /// Returns the paths of the files in the diff.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -65,22 +65,23 @@ impl Changes {
 /// A row of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
-    /// The row.
+    /// The styled text.
     pub row: Row,
-    /// What it is for one who goes from file to file.
+    /// Its role in navigation between files, if any.
     pub spot: Option<Spot>,
 }
 
-/// What a row is for one who goes from file to file. Files count from 0 on.
+/// The role of a row in navigation between files. Holds the index of the file, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
-    /// The lines of a file begin with it.
+    /// The heading of a file's changes.
     Begins(usize),
-    /// It leads to a file.
+    /// An entry of the file list.
     LeadsTo(usize),
 }
 
-/// The file that a row of the page belongs to: of the rows above all files the first one. Nothing where there is none.
+/// Returns the index of the file that row `line` belongs to. Rows above the first file belong to it. `None` if the diff
+/// has no files.
 pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
@@ -93,7 +94,7 @@ pub fn file_at(spots: impl Iterator<Item = Option<Spot>>, line: usize) -> Option
     found
 }
 
-/// The rows of the page.
+/// Renders the page.
 pub fn page(changes: &Changes, columns: usize, theme: &Theme) -> Vec<PageRow> {
     let lines = read(&changes.text);
     let look = Look {
@@ -157,7 +158,7 @@ fn files<'a, 'b>(lines: &'a [Line<'b>]) -> impl Iterator<Item = &'a File<'b>> {
     })
 }
 
-/// `3 files, +40 −2`, and what is not in the diff.
+/// Renders the summary: totals as `3 files, +40 −2`, a note about truncated parts, and untracked files.
 fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
     let theme = look.theme;
     let mut seen = ChangeSize::default();
@@ -166,7 +167,7 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
         seen.added += file.added as u64;
         seen.removed += file.removed as u64;
     }
-    // git has counted what was cut, too.
+    // Git's totals include truncated parts.
     let is_cut = lines
         .iter()
         .any(|l| matches!(l, Line::Other(t) if t.starts_with(CUT)));
@@ -190,8 +191,8 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
         if is_cut {
             let left = size.files.saturating_sub(seen.files);
             let words = match left {
-                0 => " · too long: not all of it is shown".to_string(),
-                n => format!(" · too long: not all of it is shown, {n} more files are missing"),
+                0 => " · too long, truncated".to_string(),
+                n => format!(" · too long, truncated: {n} more files not shown"),
             };
             spans.push(Span::styled(words, theme.warn));
         }
@@ -204,7 +205,7 @@ fn summary(changes: &Changes, lines: &[Line<'_>], look: Look<'_>) -> Vec<Row> {
         ));
     }
     if !changes.untracked.is_empty() {
-        let names = format!("new, in no commit yet: {}", changes.untracked);
+        let names = format!("untracked: {}", changes.untracked);
         out.extend(words(&names, theme.warn, look));
     }
     out
@@ -216,7 +217,7 @@ fn words(text: &str, style: ratatui::style::Style, look: Look<'_>) -> Vec<Row> {
     wrap(&words, look.columns, &margin, Break::Words, &mut 0)
 }
 
-/// `+3 −1`, where lines of it are shown.
+/// Formats the changed lines as `+3 −1`; empty if there are none.
 fn count(file: &File<'_>) -> String {
     match file.added + file.removed {
         0 => String::new(),
@@ -224,7 +225,7 @@ fn count(file: &File<'_>) -> String {
     }
 }
 
-/// `  +3 −1  path  new`
+/// Renders an entry of the file list, such as `  +3 −1  path  new`.
 fn listed(file: &File<'_>, most: usize, look: Look<'_>) -> Vec<Row> {
     let theme = look.theme;
     let wide = width(&count(file));
@@ -248,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands on a page of so many columns, and what its rows are for one who goes from file to file.
+    /// Renders a page: the text of each row and its role in navigation.
     fn shown(changes: &Changes, columns: usize) -> Vec<(String, Option<Spot>)> {
         let theme = Theme::default();
         let rows = page(changes, columns, &theme).into_iter();
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_come_first_and_each_has_its_heading() {
+    fn file_list_comes_first_and_each_file_has_a_heading() {
         let text = "diff --git a/a.sh b/a.sh\nindex 1..2 100644\n--- a/a.sh\n+++ b/a.sh\n@@ -1,3 +1,3 @@\n one\n \n+two\n--- three\n\
                     diff --git a/run b/run\nold mode 100644\nnew mode 100755\n";
         let changes = Changes::new(" a.sh | 2 +-\n", text, &[]);
@@ -277,7 +278,7 @@ mod tests {
             ("1   one", None),
             ("2   ", None),
             ("3 + two", None),
-            // A line that begins with two dashes, taken away.
+            // A removed line that begins with two dashes.
             ("3 - -- three", None),
             ("", None),
             ("run  executable", Some(Spot::Begins(1))),
@@ -290,14 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_said() {
+    fn truncated_parts_and_untracked_files_are_reported() {
         let text = "--- a/x\n+++ b/x\n@@ -1 +1,9 @@\n+1\n[… 99 bytes cut here …]\n";
         let stat = " x | 9 +\n 3 files changed, 1000 insertions(+)";
         let changes = Changes::new(stat, text, &["n\u{1b}w".into(), "m".into()]);
         let expected = [
-            "3 files, +1000 −0 · too long: not all of",
-            "it is shown, 2 more files are missing",
-            "new, in no commit yet: n␛w, m",
+            "3 files, +1000 −0 · too long, truncated:",
+            "2 more files not shown",
+            "untracked: n␛w, m",
             "",
             "x  +1 −0",
             "1 + 1",
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn no_row_is_wider_than_the_page_whatever_stands_in_it() {
+    fn no_row_is_wider_than_the_page() {
         let text = format!(
             "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1,3 @@ {0}\n+{0}\n+\u{1b}]0;x\u{7}\t中\n+{1}\n\
              diff --git a/y b/y\nrename from {0}\nrename to y\n",

@@ -1,8 +1,8 @@
-//! Pure: paths as diffs write them.
+//! Parsing of paths in diffs. Pure.
 
 use std::borrow::Cow;
 
-/// The path without a time behind it and without git's `a/` and `b/`.
+/// Returns the path of a `---` or `+++` line, without a timestamp and without git's `a/` or `b/` prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
         return short(unquoted(text));
@@ -28,7 +28,7 @@ fn short(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The path in `a/PATH b/PATH`. Of two that differ the second one: a line below says more of them.
+/// Returns the path in `a/PATH b/PATH`. If the two differ, returns the second one; a later `rename` or `copy` line has both.
 pub fn both(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));
@@ -42,7 +42,7 @@ pub fn both(text: &str) -> Cow<'_, str> {
     second.map_or(text.into(), |(_, path)| path.trim_end_matches('"').into())
 }
 
-/// A path as git writes it: one with odd signs in it stands in quotes, the bytes of these signs in octal.
+/// Decodes a path in git's format: a path with special characters is in quotes, with octal and backslash escapes.
 pub fn unquoted(text: &str) -> Cow<'_, str> {
     let text = text.trim_end_matches('\r');
     let inside = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));

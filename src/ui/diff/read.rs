@@ -1,6 +1,6 @@
-//! Pure: reads a unified diff, git's with all that it says of a file, or a plain one.
+//! Parser for unified diffs, plain or with git's extended headers. Pure.
 //!
-//! Whatever is none of a diff comes back as it is: nothing of the text is lost but what the heading of a file says.
+//! Lines that are not part of a diff are kept unchanged. Only header lines are dropped; their content is in [`File`].
 
 use std::borrow::Cow;
 
@@ -9,65 +9,65 @@ use crate::ui::diff::path::{both, path, unquoted};
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// The file that the lines below are of.
+    /// The start of a file's changes.
     File(File<'a>),
-    /// Lines are left out here; what the diff says of where they are.
+    /// Omitted lines between hunks, with the section heading of the next hunk.
     Gap(&'a str),
-    /// A line that stays: its number in the new file.
+    /// A context line and its number in the new file.
     Same(usize, &'a str),
-    /// A line that was added: its number in the new file.
+    /// An added line and its number in the new file.
     Added(usize, &'a str),
-    /// A line that was removed: its number in the old file.
+    /// A removed line and its number in the old file.
     Removed(usize, &'a str),
-    /// Something else, as it is.
+    /// A line that is not part of a diff, unchanged.
     Other(&'a str),
 }
 
 /// A file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct File<'a> {
-    /// Its path, after the change where it is still there.
+    /// The path after the change, or before it if the file was deleted.
     pub path: Cow<'a, str>,
-    /// What became of it.
+    /// The kind of change.
     pub change: Change<'a>,
-    /// Whether its lines can be shown.
+    /// Whether it is text or binary.
     pub content: Content,
-    /// What it may be used for, before and after; empty: not said.
+    /// The file modes before and after the change; empty if unknown.
     pub modes: (&'a str, &'a str),
-    /// Lines that were added, as far as they are in the diff.
+    /// The number of added lines in the diff.
     pub added: usize,
-    /// Lines that were removed, as far as they are in the diff.
+    /// The number of removed lines in the diff.
     pub removed: usize,
 }
 
-/// What became of a file.
+/// The kind of change of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Change<'a> {
-    /// It was there and still is.
+    /// Its content or mode was changed.
     #[default]
     Edited,
-    /// It was not there.
+    /// It was created.
     New,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It had this path.
+    /// It was renamed from this path.
     Renamed(Cow<'a, str>),
-    /// It was made from the file with this path.
+    /// It was copied from this path.
     Copied(Cow<'a, str>),
 }
 
-/// What a file holds.
+/// The kind of content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Content {
-    /// Lines.
+    /// Text, shown line by line.
     #[default]
     Text,
-    /// Bytes.
+    /// Binary data, not shown.
     Binary,
 }
 
 impl File<'_> {
-    /// What a reader is told beside its path; empty for one that was edited.
+    /// Describes the change beside the path, such as `new, executable`; empty for a normal edit.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         match &self.change {
@@ -84,8 +84,8 @@ impl File<'_> {
             (before, after) if before == after => {}
             ("100644" | "", "100755") => words.push("executable".into()),
             ("100755", "100644") => words.push("no longer executable".into()),
-            (_, "120000") => words.push("a link".into()),
-            (_, "160000") => words.push("a repository inside".into()),
+            (_, "120000") => words.push("symlink".into()),
+            (_, "160000") => words.push("submodule".into()),
             ("", _) | (_, "") => {}
             (before, after) => words.push(format!("mode {before} → {after}")),
         }
@@ -93,7 +93,7 @@ impl File<'_> {
     }
 }
 
-/// Reads a unified diff. What is none comes back as it is.
+/// Parses a unified diff. Lines that are not part of one are returned as [`Line::Other`].
 pub fn read(text: &str) -> Vec<Line<'_>> {
     let mut reader = Reader::default();
     for line in text.split_terminator('\n') {
@@ -105,26 +105,26 @@ pub fn read(text: &str) -> Vec<Line<'_>> {
 #[derive(Default)]
 struct Reader<'a> {
     out: Vec<Line<'a>>,
-    /// Where the file is that is being read.
+    /// The index in `out` of the current file.
     file: Option<usize>,
     part: Part,
-    /// Whether a hunk of the file was read.
+    /// Whether a hunk of the current file was read.
     has_hunk: bool,
-    /// The path in the last `---`.
+    /// The path of the last `---` line.
     before: Option<Cow<'a, str>>,
 }
 
-/// What the next line may be.
+/// The state of the parser: what the next line may be.
 #[derive(Default, Clone, Copy)]
 enum Part {
-    /// The head of another file, or anything.
+    /// The header of a file, or any other text.
     #[default]
     Outside,
-    /// What git says of a file before its lines.
+    /// A line of git's extended header.
     Head,
-    /// A line of a hunk: the next number and how many lines are still to come, of the old file and of the new one.
+    /// A line of a hunk. Holds the next line number and the number of remaining lines, for the old and the new file.
     Hunk((usize, usize), (usize, usize)),
-    /// A line of a hunk that compares with so many files: the next number of the new one.
+    /// A line of a hunk of a combined diff. Holds the number of old files and the next line number of the new file.
     Combined(usize, usize),
 }
 
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a line of a hunk: whether it was one.
+    /// Parses a line of a hunk. Returns whether it was one.
     fn hunk(&mut self, line: &'a str, old: (usize, usize), new: (usize, usize)) -> bool {
         let rest = line.get(1..).unwrap_or_default();
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
@@ -154,19 +154,19 @@ impl<'a> Reader<'a> {
                 self.part = Part::Hunk(next(old), new);
                 self.removed(old.0, rest);
             }
-            // Some programs drop the blank of an empty line.
+            // Some programs drop the leading space of an empty line.
             Some(b' ') | None if old.1 > 0 && new.1 > 0 => {
                 self.part = Part::Hunk(next(old), next(new));
                 self.out.push(Line::Same(new.0, text_of(rest)));
             }
-            // That the last line has no end says nothing of the lines behind it.
+            // "\ No newline at end of file" does not end the hunk.
             Some(b'\\') => self.out.push(Line::Other(line)),
             Some(_) | None => return false,
         }
         true
     }
 
-    /// Takes a line of a hunk that compares with several files, with a sign for each of them: whether it was one.
+    /// Parses a line of a combined diff's hunk, which has one sign per old file. Returns whether it was one.
     fn combined(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             return false;
         }
         if marks.contains('-') {
-            // It is in none of the numbered lines: the one that is next there stands for it.
+            // A removed line has no number in the new file: use that of the next line.
             self.removed(new, rest);
             return true;
         }
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what git says of a file before its lines: whether that was it.
+    /// Parses a line of git's extended header. Returns whether it was one.
     fn head(&mut self, line: &'a str) -> bool {
         let after = |start: &str| line.strip_prefix(start);
         if let Some(mode) = after("old mode ") {
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         } else if let Some(mode) = after("new file mode ") {
             self.change_file(|file| {
                 file.change = Change::New;
-                // What a new file usually is needs no word.
+                // The usual mode of a new file is not mentioned.
                 file.modes.1 = if mode == "100644" { "" } else { mode };
             });
         } else if after("deleted file mode ").is_some() {
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Takes a line that is in no hunk.
+    /// Parses a line outside of hunks.
     fn outside(&mut self, line: &'a str) {
         let is_head = matches!(self.part, Part::Head);
         if let Some(paths) = line.strip_prefix("diff --git ") {
@@ -297,12 +297,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A line that stays, without the carriage return at its end: nobody has changed it.
+/// Returns a context line without a trailing carriage return, which is not a change.
 fn text_of(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// `@@ -1,2 +3,4 @@ about`: first line and count of both files; with one more `@` for each further file that it compares.
+/// Parses a hunk header such as `@@ -1,2 +3,4 @@ about`: first line and line count of both files, and the section heading.
+/// A combined diff has one more `@` for each additional old file.
 fn hunk(line: &str) -> Option<(Part, &str)> {
     let signs = line.bytes().take_while(|b| *b == b'@').count();
     let (ranges, about) = line

@@ -1,4 +1,4 @@
-//! What is read from a diff: git's heads, hunks, and what is no diff.
+//! Tests of the diff parser: git's headers, hunks, and text that is not a diff.
 
 use pretty_assertions::assert_eq;
 
@@ -15,7 +15,7 @@ fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
 }
 
 #[test]
-fn lines_have_the_numbers_of_their_files() {
+fn lines_have_their_line_numbers() {
     let text = "diff --git a/x.rs b/x.rs\nindex 1..2\n--- a/x.rs\n+++ b/x.rs\n@@ -9,3 +9,3 @@\n same\n--- odd\n+++ odd\n\n\
                 @@ -30 +30,2 @@ fn main()\n-a\n+b\r\n+c\n\\ No newline at end of file\n--- a/gone\t2026\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
     let gone = Line::File(File {
@@ -42,7 +42,7 @@ fn lines_have_the_numbers_of_their_files() {
     assert_eq!(crate::ui::diff::digits(&expected), 2);
 }
 
-/// The path of each file and what is said beside it.
+/// Returns the path and the description of each file.
 fn heads(text: &str) -> Vec<(String, String)> {
     let lines = read(text).into_iter();
     lines
@@ -54,7 +54,7 @@ fn heads(text: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_git_says_of_a_file_is_in_its_heading() {
+fn git_headers_are_in_the_file_heading() {
     let cases = [
         (
             "diff --git a/n b/n\nnew file mode 100644\nindex 0000000..e69de29",
@@ -98,7 +98,7 @@ fn what_git_says_of_a_file_is_in_its_heading() {
         ),
         (
             "diff --git a/l b/l\nnew file mode 120000",
-            ("l", "new, a link"),
+            ("l", "new, symlink"),
         ),
         (
             "diff --git \"a/s\\303\\274\\tq\\\"\" \"b/s\\303\\274\\tq\\\"\"\nnew file mode 100644",
@@ -122,7 +122,7 @@ fn what_git_says_of_a_file_is_in_its_heading() {
 }
 
 #[test]
-fn a_diff_against_several_files_has_the_numbers_of_the_new_one() {
+fn combined_diff_uses_line_numbers_of_the_new_file() {
     let text = "diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,2 -1,2 +1,3 @@@ about\n  same\n- ours\n -theirs\n++both\n +one\n\
                 diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b";
     let expected = [
@@ -141,7 +141,7 @@ fn a_diff_against_several_files_has_the_numbers_of_the_new_one() {
 }
 
 #[test]
-fn what_is_no_diff_is_shown_as_it_is() {
+fn other_text_is_kept_unchanged() {
     let cases = [
         "+ plain",
         "@@ nonsense",
@@ -165,7 +165,7 @@ fn what_is_no_diff_is_shown_as_it_is() {
 }
 
 #[test]
-fn behind_a_cut_no_line_is_counted_to_the_file_before_it() {
+fn lines_after_a_truncation_do_not_count_for_the_file() {
     let text = "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n[… 5 bytes cut here …]\n+b\n-c";
     let expected = [
         edited("x", 0, 0),
@@ -183,9 +183,9 @@ mod properties {
     use crate::ui::diff::read::*;
 
     proptest! {
-        /// Whatever is made of the pieces of diffs: nothing breaks, and no line of a file is counted twice or lost.
+        /// Any sequence of diff fragments is parsed without a panic and yields at most one line per input line.
         #[test]
-        fn any_pieces_are_read(pieces in proptest::collection::vec(prop_oneof![
+        fn any_sequence_of_fragments_is_parsed(pieces in proptest::collection::vec(prop_oneof![
             Just("diff --git a/x b/x"), Just("diff --cc x"), Just("--- a/x"), Just("+++ b/x"), Just("--- \"a"), Just("+++ /dev/null"),
             Just("@@ -1,2 +1,2 @@"), Just("@@@ -1 -1 +1,2 @@@"), Just("@@ -0,0 +1 @@ é"), Just("+a"), Just("-b"), Just(" c"), Just("++"), Just(""),
             Just("\\ No newline"), Just("rename from \"\\"), Just("old mode"), Just("diff --git \"a/\\7 b"), Just("é"), Just("[… 1 bytes cut here …]"),

@@ -1,4 +1,4 @@
-//! Pure: the lines of a diff as rows of a width: what they do is said by a sign and a number, not by colour alone.
+//! Renders diff lines as rows with sign and line number, so that they are readable without color. Pure.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -8,33 +8,33 @@ use crate::ui::diff::read::{File, Line};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Most digits of a line number.
+/// Maximum number of digits of a line number.
 const DIGITS_MAX: usize = 7;
 
 /// Where a diff is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Below a tool call, whose own line says how much was changed.
+    /// Below a tool call, whose own line shows the size of the change.
     Conversation,
     /// On a page of its own.
     Page,
 }
 
-/// How to draw.
+/// Rendering options.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
-    /// The columns that there are.
+    /// The available width, in columns.
     pub columns: usize,
-    /// The looks.
+    /// The theme.
     pub theme: &'a Theme,
-    /// Where.
+    /// Where the diff is shown.
     pub place: Place,
-    /// The digits of a number: [`digits`].
+    /// The width of line numbers: see [`digits`].
     pub digits: usize,
 }
 
 impl Look<'_> {
-    /// What stands left of everything.
+    /// Returns the indentation of all rows.
     fn indent(&self) -> &'static str {
         match self.place {
             Place::Conversation => "  ",
@@ -42,13 +42,13 @@ impl Look<'_> {
         }
     }
 
-    /// Blanks as wide as what stands before a line.
+    /// Returns spaces as wide as the gutter.
     fn blank(&self) -> String {
         " ".repeat(self.indent().len() + self.digits + 1)
     }
 }
 
-/// The digits of the largest number of a line.
+/// Returns the number of digits of the largest line number, at most [`DIGITS_MAX`].
 pub fn digits(lines: &[Line<'_>]) -> usize {
     let number = |line: &Line| match line {
         Line::Same(n, _) | Line::Added(n, _) | Line::Removed(n, _) => *n,
@@ -58,7 +58,7 @@ pub fn digits(lines: &[Line<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// The rows of a line.
+/// Renders a line, wrapped into one or more rows.
 pub fn rows(line: &Line<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let (first, text, style) = match line {
@@ -97,7 +97,7 @@ fn gutter(number: usize, sign: &'static str, style: Style, look: Look<'_>) -> Ve
     ]
 }
 
-/// `path  new  +3 −1`
+/// Renders the heading of a file, such as `path  new  +3 −1`.
 fn heading(file: &File<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     let theme = look.theme;
     let mut spans = vec![Span::styled(one_line(&file.path), theme.heading)];
@@ -116,7 +116,7 @@ fn heading(file: &File<'_>, look: Look<'_>, ink: &mut usize) -> Vec<Row> {
     wrap(&spans, look.columns, &margin, Break::Words, ink)
 }
 
-/// `+3 −1`
+/// Formats changed lines as `+3 −1`.
 pub fn counts(added: usize, removed: usize, theme: &Theme) -> [Span<'static>; 3] {
     [
         Span::styled(format!("+{added}"), theme.added),

@@ -2,13 +2,13 @@
 
 use crate::ui::keymap::Action;
 
-/// A key on a card.
+/// A button of a card or dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     /// The key.
     pub key: String,
     /// What it does.
     pub words: &'static str,
-    /// What pressing it does; `None` where a number is to be chosen.
+    /// The action; `None` for a range of number keys, where a number must be chosen.
     pub action: Option<Action>,
 }

@@ -4,7 +4,7 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Where an action of another pane can be done, and what it is in the words of the key map.
+/// Returns the pane, its key and the description of an action that works only in another pane.
 pub fn instead(app: &App, context: Context, words: &str) -> Option<String> {
     let Context::In(pane) = context else {
         return None;
@@ -13,7 +13,7 @@ pub fn instead(app: &App, context: Context, words: &str) -> Option<String> {
     Some(format!("{}: {what}.", place(app, pane)))
 }
 
-/// A pane and the key that leads to it.
+/// Returns the pane's title and the key that focuses it.
 pub fn place(app: &App, pane: Pane) -> String {
     let key = app.prefs.keymap.key(Context::Panes, Action::Focus(pane));
     format!("{} ({key})", pane.title())

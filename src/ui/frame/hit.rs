@@ -9,19 +9,17 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// What the mouse holds while its button is down.
+/// What the mouse drags while its button is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Held {
-    /// Nothing.
     #[default]
     Nothing,
     /// The border between two columns.
     Border,
-    /// The ground of the drawing of the tasks, at this cell.
+    /// The background of the task graph, from this cell.
     Ground(Position),
-    /// The bar of a recording, in this line.
+    /// The position bar of a replay, in this line.
     Replay(Rect),
-    /// A scrollbar.
     Scrollbar(Scrolls, Scrollbar),
 }
 
@@ -30,72 +28,70 @@ pub enum Held {
 pub enum Scrolls {
     /// A pane.
     Pane(Pane),
-    /// What lies over the panes.
+    /// The topmost popup.
     Popup,
 }
 
-/// What is remembered of the mouse between two of its messages.
+/// The mouse state between two mouse events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
-    /// What it holds.
+    /// What is being dragged.
     pub held: Held,
-    /// What it clicked last, with no key in between: a second click there takes it.
+    /// The last clicked target, until a key is pressed. A second click on it opens it.
     pub clicked: Option<Hit>,
 }
 
-/// What lies under the mouse.
+/// The target under the mouse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hit {
-    /// Nothing that a click means.
+    /// Nothing clickable.
     Nothing,
-    /// The bar in the line of a recording.
+    /// The position bar of a replay.
     Replay(Rect),
-    /// The scrollbar of a place.
     Scrollbar(Scrolls, Scrollbar),
     /// The border between two columns.
     Border,
-    /// What leads to a pane: its tab, or words about what is in it.
+    /// A tab, or a status line item that leads to a pane.
     Tab(Pane),
-    /// A hint, a button or a word that does this.
+    /// A hint, button or label that triggers this action.
     Button(Action),
-    /// What does this in a pane, which gets the keys.
+    /// A label that focuses a pane and triggers an action in it.
     In(Pane, Action),
-    /// A row of a pane's list, by its place in the list.
+    /// A row of a pane's list, by its index in the list.
     Row(Pane, usize),
     /// A task of the board.
     Task(TaskId),
-    /// The drawing of the tasks, beside them.
+    /// The background of the task graph.
     Ground,
     /// A row of the conversation, counted from the first one in view.
     Talk(usize),
-    /// A pane, beside its rows.
+    /// A pane outside its rows.
     Pane(Pane),
-    /// Where the person writes.
     Composer,
-    /// The text of a comment.
+    /// The text input of a comment.
     Comment,
-    /// A field of the form of a task.
+    /// A field of the task form.
     Field(Field),
-    /// A row of the list that completes a word.
+    /// A row of the completion list.
     Offer(usize),
     /// A row of a popup's list.
     PopupRow(usize),
-    /// A row of the help that does this where the help was opened.
+    /// A row of the help whose action works where the help was opened.
     HelpRow(Action),
-    /// A line that leads to a file of the diff that is read.
+    /// A line of a diff that leads to the file with this index.
     File(usize),
-    /// A popup, beside its rows.
+    /// A popup outside its rows.
     Popup,
-    /// The screen beside a popup.
+    /// The screen outside a popup.
     BesidePopup,
 }
 
-/// Whether the screen shows what only a mouse can press.
+/// Whether the screen shows controls that only the mouse can use.
 pub fn has_mouse(app: &App) -> bool {
     app.prefs.mouse == MouseOwner::Crewdeck
 }
 
-/// The rows of a list of `len` rows whose first one in view is `first`, each with its place in the list.
+/// Returns the visible rows of a list with `len` rows from `first` on, each with its index.
 pub fn listed(list: Rect, first: usize, len: usize) -> impl Iterator<Item = (Rect, usize)> {
     list.rows().zip(first..len)
 }

@@ -7,38 +7,38 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Viewport;
 
-/// Narrowest screen with panes, in columns.
+/// Minimum width in columns of a screen with panes.
 pub const WIDTH_MIN: u16 = 60;
 
-/// Lowest screen with panes, in rows.
+/// Minimum height in rows of a screen with panes.
 pub const HEIGHT_MIN: u16 = 16;
 
-/// From here on all panes lie side by side.
+/// Minimum width in columns to show all panes at once.
 pub const WIDE: u16 = 140;
 
-/// A narrow screen so high shows the conversation and one more pane, one above the other.
+/// Minimum height in rows for a narrow screen to show two panes, one above the other.
 pub const TALL: u16 = 36;
 
-/// From here on the conversation and one more pane lie side by side.
+/// Minimum width in columns to show two panes side by side.
 pub const MIDDLE: u16 = 100;
 
-/// The panes of the right column that share one place on a middling screen, and their tab line.
+/// The panes that share one area with tabs.
 pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
 
-/// Which layout a screen gets.
+/// The size class of a screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Too small for panes.
     Small,
-    /// One pane at a time; where the screen is high, the conversation and one more.
+    /// One pane at a time; from [`TALL`] rows on, two.
     Narrow,
-    /// The conversation, and a column with tabs.
+    /// The conversation and a column with tabs.
     Middle,
-    /// The conversation, and a column with all panes.
+    /// The conversation and a column with all panes.
     Wide,
 }
 
-/// The class of a screen of that size.
+/// Returns the class of a screen of that size.
 pub fn class(area: Rect) -> Class {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         Class::Small
@@ -51,35 +51,33 @@ pub fn class(area: Rect) -> Class {
     }
 }
 
-/// Where everything lies. What is not there is not drawn.
+/// The areas of everything on the screen. A part without an area is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// Which layout it is.
     pub class: Class,
     /// The line at the top.
     pub status: Rect,
     /// The line at the bottom.
     pub hints: Rect,
-    /// The line that guides through the demo, while there is one.
+    /// The line with the demo's tips.
     pub tour: Option<Rect>,
-    /// The line that says where a recording stands, while one is played.
+    /// The position line of a replay.
     pub replay: Option<Rect>,
-    /// The tab line and the panes that it offers.
+    /// The tab line and its panes.
     pub tabs: Option<(Rect, Vec<Pane>)>,
-    /// The line that says that something waits, where its pane is not in view.
+    /// The line for waiting requests, if Needs you is not in view.
     pub banner: Option<Rect>,
-    /// The border between two columns: the mouse moves it.
+    /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
     /// The panes in view.
     pub panes: Vec<(Pane, Rect)>,
-    /// Where the person writes.
     pub composer: Option<Rect>,
-    /// What is peeked at, while something is.
+    /// The preview.
     pub peek: Option<Rect>,
 }
 
 impl Layout {
-    /// Where a pane lies, if it is in view.
+    /// Returns the area of a pane, if it is in view.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes
             .iter()
@@ -87,7 +85,7 @@ impl Layout {
             .map(|(_, area)| *area)
     }
 
-    /// What lies at a cell: who gets the keys by a click there.
+    /// Returns what a click at a cell focuses.
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let here = Position::new(column, row);
         if self.composer.is_some_and(|area| area.contains(here)) {
@@ -100,13 +98,13 @@ impl Layout {
     }
 }
 
-/// The blank columns beside a text that fills a pane.
+/// The margin beside text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
-/// Most columns of running text: the eye does not find the next line at the end of a longer one.
+/// Maximum width in columns of running text; longer lines are hard to read.
 pub const TEXT_WIDEST: u16 = 120;
 
-/// The inside of a pane's frame.
+/// Returns the area inside a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
 }
@@ -114,7 +112,7 @@ pub fn inside(area: Rect) -> Rect {
 /// Most rows of queued messages.
 pub const QUEUED_MAX: u16 = 3;
 
-/// The rows at the lower edge of a conversation `height` rows high that show messages on their way to its agent.
+/// Returns how many rows at the bottom of a conversation of `height` rows show queued messages.
 pub fn queued_rows(app: &App, height: u16) -> u16 {
     let waiting = app
         .model
@@ -126,7 +124,7 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
     waiting.min(QUEUED_MAX).min(height / 3)
 }
 
-/// Where the words of a conversation lie in a pane with the frame `area`.
+/// Returns the area of the conversation's text in a pane with the frame `area`.
 pub fn talk(app: &App, area: Rect) -> Rect {
     let inner = inside(area).inner(BESIDE_TEXT);
     Rect {
@@ -136,7 +134,7 @@ pub fn talk(app: &App, area: Rect) -> Rect {
     }
 }
 
-/// The room of a conversation whose words lie at `talk`.
+/// Returns the viewport of a conversation with its text in `talk`.
 pub fn viewport(talk: Rect) -> Viewport {
     Viewport {
         width: talk.width,
@@ -144,7 +142,7 @@ pub fn viewport(talk: Rect) -> Viewport {
     }
 }
 
-/// Whether one pane is in view at a time, whatever else there is.
+/// Whether the layout shows one pane at a time.
 pub fn shows_one(app: &App) -> bool {
     is_one(
         class(app.size),

@@ -1,4 +1,4 @@
-//! What all panes share: the frame with its title, the selected row, the words of an empty pane.
+//! Parts shared by all panes: border with titles, selected row, placeholder, filter, scrollbar.
 
 pub(in crate::ui) mod buttons;
 pub(in crate::ui) mod elsewhere;
@@ -25,26 +25,24 @@ use crate::ui::widgets::composer::Beyond;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// The thumb of a scrollbar.
 const THUMB: &str = "┃";
 
-/// What a pane writes on its frame.
+/// The titles on a pane's border.
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
-    /// After the pane's number.
+    /// Upper left, after the pane's number.
     pub name: String,
-    /// On the right of the upper edge.
+    /// Upper right.
     pub aside: Vec<Span<'static>>,
-    /// On the left of the lower edge.
+    /// Lower left.
     pub foot: Vec<Span<'static>>,
-    /// On the right of the lower edge.
+    /// Lower right.
     pub below: Vec<Span<'static>>,
-    /// In the right edge.
+    /// The scrollbar in the right border.
     pub bar: Option<Scrollbar>,
 }
 
-/// Draws the frame of a pane; the place inside comes back.
+/// Draws the border of a pane. Returns the area inside.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -65,7 +63,7 @@ pub fn pane(
     let name = vec![
         Span::styled(format!(" {} ", pane_key(app, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
-        // No part of the name: a title may be reversed.
+        // Not part of the name, since a title may be shown reversed.
         Span::raw(" "),
     ];
     let borders = match area.height {
@@ -76,12 +74,12 @@ pub fn pane(
         .borders(borders)
         .border_type(BorderType::Rounded)
         .border_style(border)
-        // What stands on the frame does not look like it.
+        // Titles do not inherit the border's style.
         .title_style(theme.ground)
         .title_top(Line::from(name));
     let block = edge(block, titles.aside, Edge::Top);
     if area.height == 1 {
-        // Folded to its title: a line, whose ends are where the corners of frames are.
+        // A pane folded to its title is a line without corners.
         buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
         block.render(area.inner(Margin::new(1, 0)), buffer);
         return Rect { height: 0, ..area };
@@ -122,7 +120,7 @@ fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
     block.title_bottom(Line::from(spans))
 }
 
-/// Says in an empty pane what will be there and how it comes about.
+/// Draws the placeholder of an empty pane: what appears there and how.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
@@ -133,7 +131,7 @@ pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws what a pane's list is filtered by.
+/// Draws the filter of a pane.
 pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let cursor = match filter.searching {
         Searching::Typing => "▏",
@@ -152,7 +150,7 @@ pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mu
     Line::from(spans).render(row, buffer);
 }
 
-/// A pane's name, and how many of its rows its filter lets through.
+/// Returns a pane's title, with the number of matching rows if it is filtered.
 pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
     match app.filters.words(pane) {
         "" => pane.title().into(),
@@ -160,14 +158,14 @@ pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
     }
 }
 
-/// The words of a list of which the filter lets nothing through.
+/// Returns the placeholder of a list without matches.
 pub fn none_fits(app: &App, what: &str) -> String {
     let key = app.prefs.keymap.key(Context::Panes, Action::Back);
-    format!("No {what} fits the filter. {key} clears it.")
+    format!("No {what} matches. {key} clears the filter.")
 }
 
-/// Draws what is searched for on the lower edge of a frame, with the match that the reader is at and how many there are;
-/// where the cursor is to be while it is written comes back.
+/// Draws the search with the current match and the match count on the lower border. Returns the cursor position for
+/// typing.
 pub fn search_edge(
     mut words: &str,
     (here, all): (usize, usize),
@@ -187,11 +185,11 @@ pub fn search_edge(
         (0, all) => format!("{all} "),
         (here, all) => format!("{here}/{all} "),
     };
-    // What follows the newest keeps its place at the right.
+    // Leaves room for the follow mark on the right.
     let room = usize::from(row.width)
         .saturating_sub(width(&count) + 26)
         .max(8);
-    // The end is what is being written: a long text loses its beginning.
+    // The end is being typed, so long text is cut at the start.
     while width(words) > room {
         let mut chars = words.chars();
         chars.next();
@@ -215,7 +213,7 @@ pub fn search_edge(
     Position::new(row.x.saturating_add(column), row.y)
 }
 
-/// Which row of a list is selected and how many there are; empty when all of them are in view.
+/// Returns the selected row and the row count; empty if all rows are visible.
 pub fn position(
     selected: Option<usize>,
     len: usize,
@@ -228,17 +226,17 @@ pub fn position(
     }
 }
 
-/// Draws the thumb of a scrollbar: a bar in the line of the frame, so that it costs no column and is seen without colour.
+/// Draws the thumb of a scrollbar as a heavy line in the border: it takes no column and does not depend on colour.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
-    // The line that it stands in may be dim.
+    // The border may be dim.
     let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
     for at in bar.thumb().intersection(buffer.area).positions() {
         buffer[at].set_symbol(THUMB).set_style(style);
     }
 }
 
-/// The thumb of a pane: it stands out where the keys move it.
+/// Returns the style of a pane's thumb, highlighted if the pane has focus.
 pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     if app.focus == Focus::Pane(pane) {
         theme.title
@@ -247,7 +245,7 @@ pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     }
 }
 
-/// How much of a text lies above and below what is in view; empty when all of it is in view.
+/// Returns how many lines lie above and below the visible ones; empty if all are visible.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();
@@ -263,7 +261,7 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
     vec![Span::styled(words.join(" "), theme.dim)]
 }
 
-/// Says on the right of the lower edge of `area` on which sides the text goes on that is written inside.
+/// Shows on the lower right border in which directions the typed text continues.
 pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if beyond == Beyond::Nowhere {
         return;
@@ -279,19 +277,19 @@ pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffe
     Line::styled(words, theme.dim).render(place.intersection(area), buffer);
 }
 
-/// Whether a row is the one that keys act on.
+/// How a row is highlighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// It is: the pane has the keys.
+    /// Selected in the focused pane.
     Selected,
-    /// It will be again when what lies over the panes is closed.
+    /// Selected, but a popup has the focus.
     Covered,
-    /// It is not.
+    /// Not selected.
     Plain,
 }
 
 impl Row {
-    /// What row `at` is in a pane with the row `selected`.
+    /// Returns the highlight of row `at`, given the selected row.
     pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> Row {
         if selected != Some(at) || app.focus != Focus::Pane(pane) {
             Row::Plain
@@ -303,7 +301,7 @@ impl Row {
     }
 }
 
-/// Draws a row of a list; a selected one as a bar with a mark at its left, of which a covered one keeps the mark.
+/// Draws a row of a list: a selected row as a bar with a mark on its left, a covered one with the mark only.
 pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mark = match row {
         Row::Selected | Row::Covered => Span::styled("›", theme.accent),
@@ -317,14 +315,14 @@ pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffe
     }
 }
 
-/// A text in exactly `columns` columns: the blanks that fill it are not styled, as a line below or a ground would show.
+/// Returns text in exactly `columns` columns. The padding is not styled, since an underline or background would show.
 pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
     let text = fit(text, columns);
     let blanks = " ".repeat(columns.saturating_sub(width(&text)));
     [Span::styled(text, style), Span::raw(blanks)]
 }
 
-/// Two texts on one row: the right one whole if it can be, the left one cut to the rest.
+/// Lays out two texts on one row: the right one in full if it fits, the left one cut to the rest.
 pub fn sides(
     left: &str,
     left_style: Style,
@@ -339,13 +337,13 @@ pub fn sides(
     out
 }
 
-/// The key that leads to a pane, as it stands on its frame and its tab; a long one has no room there.
+/// Returns the key of a pane for its frame and tab, or `·` if the key is longer than one character.
 pub fn pane_key(app: &App, pane: Pane) -> String {
     let key = app.prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }
 }
 
-/// The number and the name on a pane's frame.
+/// Returns the area of the key and title on a pane's frame.
 pub fn title_place(app: &App, pane: Pane, area: Rect) -> Rect {
     let words = width(&pane_key(app, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);

@@ -8,7 +8,7 @@ use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
-/// Gives the keys to a pane.
+/// Focuses a pane.
 pub fn focus(app: &mut App, pane: Pane) {
     if pane == Pane::Needs && app.focus != Focus::Pane(Pane::Needs) {
         app.keys.before_needs = Some(app.focus);
@@ -22,7 +22,7 @@ pub fn focus(app: &mut App, pane: Pane) {
     app.focus = Focus::Pane(pane);
 }
 
-/// Gives the keys to the composer.
+/// Focuses the composer.
 pub fn compose(app: &mut App) {
     if app.replay.is_some() {
         app.say(Level::Info, crate::ui::app::UNCHANGED);
@@ -38,7 +38,7 @@ pub fn compose(app: &mut App) {
     app.focus = Focus::Composer;
 }
 
-/// Gives the keys to the oldest request that waits.
+/// Focuses the oldest open request.
 pub fn waiting(app: &mut App) {
     let Some(oldest) = app.model.requests.at(0).map(|r| r.id.clone()) else {
         app.say_nothing_waits();
@@ -52,19 +52,19 @@ pub fn waiting(app: &mut App) {
         app.selected.request = Some(oldest);
         app.selected.request_scroll = 0;
     }
-    // The user has chosen to look at it.
+    // The user asked for this request, so keys count at once.
     app.selected.request_since = Stamp::default();
     focus(app, Pane::Needs);
 }
 
-/// Shows the conversation of `agent` and gives it the keys.
+/// Shows and focuses the conversation of `agent`.
 pub fn show(app: &mut App, agent: &Name) {
     app.model.agents.entry(agent);
     app.open_conversation(agent);
     focus(app, Pane::Lead);
 }
 
-/// Shows the conversation of the subagent that the selected tool call sent out.
+/// Shows the conversation of the subagent started by the selected tool call.
 pub fn subagent(app: &mut App) {
     let agent = app.model.agents.get(&app.shown);
     let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
@@ -74,9 +74,8 @@ pub fn subagent(app: &mut App) {
             let key = |action| app.prefs.keymap.key(Context::In(Pane::Lead), action);
             let (next, before) = (key(Action::Next), key(Action::Prev));
             let shows = key(Action::Subagent);
-            let words = format!(
-                "Select a call of task with {next} and {before}: {shows} shows its subagent."
-            );
+            let words =
+                format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
             app.say(Level::Info, words);
         }
     }

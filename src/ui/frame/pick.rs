@@ -12,31 +12,31 @@ use crate::ui::transcript::Portion;
 pub struct Pick {
     /// What it says.
     pub words: String,
-    /// The places of the letters in `words` that are searched for, counted in characters, in order.
+    /// The indices of the characters in `words` that match the search, in order.
     pub marked: Vec<usize>,
-    /// What stands at the right: a key, or a mark.
+    /// The text on the right: a key or a mark.
     pub aside: String,
     /// What it does.
     pub does: Does,
 }
 
-/// What taking a row does.
+/// The effect of choosing a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Does {
-    /// An action of the key map.
+    /// Runs an action.
     Action(Action),
-    /// An action of the key map, in that pane.
+    /// Focuses the pane and runs an action.
     In(Pane, Action),
-    /// A message to this agent.
+    /// Addresses a message to an agent.
     Address(Name),
-    /// Another model.
+    /// Switches to a model.
     Model(String),
-    /// A permission that reaches so far.
+    /// Grants a permission in this scope.
     Allow(Scope),
-    /// A rule of the session, by its number.
+    /// Revokes the session permission with this number.
     TakeBack(u64),
-    /// Another theme.
+    /// Switches to a theme.
     Theme(ThemeChoice),
-    /// A part of the conversation.
+    /// Copies a part of the conversation.
     Copy(Portion),
 }

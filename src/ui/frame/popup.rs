@@ -13,7 +13,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Draws the frame; the place inside comes back.
+/// Draws the border and the close button. Returns the area inside.
 pub fn open(
     app: &App,
     title: &str,
@@ -32,7 +32,7 @@ pub fn open(
     inner
 }
 
-/// Clears the columns beside a popup that leaves next to none: single letters of what lies below would stand there.
+/// Clears the columns beside a popup that are too few to be readable.
 pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let screen = buffer.area;
     let sides = [
@@ -56,8 +56,7 @@ pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Blanks the wide characters that reach from the left below `area`: half of one cannot be drawn, and a terminal would
-/// draw it whole, over the frame.
+/// Blanks wide characters that extend under the left edge of `area`; terminals cannot draw half of one.
 pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
         return;
@@ -70,7 +69,7 @@ pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the frame of what lies over the panes and goes by itself; the place inside comes back.
+/// Draws the border of a popup without a close button. Returns the area inside.
 pub fn lay(
     title: &str,
     below: Vec<Span<'static>>,
@@ -81,7 +80,7 @@ pub fn lay(
     clear_halves(area, buffer);
     Clear.render(area, buffer);
     buffer.set_style(area, theme.panel);
-    // The mark that closes it may stand behind the title.
+    // Leaves room for the close button after the title.
     let room = usize::from(area.width).saturating_sub(7);
     let mut block = Block::bordered()
         .border_type(BorderType::Rounded)
@@ -101,7 +100,7 @@ pub fn lay(
     area::inside(area)
 }
 
-/// Draws a search line on the first row; the cursor's place and the place below come back.
+/// Draws a search line on the first row. Returns the cursor position and the area below.
 pub fn search(
     input: &LineInput,
     theme: &Theme,
@@ -113,7 +112,7 @@ pub fn search(
         ..area
     };
     let room = usize::from(row.width).saturating_sub(3);
-    // The end is what is being written: a long text loses its beginning.
+    // The end is being typed, so long text is cut at the start.
     let mut text = input.text();
     while width(text) > room {
         let mut chars = text.chars();
@@ -138,7 +137,7 @@ pub fn search(
     (at, rest)
 }
 
-/// The first of `spans` with the letters at the places `marked` emphasised.
+/// Emphasises the characters at the indices `marked` in the first span.
 pub fn emphasised(
     mut spans: Vec<Span<'static>>,
     marked: &[usize],
@@ -151,7 +150,7 @@ pub fn emphasised(
     let words = spans.remove(0);
     for (at, letter) in words.content.chars().enumerate() {
         let style = if marked.binary_search(&at).is_ok() {
-            // Underlined in every theme, so that it is seen without colour too.
+            // Underlined in every theme, so that it does not depend on colour.
             theme.link
         } else {
             words.style

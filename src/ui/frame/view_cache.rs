@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use crate::domain::ids::Name;
 use crate::ui::transcript::TranscriptCache;
 
-/// What drawing keeps between two frames; its loss changes no pixel.
+/// Caches between two frames. Dropping them changes no output.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The same of the conversation that is peeked at.
+    /// The cache of the previewed conversation.
     pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
 }
 
 impl ViewCache {
-    /// How many rows of the shown conversation were laid out so far.
+    /// Returns how many rows of the shown conversation were laid out so far.
     pub fn rows_laid(&self) -> usize {
         self.transcripts
             .values()
@@ -22,13 +22,13 @@ impl ViewCache {
             .sum()
     }
 
-    /// The cache of the conversation that is peeked at.
+    /// Returns the cache of the previewed conversation.
     pub(in crate::ui) fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.peeked.retain(|name, _| name == agent);
         self.peeked.entry(agent.clone()).or_default()
     }
 
-    /// The cache of one conversation. Only the shown one is kept: the others are not drawn.
+    /// Returns the cache of a conversation and drops all others, which are not drawn.
     pub(in crate::ui) fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
         self.transcripts.retain(|name, _| name == agent);
         self.transcripts.entry(agent.clone()).or_default()

@@ -1,9 +1,9 @@
-//! Glyphs of which some arms are heavy: where a line that stands out meets others, only its own arms do.
+//! Box-drawing characters with heavy arms, for highlighted lines that meet other lines.
 
 use crate::ui::graph::Path;
 use crate::ui::graph::ink::{EAST, NORTH, SOUTH, WEST, walk};
 
-/// The arms of the glyphs that a drawing has.
+/// The arms of each character that a drawing uses.
 const ARMS: [(char, u8); 11] = [
     ('│', NORTH | SOUTH),
     ('─', EAST | WEST),
@@ -18,7 +18,7 @@ const ARMS: [(char, u8); 11] = [
     ('┼', NORTH | EAST | SOUTH | WEST),
 ];
 
-/// All arms, those that are heavy, and the glyph.
+/// All arms, the heavy arms, and the character.
 const HEAVY: [(u8, u8, char); 51] = {
     const N: u8 = NORTH;
     const E: u8 = EAST;
@@ -79,7 +79,7 @@ const HEAVY: [(u8, u8, char); 51] = {
     ]
 };
 
-/// `glyph` with some of its arms heavy; one that has none of them stays as it is.
+/// Returns `glyph` with the given arms heavy; unchanged if it has none of them.
 pub fn heavy(glyph: char, arms: u8) -> char {
     let own = ARMS.iter().find(|(of, _)| *of == glyph).map(|(_, a)| *a);
     let Some(all) = own else { return glyph };
@@ -88,7 +88,7 @@ pub fn heavy(glyph: char, arms: u8) -> char {
 }
 
 impl Path {
-    /// The cells of the way, each with the arms that the way has in it.
+    /// Returns the cells of the path, each with the arms that the path uses in it.
     pub fn arms(&self) -> Vec<((usize, usize), u8)> {
         let way: Vec<(usize, usize)> = walk(&self.corners).collect();
         let toward = |from: (usize, usize), to: (usize, usize)| match () {
@@ -97,7 +97,7 @@ impl Path {
             () if to.1 > from.1 => SOUTH,
             () => NORTH,
         };
-        // Both ends lie on a row that goes on to a node.
+        // Both ends continue horizontally to a node.
         let arms = |(at, here): (usize, &(usize, usize))| {
             let before = at.checked_sub(1).and_then(|at| way.get(at));
             let back = before.map_or(WEST, |before| toward(*here, *before));
@@ -116,7 +116,7 @@ mod tests {
     use crate::ui::graph::ink::ARROW;
 
     #[test]
-    fn only_the_arms_that_are_meant_are_heavy() {
+    fn only_the_given_arms_become_heavy() {
         let cases = [
             ('─', EAST | WEST, '━'),
             ('╭', EAST | SOUTH, '┏'),
@@ -125,7 +125,7 @@ mod tests {
             ('┴', NORTH | EAST, '┺'),
             ('┼', NORTH | SOUTH, '╂'),
             ('├', NORTH | EAST | SOUTH, '┣'),
-            // It passes behind an upright line.
+            // The path passes behind a vertical line.
             ('│', EAST | WEST, '│'),
             (ARROW, EAST | WEST, ARROW),
         ];
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn each_joint_has_a_glyph_of_its_own_for_every_way_through_it() {
+    fn every_path_through_a_junction_has_a_unique_glyph() {
         let mut seen = Vec::new();
         for (glyph, all) in ARMS {
             for arms in 1..16_u8 {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_has_its_arms() {
+    fn path_cells_have_their_arms() {
         let path = Path {
             from: 0,
             to: 1,

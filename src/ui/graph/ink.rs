@@ -1,9 +1,9 @@
-//! The cells of a part: how wide its columns are, where its lines run, and what each cell shows.
+//! Renders a connected component to cells: column widths, line positions and glyphs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ui::graph::layers::Web;
+use crate::ui::graph::layers::LayeredGraph;
 use crate::ui::graph::route::{Channel, Routed};
 use crate::ui::graph::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_for};
 
@@ -15,32 +15,32 @@ pub(super) const EAST: u8 = 2;
 pub(super) const SOUTH: u8 = 4;
 pub(super) const WEST: u8 = 8;
 
-/// Where the columns of a part lie.
+/// The horizontal position of each layer.
 struct Columns {
-    /// The first column of the nodes of each layer.
+    /// The first column of each layer.
     start: Vec<usize>,
-    /// The widest node of each layer.
+    /// The width of each layer's widest node.
     width: Vec<usize>,
     gap: Gap,
 }
 
-/// What lies between two columns: a blank, a dash, the upright lines, perhaps a dash, the arrow, a blank.
+/// The gap between two layers: space, dash, vertical lines, optional dash, arrow, space.
 #[derive(Clone, Copy)]
 struct Gap {
-    /// How far upright lines are apart.
+    /// Distance between vertical lines.
     step: usize,
-    /// The columns beside the upright lines.
+    /// Columns in addition to the vertical lines.
     beside: usize,
 }
 
-/// The gaps that are tried, the roomiest first.
+/// The gaps to try, widest first.
 const GAPS: [Gap; 3] = [
     Gap { step: 2, beside: 5 },
     Gap { step: 1, beside: 5 },
     Gap { step: 1, beside: 4 },
 ];
 
-/// Nodes are not made narrower than this for the sake of roomy gaps.
+/// Minimum node width in columns when a wider gap is chosen.
 const NODE_FAIR: usize = 24;
 
 impl Gap {
@@ -53,7 +53,7 @@ impl Gap {
 }
 
 impl Columns {
-    fn new(web: &Web, channels: &[Channel], wanted: &Wanted) -> Columns {
+    fn new(web: &LayeredGraph, channels: &[Channel], wanted: &Wanted) -> Columns {
         let wide = |layer: &Vec<usize>| {
             let nodes = layer.iter().filter_map(|p| web.points[*p].node);
             nodes.map(|n| wanted.widths[n]).max().unwrap_or(1).max(1)
@@ -89,7 +89,7 @@ impl Columns {
                 .map(|most| capped(least, most))
                 .find(|widths| widths.iter().sum::<usize>() <= room)
         };
-        // First with whole words everywhere, else as wide as all can be.
+        // First try to keep the minimum widths, else share the room equally.
         let none = vec![0; natural.len()];
         let width = within(&least)
             .or_else(|| within(&none))
@@ -103,18 +103,18 @@ impl Columns {
         Columns { start, width, gap }
     }
 
-    /// The column of an upright line behind a layer.
+    /// Returns the column of a vertical line after a layer.
     fn track(&self, layer: usize, track: usize) -> usize {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// The columns of a node.
+    /// Returns the width of a node.
     fn of_node(&self, wanted: &Wanted, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }
 }
 
-/// What one line does in a cell.
+/// One line's arms in a cell.
 struct Stroke {
     line: (usize, usize),
     arms: u8,
@@ -155,7 +155,7 @@ impl Cells {
             self.add(a, line, out, source);
             self.add(b, line, back, source);
         }
-        // Both ends lie on a row that goes on: to a node, or to the next link.
+        // Both ends continue horizontally, to a node or to the next link.
         for (end, arm) in [(way.first(), WEST), (way.last(), EAST)] {
             if let Some(end) = end {
                 self.add(*end, line, arm, source);
@@ -164,7 +164,7 @@ impl Cells {
     }
 }
 
-/// All cells along some corners.
+/// Returns all cells along a polyline.
 pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> {
     let first = corners.first().copied();
     let rest = corners.windows(2).flat_map(|pair| {
@@ -182,8 +182,8 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
     first.into_iter().chain(rest)
 }
 
-/// Adds a part below what is drawn already.
-pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &Wanted) {
+/// Adds a component below the existing drawing.
+pub fn add(out: &mut Drawing, part: usize, web: &LayeredGraph, routed: &Routed, wanted: &Wanted) {
     let columns = Columns::new(web, &routed.channels, wanted);
     let mut cells = Cells::default();
     let mut arrows: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
@@ -212,7 +212,7 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
         };
         used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));
     }
-    // Rows on which nothing but upright lines pass are left out.
+    // Rows that contain only vertical lines are omitted.
     let is_upright = |s: &Stroke| s.arms & (EAST | WEST) == 0;
     let crossed = cells
         .0
@@ -270,14 +270,14 @@ pub fn add(out: &mut Drawing, part: usize, web: &Web, routed: &Routed, wanted: &
     }
 }
 
-/// Rows between any two, for the further rows of nodes.
+/// Spreads rows to leave room for nodes of several rows.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX
 }
 
-/// The corners of a link, in spread rows.
+/// Returns the corners of a link, in spread rows.
 fn corners(
-    web: &Web,
+    web: &LayeredGraph,
     routed: &Routed,
     columns: &Columns,
     wanted: &Wanted,
@@ -309,7 +309,7 @@ fn corners(
     out
 }
 
-/// What a cell shows: a line with an upright piece lies over those that only pass from left to right.
+/// Returns the glyph of a cell. A line with a vertical arm is drawn over lines that pass horizontally.
 fn ink(x: usize, strokes: &[Stroke]) -> Ink {
     let upright = strokes.iter().find(|s| s.arms & (NORTH | SOUTH) != 0);
     match upright {

@@ -1,20 +1,20 @@
-//! Which column each node belongs to, and the points at which longer edges pass the columns between.
+//! Assigns nodes to layers, and adds points where long edges pass the layers between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The columns of a graph without circles.
+/// The layers of a graph after cycles are removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ranked {
-    /// The column of each node: the length of the longest way to it.
+pub struct Layering {
+    /// The layer of each node: the length of the longest path to it.
     pub layer: Vec<usize>,
-    /// The edges, each once, without those that close a circle.
+    /// The distinct edges, without those that close a cycle.
     pub edges: Vec<(usize, usize)>,
-    /// How many those are.
+    /// Number of removed edges.
     pub circular: usize,
 }
 
-/// Finds the columns. Where all that is left waits in a circle, the first of it is taken as if it did not wait.
-pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
+/// Assigns the layers in topological order. If only nodes in cycles are left, the first one is taken next.
+pub fn rank(count: usize, edges: &[(usize, usize)]) -> Layering {
     let all: BTreeSet<(usize, usize)> = edges
         .iter()
         .copied()
@@ -33,7 +33,7 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
     while let Some(node) = ready.pop_first().or_else(|| left.first().copied()) {
         left.remove(&node);
         for to in &next[node] {
-            // What was taken already closes a circle.
+            // An edge to an assigned node closes a cycle.
             if !left.contains(to) {
                 continue;
             }
@@ -46,14 +46,14 @@ pub fn rank(count: usize, edges: &[(usize, usize)]) -> Ranked {
         }
     }
     kept.sort_unstable();
-    Ranked {
+    Layering {
         layer,
         circular: all.len() - kept.len(),
         edges: kept,
     }
 }
 
-/// The parts of a graph that no edge joins: first those with edges, then the lone nodes, by their first nodes.
+/// Returns the connected components: first those with edges, then single nodes, each group ordered by first node.
 pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
     for (from, to) in edges {
@@ -69,7 +69,7 @@ pub fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     joined
 }
 
-/// The node that stands for the part of `node`.
+/// Returns the representative of the component of `node` (union-find with path halving).
 fn find(root: &mut [usize], mut node: usize) -> usize {
     while root[node] != node {
         root[node] = root[root[node]];
@@ -78,36 +78,34 @@ fn find(root: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// A node, or the place where edges of a node pass a column.
+/// A node, or a bend where edges of a node pass a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// The node, or `None` where edges only pass.
+    /// The node; `None` for a bend.
     pub node: Option<usize>,
-    /// Its column.
     pub layer: usize,
-    /// The node that the edges come from; a node itself.
+    /// The source node of the passing edges; for a node, the node itself.
     pub source: usize,
 }
 
-/// One part of a graph: every link leads to the next column.
+/// A connected component in which every link leads to the next layer.
 #[derive(Debug, Clone, Default)]
-pub struct Web {
-    /// The points.
+pub struct LayeredGraph {
     pub points: Vec<Point>,
-    /// The points of each column, from above.
+    /// The points of each layer, from the top.
     pub layers: Vec<Vec<usize>>,
-    /// Where the links of each point lead.
+    /// The successors of each point.
     pub next: Vec<Vec<usize>>,
-    /// Where they come from.
+    /// The predecessors of each point.
     pub prev: Vec<Vec<usize>>,
     /// The points of each edge.
     pub paths: Vec<Vec<usize>>,
 }
 
-impl Web {
-    /// The web of a part; `None` when its edges pass columns more than `bends` times.
-    pub fn new(members: &[usize], ranked: &Ranked, bends: usize) -> Option<Web> {
-        let mut web = Web::default();
+impl LayeredGraph {
+    /// Builds a component; `None` if it needs more than `bends` bends.
+    pub fn new(members: &[usize], ranked: &Layering, bends: usize) -> Option<LayeredGraph> {
+        let mut web = LayeredGraph::default();
         let mut of_node = HashMap::new();
         for node in members {
             let at = web.add(Some(*node), ranked.layer[*node], *node);
@@ -118,7 +116,7 @@ impl Web {
         for (from, to) in ranked.edges.iter().filter(own) {
             let mut path = vec![of_node[from]];
             for layer in ranked.layer[*from] + 1..ranked.layer[*to] {
-                // All edges of a node share one line as long as they can.
+                // All edges of a node share one line for as long as possible.
                 let at = *passing
                     .entry((*from, layer))
                     .or_insert_with(|| web.add(None, layer, *from));

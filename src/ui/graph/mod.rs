@@ -1,9 +1,9 @@
-//! Pure: a graph as a drawing in cells. Left to right, a column for each step of the way, a row for each node.
+//! Draws a directed graph in cells, from left to right: one column per layer, one row per node. Pure.
 //!
-//! Why not a ready-made layout: in a wide and low pane a node must do with one row, and a line must never
-//! seem to lead where it does not. So: longest-path layers ([`layers`]), fewer crossings by barycentres
-//! ([`order`]), rows near their neighbours ([`place`]), lines in channels between the columns ([`route`]),
-//! and cells in which a line that only passes is drawn behind the other ([`ink`]).
+//! General layout libraries do not fit: a pane is wide and low, so a node gets one row, and a line must never seem to lead
+//! to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by barycentres ([`order`]), rows
+//! close to their neighbours ([`place`]), lines in channels between the columns ([`route`]), and cells in which passing
+//! lines are drawn behind turning ones ([`ink`]).
 
 mod heavy;
 mod ink;
@@ -17,118 +17,115 @@ mod tests;
 pub(in crate::ui) mod viewport;
 
 pub use crate::ui::graph::heavy::heavy;
-use crate::ui::graph::layers::Web;
+use crate::ui::graph::layers::LayeredGraph;
 pub use crate::ui::graph::layers::rank;
 use crate::ui::graph::route::Spacing;
 
-/// Most nodes and bends of one drawing; beyond, a drawing would help nobody.
+/// Most nodes and bends of a drawing. A larger one would be unreadable.
 pub const POINTS_MAX: usize = 6_000;
 
-/// Narrowest node that a drawing is squeezed to, in columns.
+/// Minimum width of a node in columns.
 pub const NODE_MIN: usize = 12;
 
-/// Most rows of a node.
+/// Maximum height of a node in rows.
 pub const ROWS_MAX: usize = 3;
 
-/// A graph that is to be drawn. Nodes are called by their places.
+/// A graph to draw. Nodes are identified by index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Wanted {
-    /// The columns that each node would like to have.
+    /// The preferred width of each node in columns.
     pub widths: Vec<usize>,
-    /// From where to where.
+    /// The edges, from node to node.
     pub edges: Vec<(usize, usize)>,
-    /// The columns that the drawing should keep to, if it can with nodes of [`NODE_MIN`].
+    /// The width that the drawing should not exceed. It may exceed it if nodes of [`NODE_MIN`] columns do not fit.
     pub columns: usize,
-    /// What becomes of nodes that are narrower than they would like to be.
+    /// How nodes narrower than preferred are shown.
     pub short: Short,
-    /// The columns that each wrapped node should have at least, if there is room for all; empty: [`NODE_MIN`].
+    /// The minimum width of each wrapped node, if there is room for all; empty means [`NODE_MIN`].
     pub least: Vec<usize>,
 }
 
-/// What becomes of nodes that are narrower than they would like to be.
+/// How nodes narrower than preferred are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Short {
-    /// They are cut.
+    /// Truncated to one row.
     #[default]
     Cut,
-    /// They get more rows, so many at most: up to [`ROWS_MAX`].
+    /// Wrapped to at most this many rows, limited by [`ROWS_MAX`].
     Wrapped(usize),
 }
 
-/// The rows of a node that would like to have `natural` columns and has `columns`: at most `most`.
+/// Returns the rows of a node with a preferred width of `natural` columns that gets `columns`, at most `most`.
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
-    // Rows that go on are a little shorter, and end where a word does.
+    // Continuation rows are indented and break at words, so they hold fewer characters.
     let more = missing.div_ceil(columns.saturating_sub(4).max(1));
     (1 + more).min(most.clamp(1, ROWS_MAX))
 }
 
-/// Where a node lies.
+/// The position of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Node {
-    /// Its first column.
+    /// First column.
     pub x: usize,
-    /// Its row.
+    /// First row.
     pub y: usize,
-    /// Its columns.
+    /// Width in columns.
     pub width: usize,
-    /// Its rows.
+    /// Height in rows.
     pub height: usize,
-    /// The steps before it.
+    /// The layer, from 0.
     pub layer: usize,
-    /// The part of the graph that it belongs to, counted from above.
+    /// The connected component, numbered from the top.
     pub part: usize,
 }
 
 /// A cell of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ink {
-    /// Its column.
+    /// Column.
     pub x: usize,
-    /// What is drawn there.
     pub glyph: char,
-    /// The nodes from which the line comes.
+    /// The source nodes of the edges in this cell.
     pub sources: Vec<usize>,
 }
 
-/// The way of one edge.
+/// The path of one edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// From this node.
+    /// Source node.
     pub from: usize,
-    /// To this one.
+    /// Target node.
     pub to: usize,
-    /// The corners, column and row, from the cell behind the first node to the arrow before the other.
+    /// The corners as column and row, from the cell after the source to the arrow before the target.
     pub corners: Vec<(usize, usize)>,
 }
 
 impl Path {
-    /// All cells of the way, column and row.
+    /// Returns all cells of the path as column and row.
     pub fn cells(&self) -> impl Iterator<Item = (usize, usize)> {
         ink::walk(&self.corners)
     }
 }
 
-/// A graph in cells.
+/// A drawn graph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawing {
-    /// Its columns.
+    /// Width in columns.
     pub width: usize,
-    /// Its rows.
+    /// Height in rows.
     pub height: usize,
-    /// Where the nodes lie.
     pub nodes: Vec<Node>,
-    /// The cells of the lines, row by row, from left to right.
+    /// The cells of the lines, by row, from left to right.
     pub lines: Vec<Vec<Ink>>,
-    /// The ways of the edges.
     pub paths: Vec<Path>,
-    /// The columns of nodes of its longest part.
+    /// Number of layers of the longest connected component.
     pub layers: usize,
-    /// Edges that are left out because they would close a circle.
+    /// Number of edges omitted because they close a cycle.
     pub circular: usize,
 }
 
-/// Draws a graph; `None` when it has more than [`POINTS_MAX`] nodes and bends.
+/// Draws a graph; `None` if it has more than [`POINTS_MAX`] nodes and bends.
 pub fn draw(wanted: &Wanted) -> Option<Drawing> {
     let count = wanted.widths.len();
     let ranked = layers::rank(count, &wanted.edges);
@@ -140,15 +137,15 @@ pub fn draw(wanted: &Wanted) -> Option<Drawing> {
     let mut points = count;
     let mut above_has_lines = false;
     for (part, members) in layers::parts(count, &ranked.edges).iter().enumerate() {
-        let mut web = Web::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
+        let mut web = LayeredGraph::new(members, &ranked, POINTS_MAX.saturating_sub(points))?;
         points += web.points.len() - members.len();
-        order::untangle(&mut web);
+        order::reduce_crossings(&mut web);
         let rows = place::rows(&web);
         let routed = match route::route(&web, &rows, Spacing::Tight) {
             Ok(routed) => routed,
             Err(route::Tangled) => route::route(&web, &rows, Spacing::Loose).ok()?,
         };
-        // A free row between parts that have lines; lone nodes lie close together.
+        // An empty row separates components with edges; single nodes are stacked without one.
         let has_lines = members.len() > 1;
         if out.height > 0 && (has_lines || above_has_lines) {
             out.height += 1;

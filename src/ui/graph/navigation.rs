@@ -1,17 +1,17 @@
-//! The way that keys take through a drawing: along its lines, and up and down its columns.
+//! Keyboard navigation in the graph: along edges, and up and down within a layer.
 
 use crate::ui::graph::{Drawing, Node};
 
-/// One move.
+/// A move of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To what is waited for; without one, to whatever lies there.
+    /// To a blocker, or to the nearest node on the left if there is none.
     Left,
-    /// To what waits; without one, to whatever lies there.
+    /// To a blocked task, or to the nearest node on the right if there is none.
     Right,
-    /// Up by as many nodes.
+    /// Up by a number of nodes.
     Up(usize),
-    /// Down by as many nodes.
+    /// Down by a number of nodes.
     Down(usize),
     /// To the first node.
     First,
@@ -19,7 +19,7 @@ pub enum Step {
     Last,
 }
 
-/// The node that a move leads to; the same one where there is no other.
+/// Returns the node that a move leads to, or `at` if there is none in that direction.
 pub fn step(drawing: &Drawing, at: usize, step: Step) -> usize {
     let Some(here) = drawing.nodes.get(at) else {
         return 0;
@@ -65,7 +65,7 @@ enum Way {
     Down,
 }
 
-/// The next node of the column; at its end, the nearest of the next part.
+/// Returns the next node of the layer, or the nearest node of the next part at the end of the layer.
 fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
     let here = drawing.nodes[at];
     let is_beyond = |n: &Node| match way {
@@ -79,7 +79,7 @@ fn above_or_below(drawing: &Drawing, at: usize, way: Way) -> usize {
         .filter(|(_, n)| is_beyond(n));
     let key = |n: &Node| {
         let same = n.part == here.part && n.layer == here.layer;
-        // Within a part only its own column counts.
+        // Within a part, only nodes of the same layer count.
         let rank = match (same, n.part == here.part) {
             (true, _) => Some((0, 0, 0)),
             (false, true) => None,

@@ -1,12 +1,13 @@
-//! The order of the points in their columns, so that few links cross.
+//! Orders the points within their layers to reduce crossings.
 
-use crate::ui::graph::layers::Web;
+use crate::ui::graph::layers::LayeredGraph;
 
-/// Sweeps over the columns; more rarely find anything.
+/// Number of sweeps over the layers; more rarely improve the result.
 const SWEEPS: usize = 10;
 
-/// Orders the points of each column by the middle of their neighbours, there and back, and keeps the best.
-pub fn untangle(web: &mut Web) {
+/// Orders the points of each layer by the mean position of their neighbours, in alternating sweeps, and keeps the order
+/// with the fewest crossings.
+pub fn reduce_crossings(web: &mut LayeredGraph) {
     let mut best = (crossings(web), web.layers.clone());
     for sweep in 0..SWEEPS {
         if best.0 == 0 {
@@ -31,8 +32,8 @@ pub fn untangle(web: &mut Web) {
     web.layers = best.1;
 }
 
-/// The place of each point in its column.
-pub fn places(web: &Web) -> Vec<usize> {
+/// Returns the position of each point in its layer.
+pub fn places(web: &LayeredGraph) -> Vec<usize> {
     let mut out = vec![0; web.points.len()];
     for layer in &web.layers {
         for (at, point) in layer.iter().enumerate() {
@@ -42,12 +43,12 @@ pub fn places(web: &Web) -> Vec<usize> {
     out
 }
 
-fn sort(web: &mut Web, layer: usize, beside: usize) {
+fn sort(web: &mut LayeredGraph, layer: usize, beside: usize) {
     let place = places(web);
     let links = if beside < layer { &web.prev } else { &web.next };
     let middle = |point: &usize| {
         let near = &links[*point];
-        // In thousandths, so that it stays a whole number; without neighbours it stays where it is.
+        // Scaled by 1000 for integer arithmetic. A point without neighbours keeps its position.
         match near.len() {
             0 => place[*point] * 1000,
             count => near.iter().map(|p| place[*p] * 1000).sum::<usize>() / count,
@@ -58,8 +59,8 @@ fn sort(web: &mut Web, layer: usize, beside: usize) {
     web.layers[layer] = points;
 }
 
-/// Swaps neighbours in a column where that spares crossings.
-fn swap(web: &mut Web) {
+/// Swaps adjacent points of a layer if that reduces crossings.
+fn swap(web: &mut LayeredGraph) {
     let mut place = places(web);
     for layer in 0..web.layers.len() {
         for at in 1..web.layers[layer].len() {
@@ -80,12 +81,12 @@ fn swap(web: &mut Web) {
     }
 }
 
-/// How many links cross.
-pub fn crossings(web: &Web) -> usize {
+/// Counts the crossings.
+pub fn crossings(web: &LayeredGraph) -> usize {
     let place = places(web);
     let mut all = 0;
     for layer in &web.layers {
-        // Links from above to below: each crosses those before it that end further down.
+        // Links are visited from top to bottom: each crosses the earlier ones that end below it.
         let width = layer
             .iter()
             .flat_map(|p| &web.next[*p])
@@ -109,7 +110,7 @@ pub fn crossings(web: &Web) -> usize {
     all
 }
 
-/// Counts how many numbers are at most a given one (a Fenwick tree).
+/// Counts the numbers up to a given one (a Fenwick tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

@@ -1,12 +1,12 @@
-//! The row of each point: in the order of its column, as near to its neighbours as it can be.
+//! Assigns rows to points: in the order of the layer, and close to their neighbours.
 
-use crate::ui::graph::layers::Web;
+use crate::ui::graph::layers::LayeredGraph;
 
-/// Rounds there and back over the columns.
+/// Number of forward and backward passes over the layers.
 const ROUNDS: usize = 3;
 
-/// The row of each point, the first row being 0.
-pub fn rows(web: &Web) -> Vec<usize> {
+/// Returns the row of each point, from 0.
+pub fn rows(web: &LayeredGraph) -> Vec<usize> {
     let mut rows: Vec<isize> = crate::ui::graph::order::places(web)
         .into_iter()
         .map(usize::cast_signed)
@@ -29,15 +29,15 @@ pub fn rows(web: &Web) -> Vec<usize> {
         .collect()
 }
 
-/// Moves the points of a column to the middle of their neighbours, in order and a row apart.
+/// Moves the points of a layer towards the median row of their neighbours, in order and at least one row apart.
 fn settle<'a>(
-    web: &Web,
+    web: &LayeredGraph,
     layer: usize,
     rows: &mut [isize],
     near: impl Fn(usize) -> &'a [usize],
     also: impl Fn(usize) -> &'a [usize],
 ) {
-    // With each point's place taken off, "in order and a row apart" is "not falling".
+    // With each point's index subtracted, "in order and a row apart" becomes "non-decreasing" (isotonic regression).
     let points = &web.layers[layer];
     let mut blocks: Vec<Vec<isize>> = Vec::new();
     for (at, point) in points.iter().enumerate() {
@@ -47,24 +47,24 @@ fn settle<'a>(
             .map(|p| rows[*p])
             .collect();
         seen.sort_unstable();
-        let wished = middle(&seen).unwrap_or(rows[*point]) - at.cast_signed();
-        let mut block = vec![wished];
-        // Points that want to pass one another share the middle of what they want.
+        let target = middle(&seen).unwrap_or(rows[*point]) - at.cast_signed();
+        let mut block = vec![target];
+        // Points whose targets are out of order share the median of their targets.
         while let Some(above) = blocks.pop_if(|b| middle(b) > middle(&block)) {
             block.extend(above);
             block.sort_unstable();
         }
         blocks.push(block);
     }
-    let wished = blocks
+    let targets = blocks
         .iter()
         .flat_map(|b| b.iter().map(|_| middle(b).unwrap_or(0)));
-    for (at, (point, row)) in points.iter().zip(wished).enumerate() {
+    for (at, (point, row)) in points.iter().zip(targets).enumerate() {
         rows[*point] = row + at.cast_signed();
     }
 }
 
-/// The middle one of sorted numbers; of two, the smaller.
+/// Returns the median of sorted numbers; of two middle ones, the smaller.
 fn middle(sorted: &[isize]) -> Option<isize> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }

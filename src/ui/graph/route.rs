@@ -1,70 +1,69 @@
-//! The lines between two columns: which upright lines there are, from where to where, and their order.
+//! Routes the lines between two layers: the vertical lines, their endpoints and their order.
 //!
-//! Points of a column that lead to exactly the same points of the next share one upright line. A line that
-//! ends on a row must come after the lines that begin on that row, or it would seem to lead where those
-//! lead. Where these wishes go round in a circle, the rows are spaced and lines take a detour on a free row.
+//! Points with exactly the same successors share one vertical line. A line that ends on a row must be to the right of the
+//! line that begins on that row; otherwise it would seem to lead to the other line's targets. If these constraints form a
+//! cycle, rows are spaced out and lines take a detour over an empty row.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::ui::graph::layers::Web;
+use crate::ui::graph::layers::LayeredGraph;
 
-/// How far the rows of points are apart.
+/// The distance between rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// Next to one another.
+    /// No empty rows.
     Tight,
-    /// With a free row above and below each.
+    /// An empty row above and below each point.
     Loose,
 }
 
-/// The lines can not be ordered without free rows.
+/// The lines cannot be ordered without empty rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tangled;
 
-/// The lines from some points to some others, all of them from each to each.
+/// A vertical line that connects each of its sources with each of its targets.
 #[derive(Debug, Clone, Default)]
 pub struct Wire {
     from: Vec<usize>,
     to: Vec<usize>,
-    /// The rows on which it ends; not those of its points where it takes a detour.
+    /// The rows where the line ends. For a target with a detour, this is the detour's row.
     ends: BTreeSet<usize>,
-    /// Its place among the upright lines.
+    /// Its position among the vertical lines, from the left.
     pub track: usize,
 }
 
-/// The last piece of the way to a point: from a free row, behind the lines that begin on the point's row.
+/// The last part of the path to a point: from an empty row, to the right of the line that begins on the point's row.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
-    /// The free row.
+    /// The empty row.
     pub row: usize,
-    /// Its place among the upright lines.
+    /// Its position among the vertical lines, from the left.
     pub track: usize,
 }
 
-/// What lies between two columns.
+/// The lines between two layers.
 #[derive(Debug, Clone, Default)]
 pub struct Channel {
-    /// The lines.
     pub wires: Vec<Wire>,
-    /// The line of each point.
+    /// The wire of each source point.
     pub wire_of: HashMap<usize, usize>,
-    /// The detours, by line and the point to which they lead.
+    /// The detours, by wire and target point.
     pub detours: HashMap<(usize, usize), Detour>,
-    /// How many upright lines lie side by side.
+    /// Number of vertical lines side by side.
     pub tracks: usize,
 }
 
-/// A part with its rows and lines.
+/// A routed component.
 #[derive(Debug, Clone, Default)]
 pub struct Routed {
     /// The row of each point.
     pub rows: Vec<usize>,
-    /// What lies behind each column but the last.
+    /// The channel after each layer except the last.
     pub channels: Vec<Channel>,
 }
 
-/// Finds the lines of a part.
-pub fn route(web: &Web, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
+/// Routes all lines of a component.
+pub fn route(web: &LayeredGraph, rows: &[usize], spacing: Spacing) -> Result<Routed, Tangled> {
     let rows: Vec<usize> = match spacing {
         Spacing::Tight => rows.to_vec(),
         Spacing::Loose => rows.iter().map(|row| row * 3 + 1).collect(),
@@ -76,7 +75,12 @@ pub fn route(web: &Web, rows: &[usize], spacing: Spacing) -> Result<Routed, Tang
     Ok(Routed { rows, channels })
 }
 
-fn channel(web: &Web, layer: usize, rows: &[usize], spacing: Spacing) -> Result<Channel, Tangled> {
+fn channel(
+    web: &LayeredGraph,
+    layer: usize,
+    rows: &[usize],
+    spacing: Spacing,
+) -> Result<Channel, Tangled> {
     let mut out = Channel::default();
     let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
     for point in &web.layers[layer] {
@@ -102,32 +106,32 @@ fn channel(web: &Web, layer: usize, rows: &[usize], spacing: Spacing) -> Result<
     Ok(out)
 }
 
-/// An upright line that waits for its place: one of the channel's, or the last piece of a detour.
-struct Upright {
-    /// The rows that it spans.
+/// A vertical line to place: a wire, or the last part of a detour.
+struct VerticalLine {
+    /// The first and last row.
     span: (usize, usize),
-    /// Those that must come after it.
+    /// The lines that must be to the right of it.
     before: Vec<usize>,
-    /// How many must come before it.
+    /// Number of unplaced lines that must be to the left of it.
     waits: usize,
-    /// Of two that could be next, the smaller one is.
+    /// Priority among lines that can be placed next; smaller first.
     rank: isize,
     done: bool,
-    /// The first place that it may have.
+    /// The leftmost track allowed.
     first: usize,
     track: usize,
 }
 
 struct Planner {
-    lines: Vec<Upright>,
-    /// The spans on each track.
+    lines: Vec<VerticalLine>,
+    /// The occupied spans of each track.
     taken: Vec<Vec<(usize, usize)>>,
 }
 
 impl Planner {
     fn new(wires: &[Wire], rows: &[usize]) -> Planner {
         let begins = begins(wires, rows);
-        let mut lines: Vec<Upright> = wires.iter().map(|w| upright(w, rows)).collect();
+        let mut lines: Vec<VerticalLine> = wires.iter().map(|w| vertical_line(w, rows)).collect();
         for (at, wire) in wires.iter().enumerate() {
             for row in &wire.ends {
                 if let Some(other) = begins.get(row).filter(|other| **other != at) {
@@ -169,12 +173,12 @@ impl Planner {
         Ok(())
     }
 
-    /// Gives a line the first place that is free over its whole span.
+    /// Puts a line on the first allowed track that is free over its whole span.
     fn put(&mut self, at: usize) {
         let (first, (top, bottom)) = (self.lines[at].first, self.lines[at].span);
         self.lines[at].done = true;
         if top == bottom {
-            // A straight line needs no place.
+            // A horizontal line needs no track.
             self.release(at, first);
             return;
         }
@@ -196,7 +200,7 @@ impl Planner {
         }
     }
 
-    /// Leads a line that waits for others to free rows, from where last pieces go on behind those others.
+    /// Breaks a cycle: leads a line to empty rows, from where detours reach its targets.
     fn detour(&mut self, stuck: usize, out: &mut Channel, rows: &[usize]) {
         let begins = begins(&out.wires, rows);
         let top = out.wires[stuck].from.iter().map(|p| rows[*p]).min();
@@ -208,7 +212,7 @@ impl Planner {
             if self.lines[other].done {
                 continue;
             }
-            // From above it comes along the row above.
+            // A line from above uses the empty row above the target.
             let free = if top < Some(row) { row - 1 } else { row + 1 };
             let shared = out
                 .detours
@@ -216,7 +220,7 @@ impl Planner {
                 .find(|((_, to), d)| *to == point && d.row == free)
                 .map(|(_, d)| d.track);
             let piece = shared.unwrap_or_else(|| {
-                self.lines.push(Upright {
+                self.lines.push(VerticalLine {
                     span: (row.min(free), row.max(free)),
                     before: Vec::new(),
                     waits: 1,
@@ -241,16 +245,16 @@ impl Planner {
             out.wires[stuck].ends.remove(&row);
             out.wires[stuck].ends.insert(free);
         }
-        let fresh = upright(&out.wires[stuck], rows);
+        let fresh = vertical_line(&out.wires[stuck], rows);
         self.lines[stuck].span = fresh.span;
     }
 }
 
-/// Which line with an upright piece begins on each row.
+/// Returns the line with a vertical part that begins on each row.
 fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     let mut out = HashMap::new();
     for (at, wire) in wires.iter().enumerate() {
-        let (top, bottom) = upright(wire, rows).span;
+        let (top, bottom) = vertical_line(wire, rows).span;
         if top != bottom {
             out.extend(wire.from.iter().map(|p| (rows[*p], at)));
         }
@@ -258,17 +262,17 @@ fn begins(wires: &[Wire], rows: &[usize]) -> HashMap<usize, usize> {
     out
 }
 
-fn upright(wire: &Wire, rows: &[usize]) -> Upright {
+fn vertical_line(wire: &Wire, rows: &[usize]) -> VerticalLine {
     let starts: Vec<usize> = wire.from.iter().map(|p| rows[*p]).collect();
     let all = || starts.iter().chain(&wire.ends).copied();
     let sum = |rows: &mut dyn Iterator<Item = usize>| rows.sum::<usize>().cast_signed();
     let start = sum(&mut starts.iter().copied()) / starts.len().max(1).cast_signed();
     let end = sum(&mut wire.ends.iter().copied()) / wire.ends.len().max(1).cast_signed();
-    Upright {
+    VerticalLine {
         span: (all().min().unwrap_or(0), all().max().unwrap_or(0)),
         before: Vec::new(),
         waits: 0,
-        // Lines that go down cross least when the lowest turns first; those that go up, the highest.
+        // To reduce crossings, downward lines are placed from the lowest start, upward lines from the highest.
         rank: if end >= start { -start } else { start },
         done: false,
         first: 0,

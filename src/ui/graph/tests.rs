@@ -1,4 +1,4 @@
-//! What every drawing holds, and what some look like.
+//! Tests of the graph drawing: snapshots and invariants.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::ui::graph::ink::ARROW;
 use crate::ui::graph::{Drawing, Short, Wanted, draw};
 
-/// The drawing as text, each node as its number.
+/// Renders the drawing as text, with each node as its number.
 pub fn text(wanted: &Wanted) -> String {
     let drawing = draw(wanted).unwrap();
     let mut rows = vec![vec![' '; drawing.width]; drawing.height];
@@ -51,7 +51,7 @@ fn pictures() {
             6,
             vec![(0, 3), (0, 4), (1, 4), (1, 5), (2, 5), (2, 3)],
         ),
-        ("circle", 3, vec![(0, 1), (1, 2), (2, 0)]),
+        ("cycle", 3, vec![(0, 1), (1, 2), (2, 0)]),
     ];
     let mut all = String::new();
     for (name, count, edges) in cases {
@@ -60,7 +60,7 @@ fn pictures() {
     insta::assert_snapshot!(all);
 }
 
-/// A graph as boards have them: later tasks wait for earlier ones, now and then the other way round.
+/// Generates graphs like those of boards: usually later tasks depend on earlier ones.
 fn any_graph() -> impl Strategy<Value = Wanted> {
     (1_usize..28, 0_usize..60, 20_usize..160).prop_flat_map(|(count, edges, columns)| {
         let edge = (0..count, 0..count);
@@ -109,9 +109,8 @@ fn cells(drawing: &Drawing) -> HashMap<(usize, usize), char> {
     out
 }
 
-/// Where a line can be followed to from each node, as eyes do: a line goes on to the right, or up or down
-/// from where it turns; a glyph without an arm to the left hides the line that comes from there, which
-/// goes on behind it.
+/// Follows the lines from each node as a reader would, and returns the edges found. A line continues to the right, or up or
+/// down at a turn; where a glyph has no left arm, the line from the left continues behind it.
 fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
     let cells = cells(drawing);
     let at_node: BTreeMap<(usize, usize), usize> = drawing
@@ -156,8 +155,8 @@ fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
                 _ => 'N',
             };
             if !has(back) {
-                // Only lines from left to right pass behind.
-                assert_eq!(heading, 'E', "an upright line breaks at {cell:?}");
+                // Only horizontal lines pass behind others.
+                assert_eq!(heading, 'E', "a vertical line breaks at {cell:?}");
                 todo.push(((x + 1, y), 'E'));
                 continue;
             }
@@ -177,7 +176,7 @@ fn seen(drawing: &Drawing) -> BTreeSet<(usize, usize)> {
 
 proptest! {
     #[test]
-    fn nodes_have_their_own_cells_and_lines_keep_off_them(wanted in any_graph()) {
+    fn nodes_and_lines_do_not_overlap(wanted in any_graph()) {
         let drawing = draw(&wanted).unwrap();
         prop_assert_eq!(drawing.nodes.len(), wanted.widths.len());
         let mut taken = HashMap::new();
@@ -197,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn every_edge_goes_from_its_source_to_its_target(wanted in any_graph()) {
+    fn every_edge_leads_from_source_to_target(wanted in any_graph()) {
         let drawing = draw(&wanted).unwrap();
         let cells = cells(&drawing);
         let asked: BTreeSet<(usize, usize)> =
@@ -224,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn eyes_that_follow_the_lines_find_the_edges_and_no_others(wanted in any_graph()) {
+    fn followed_lines_match_the_edges(wanted in any_graph()) {
         let drawing = draw(&wanted).unwrap();
         let drawn: BTreeSet<(usize, usize)> =
             drawing.paths.iter().map(|p| (p.from, p.to)).collect();
@@ -232,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_graph_gives_the_same_drawing(wanted in any_graph()) {
+    fn drawing_is_independent_of_edge_order(wanted in any_graph()) {
         let mut turned = wanted.clone();
         turned.edges.reverse();
         let (one, two) = (draw(&wanted).unwrap(), draw(&turned).unwrap());
@@ -241,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn without_circles_nothing_is_left_out() {
+fn only_edges_that_close_a_cycle_are_omitted() {
     let edges: Vec<(usize, usize)> = (1..40).flat_map(|n| [(n / 2, n), (n / 3, n)]).collect();
     assert_eq!(draw(&wanted(40, &edges)).unwrap().circular, 0);
     assert_eq!(
@@ -253,8 +252,8 @@ fn without_circles_nothing_is_left_out() {
 }
 
 #[test]
-fn a_drawing_without_bounds_is_refused() {
-    // A ladder of 400 steps where each waits for all before it.
+fn oversized_drawing_is_rejected() {
+    // 400 nodes, each of which depends on all before it.
     let edges: Vec<(usize, usize)> = (0..400).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     assert_eq!(draw(&wanted(400, &edges)), None);
 }

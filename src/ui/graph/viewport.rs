@@ -1,4 +1,4 @@
-//! Pure: how near the drawing is looked at, and how far the view is moved from the selected task.
+//! Zoom level and scroll position of the task graph. Pure.
 
 use ratatui::layout::Rect;
 
@@ -6,20 +6,20 @@ use crate::ui::graph;
 use crate::ui::graph::{Drawing, NODE_MIN};
 use crate::ui::keymap::direction::Toward;
 
-/// How much of each task is drawn.
+/// How much of each task the graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Zoom {
-    /// All of its words, in up to three rows.
+    /// The whole subject, in up to three rows.
     #[default]
     Cards,
-    /// One row.
+    /// One row with as much of the subject as fits.
     Lines,
-    /// Its shape and its number.
+    /// Only the status symbol and the number.
     Numbers,
 }
 
 impl Zoom {
-    /// One step nearer.
+    /// Returns the next level with more detail.
     pub fn nearer(self) -> Zoom {
         match self {
             Zoom::Cards | Zoom::Lines => Zoom::Cards,
@@ -27,7 +27,7 @@ impl Zoom {
         }
     }
 
-    /// One step farther away.
+    /// Returns the next level with less detail.
     pub fn farther(self) -> Zoom {
         match self {
             Zoom::Cards => Zoom::Lines,
@@ -35,16 +35,16 @@ impl Zoom {
         }
     }
 
-    /// What is drawn then.
+    /// The status message that is shown when this level is selected.
     pub fn words(self) -> &'static str {
         match self {
-            Zoom::Cards => "Whole cards are drawn.",
-            Zoom::Lines => "One line a task is drawn.",
-            Zoom::Numbers => "Shapes and numbers are drawn.",
+            Zoom::Cards => "Showing whole cards.",
+            Zoom::Lines => "Showing one line per task.",
+            Zoom::Numbers => "Showing symbols and numbers.",
         }
     }
 
-    /// The fewest columns that a step of the way takes.
+    /// The minimum width of one graph layer, in columns.
     pub(in crate::ui) fn narrowest(self) -> usize {
         match self {
             Zoom::Cards | Zoom::Lines => NODE_MIN,
@@ -53,17 +53,17 @@ impl Zoom {
     }
 }
 
-/// How the drawing is looked at.
+/// How the graph view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
-    /// How near.
+    /// The zoom level.
     pub zoom: Zoom,
-    /// Columns and rows that the view is moved away from where the selected task would have it.
+    /// Columns and rows by which the user scrolled away from the position that shows the selected task.
     pub moved: (isize, isize),
 }
 
 impl Camera {
-    /// The first column and row of a drawing that are in view.
+    /// Returns the first visible column and row of a drawing, including the user's scroll offset.
     pub fn window(self, drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
         let (left, top) = window(drawing, selected, room);
         let most = |whole: usize, room: u16, at: usize| at.max(whole.saturating_sub(room.into()));
@@ -74,7 +74,7 @@ impl Camera {
         )
     }
 
-    /// The same camera, a part of the room further on; at the edge of the drawing it stays.
+    /// Returns the camera scrolled by a quarter of the view. It stops at the edge of the drawing.
     #[must_use]
     pub fn panned(self, toward: Toward, drawing: &Drawing, selected: usize, room: Rect) -> Camera {
         let columns = usize::from(room.width / 4).max(1);
@@ -82,7 +82,7 @@ impl Camera {
         self.shifted(toward.by(columns, rows), drawing, selected, room)
     }
 
-    /// The same view some columns and rows on, as far as the drawing reaches.
+    /// Returns the camera scrolled by some columns and rows. It stops at the edge of the drawing.
     #[must_use]
     pub fn shifted(
         self,
@@ -95,7 +95,7 @@ impl Camera {
             moved: (self.moved.0 + x, self.moved.1 + y),
             ..self
         };
-        // What is beyond the edge is not remembered: the way back begins at once.
+        // The offset is clamped, so that scrolling back takes effect at once.
         let (left, top) = wished.window(drawing, selected, room);
         let own = window(drawing, selected, room);
         let from = |at: usize, own: usize| at.cast_signed() - own.cast_signed();
@@ -106,8 +106,8 @@ impl Camera {
     }
 }
 
-/// The first column and row of a drawing that are in view, so that node `selected` is, and where there is
-/// room what it leads to. The first column is that of some node, so that nodes are not cut at the left.
+/// Returns the first visible column and row of a drawing, so that node `selected` is in view and, if there is room, the
+/// nodes that it blocks. The first column is the first column of a node, so that no node is cut off at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
     let (columns, height) = (usize::from(room.width), usize::from(room.height));
@@ -137,7 +137,7 @@ mod tests {
     use crate::ui::graph::{Wanted, draw};
 
     #[test]
-    fn the_view_stays_over_the_drawing() {
+    fn scrolling_stops_at_the_edge_of_the_drawing() {
         let drawing = draw(&Wanted {
             widths: vec![20; 12],
             edges: (1..12).map(|n| (n - 1, n)).collect(),
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(
                 camera.window(&drawing, 0, room),
                 (last - 15, 0),
-                "it is low"
+                "the drawing is lower than the view"
             );
         }
     }

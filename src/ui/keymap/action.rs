@@ -1,48 +1,48 @@
-//! What keys can do: one word each, in the table, in the help and in `update`.
+//! The actions that keys, palette, slash commands and mouse can trigger.
 
 use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::Pane;
 
-/// What a key does. One word for it in the table, in the help and in `update`.
+/// A user action. The settings name it in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Show the keys.
     Help,
     /// Show all actions.
     Palette,
-    /// Go to the oldest thing that waits for the person.
+    /// Go to the oldest request that waits for the user.
     Waiting,
-    /// Give the keys to a pane; again: give it the whole screen.
+    /// Focus a pane; if it has the focus, enlarge it to full screen.
     Focus(Pane),
-    /// Give the pane that has the keys the whole screen.
+    /// Enlarge the focused pane to full screen.
     Enlarge,
-    /// Give the other panes their room back.
+    /// Show all panes again.
     Restore,
-    /// Give the keys to the next pane.
+    /// Focus the next pane.
     NextPane,
-    /// Give the keys to the pane before.
+    /// Focus the previous pane.
     PrevPane,
-    /// Write to the agent that is shown.
+    /// Write to the shown agent.
     Compose,
-    /// Move the selection or the text.
+    /// Move the selection or scroll the text.
     Move(Scroll),
-    /// The card, the tool call or the pane to the left.
+    /// Select the previous item: request, tool call or task.
     Prev,
-    /// The card, the tool call or the pane to the right.
+    /// Select the next item: request, tool call or task.
     Next,
-    /// Show more of what is selected.
+    /// Open the selected item.
     Open,
-    /// One step back.
+    /// Go one step back.
     Back,
-    /// Close the view; at the top, leave crewdeck.
+    /// Close the view; at the top level, quit.
     Close,
-    /// Show the newest, and stay with it.
+    /// Follow the newest entry.
     Follow,
-    /// Copy what is selected.
+    /// Copy the selection.
     Copy,
-    /// Choose what of the conversation is copied.
+    /// Choose which part of the conversation to copy.
     CopyMenu,
-    /// Print the conversation into the terminal's own scroll-back.
+    /// Print the conversation to the terminal's scroll-back.
     Print,
     /// Read the conversation in `$EDITOR`.
     ReadOutside,
@@ -50,41 +50,41 @@ pub enum Action {
     Search,
     /// Go to the next match.
     NextMatch,
-    /// Go to the match before.
+    /// Go to the previous match.
     PrevMatch,
-    /// Go to the next thing that the person said.
+    /// Go to the user's next prompt.
     NextPrompt,
-    /// Go to what the person said before.
+    /// Go to the user's previous prompt.
     PrevPrompt,
     /// Go to the next file of a diff.
     NextFile,
-    /// Go to the file of a diff before.
+    /// Go to the previous file of a diff.
     PrevFile,
-    /// Show only the tasks that have some words.
+    /// Edit the filter of a list; in a pager, search.
     Filter,
-    /// Draw the tasks as a graph, or list them.
+    /// Switch the board between graph and list.
     TurnBoard,
-    /// Let the panes lie in another way.
+    /// Switch to the next layout.
     Layout,
-    /// Move the view over the drawing of the tasks.
+    /// Pan the graph.
     Pan(Toward),
-    /// Draw more of each task.
+    /// Show more of each task in the graph.
     ZoomIn,
-    /// Draw less of each task.
+    /// Show less of each task in the graph.
     ZoomOut,
-    /// Show what happened.
+    /// Open the event log.
     EventLog,
-    /// In that, show trouble alone, or everything again.
+    /// In the event log, show only problems, or everything.
     Trouble,
-    /// Show what is in the way of the work.
+    /// Show problems and fixes.
     Problems,
-    /// Show what everybody has used.
+    /// Show usage and cost.
     Costs,
-    /// Look at what is selected without leaving its pane.
+    /// Preview the selected item without leaving the pane.
     Peek,
-    /// Show the todo list, or hide it.
+    /// Show or hide the todo list.
     Todo,
-    /// Show what agents can load.
+    /// List the skills that agents can load.
     Skills,
     /// Choose another model.
     Models,
@@ -92,112 +92,112 @@ pub enum Action {
     Themes,
     /// Show the background jobs.
     Jobs,
-    /// End the selected background job.
+    /// Stop the selected background job.
     Kill,
-    /// Show the transcript of the subagent that the selected tool call sent out.
+    /// Show the transcript of the subagent that the selected tool call started.
     Subagent,
     /// Summarise the conversation of the shown agent.
     Compact,
-    /// Give the mouse to crewdeck, or back to the terminal.
+    /// Turn mouse capture on or off.
     Mouse,
-    /// Stop what the shown agent does; when it does nothing: leave.
+    /// Stop the shown agent; if it is idle, quit.
     Interrupt,
-    /// Put crewdeck to sleep.
+    /// Suspend crewdeck to the shell.
     Suspend,
-    /// Say yes to the selected request.
+    /// Approve the selected request.
     Approve,
-    /// Say yes to the selected permission for the whole team: choose how far.
+    /// Approve the selected permission for the whole team, after choosing the scope.
     ApproveForTeam,
-    /// Show what was allowed for the whole team, to take it back.
+    /// View or revoke the team's session permissions.
     Rules,
-    /// Say no to the selected request.
+    /// Reject the selected request.
     Reject,
-    /// Say yes or no with a comment; answer a question in one's own words.
+    /// Decide with a comment, or answer a question in free text.
     Comment,
-    /// Take the selected task.
+    /// Claim the selected task.
     Claim,
-    /// Put the selected task back on the board.
+    /// Release the selected task.
     Release,
     /// Complete the selected task.
     CompleteTask,
-    /// Write a task.
+    /// Add a task.
     AddTask,
-    /// Change the selected task.
+    /// Edit the selected task.
     EditTask,
     /// Go to the next field.
     NextField,
-    /// Go to the field before.
+    /// Go to the previous field.
     PrevField,
-    /// Let the written task wait for the selected one, or no more.
+    /// Add or remove the selected task as a blocker in the task form.
     TurnWait,
-    /// Ask whether to remove the selected task's worktree.
+    /// Remove the selected task's worktree, after confirmation.
     RemoveTree,
     /// Copy the path of the selected task's worktree.
     CopyPlace,
-    /// Ask whether to merge the branch of the selected task.
+    /// Merge the branch of the selected task, after confirmation.
     Merge,
     /// Merge the branches of all completed tasks.
     MergeAll,
-    /// Show what the branch of the selected task changes.
+    /// Show the diff of the selected task's branch.
     Diff,
-    /// Write that comment in `$EDITOR`; a plan is there to be changed.
+    /// Write the comment in `$EDITOR`; for a plan, edit the plan there.
     EditComment,
-    /// Answer a question with the choice of that number.
+    /// Answer a question with the choice of this number, from 1.
     Choose(usize),
     /// Ask the selected teammate to shut down.
     AskShutdown,
-    /// End the selected teammate at once.
+    /// Kill the selected teammate.
     Force,
-    /// Ask the selected teammate where it stands.
+    /// Ask the selected teammate for its status.
     Nudge,
-    /// Send what is written.
+    /// Send the message.
     Send,
-    /// Put the selected word into the message.
+    /// Insert the selected completion.
     Complete,
-    /// Begin a new line.
+    /// Insert a line break.
     Newline,
-    /// The row above, then older messages.
+    /// Move up a row; from the first row, recall an older message.
     Older,
-    /// The row below, then newer messages.
+    /// Move down a row; from the last row, recall a newer message.
     Newer,
     /// Delete back to the start of the line.
     DeleteToStart,
-    /// Write in `$EDITOR`.
+    /// Edit the text in `$EDITOR`.
     EditOutside,
-    /// Take what is selected or written.
+    /// Accept the selection or the text.
     Accept,
-    /// Begin the demo.
+    /// Start the demo.
     StartDemo,
-    /// Look for a model again.
+    /// Repeat the startup checks.
     LookAgain,
-    /// Make the directory a git repository with a first commit.
+    /// Create a git repository with a first commit.
     MakeRepository,
-    /// Let the settings of this project apply that need approval.
+    /// Approve the project settings that need approval.
     ApproveSettings,
-    /// Go on without them.
+    /// Start without the project settings that need approval.
     WithoutSettings,
-    /// Put the line away that tells in the demo what to press next; again: bring it back.
+    /// Hide or show the tips.
     DismissTour,
-    /// Play the recording, or let it stand still.
+    /// Play or pause the recording.
     PauseOrPlay,
-    /// One event on in the recording.
+    /// Go one event forward in the recording.
     Step,
-    /// One event back in the recording.
+    /// Go one event back in the recording.
     StepBack,
-    /// Some seconds on in the recording.
+    /// Go ten seconds forward in the recording.
     Jump,
-    /// Some seconds back in the recording.
+    /// Go ten seconds back in the recording.
     JumpBack,
-    /// Play the recording twice as fast.
+    /// Double the speed of the replay.
     Faster,
-    /// Play the recording half as fast.
+    /// Halve the speed of the replay.
     Slower,
-    /// Leave crewdeck.
+    /// Quit crewdeck.
     Quit,
 }
 
 impl Action {
-    /// Whether its key is pressed without a thought while one writes, moves or chooses: nobody looks for it in a list.
+    /// Whether it is a basic editing or navigation action, which the palette does not list.
     pub fn is_typed(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The person's changes to the keys: the names of actions and contexts, and clear words for what does not fit.
+//! Applies the user's `[ keys]` settings to the keymap, and reports invalid ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -8,67 +8,62 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use crate::ui::keymap::{Action, Bound, Context, KeyMap};
 use crate::ui::keys;
 
-/// What the person wants changed: an action, alone (`approve`) or in one context (`board.merge`), and the keys that it
-/// has from then on in place of the ones before; none: it has no key.
+/// The user's changes: an action in all contexts (`approve`) or in one (`board.merge`), and the keys that replace its
+/// default keys. An empty list unbinds the action.
 pub type Changes = BTreeMap<String, Vec<String>>;
 
-/// Why a change does not fit.
+/// Why a change is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
-    /// There is no such action.
-    #[error("[keys] there is no action `{name}`: did you mean `{nearest}`?")]
+    /// The action does not exist.
+    #[error("[keys] unknown action `{name}`: did you mean `{nearest}`?")]
     Unknown {
-        /// What is written.
+        /// The name in the settings.
         name: String,
-        /// The known one that is most like it.
+        /// The most similar action.
         nearest: String,
     },
-    /// There is such an action, and it does nothing in that context.
-    #[error("[keys] `{action}` has no meaning in `{context}`: write {known}")]
+    /// The action does not exist in that context.
+    #[error("[keys] `{context}` has no action `{action}`: use {known}")]
     NotThere {
-        /// The action.
         action: String,
-        /// The context that is written.
+        /// The context in the settings.
         context: String,
-        /// Where it has one, as it is written.
+        /// The valid names of the action, each with its context.
         known: String,
     },
-    /// The key can not be read.
+    /// The key cannot be parsed.
     #[error("[keys] `{name}`: {why}")]
     BadKey {
-        /// The action.
         name: String,
-        /// Why, and what a key looks like.
+        /// The reason and an example.
         why: String,
     },
-    /// Who presses the key there wants to write it.
+    /// A text input would take the key as text.
     #[error(
-        "[keys] `{name}`: `{key}` is text while writing: take a key with ctrl or alt, or a named one as f5"
+        "[keys] `{name}`: `{key}` types text there: use a key with ctrl or alt, or a function key such as f5"
     )]
     IsText {
-        /// The action, in its context.
+        /// The action with its context.
         name: String,
-        /// The key.
         key: String,
     },
-    /// The key means something else in the same context.
+    /// The key is bound to another action in the same context.
     #[error(
-        "[keys] `{name}`: `{key}` already means `{other}` there ({words}); unbind it with \"{other}\" = [], or take another key"
+        "[keys] `{name}`: `{key}` is already bound to `{other}` there ({words}); unbind it with \"{other}\" = [], or choose another key"
     )]
     Clash {
-        /// The action, in its context.
+        /// The action with its context.
         name: String,
-        /// The key.
         key: String,
-        /// What it means already, in its context.
+        /// The other action with its context.
         other: String,
-        /// That in words.
+        /// The description of the other action.
         words: &'static str,
     },
 }
 
-/// The word of a value in the settings: its name in the code in `snake_case`, so that `Move(LineDown)` is `move_line_down`.
-/// What has a line in the table has its word by that.
+/// Converts a variant name to its name in the settings, in `snake_case`: `Move(LineDown)` becomes `move_line_down`.
 fn word(value: &impl Debug) -> String {
     let mut out = String::new();
     for c in format!("{value:?}").chars() {
@@ -85,14 +80,14 @@ fn word(value: &impl Debug) -> String {
 }
 
 impl Action {
-    /// Its word in the settings.
+    /// Returns its name in the settings.
     pub fn word(self) -> String {
         word(&self)
     }
 }
 
 impl Context {
-    /// Its word in the settings; that of a pane's keys is the pane's.
+    /// Returns its name in the settings; for [`Context::In`], the name of the pane.
     pub fn word(self) -> String {
         match self {
             Context::In(pane) => word(&pane),
@@ -100,7 +95,7 @@ impl Context {
         }
     }
 
-    /// Whether a plain key is text there.
+    /// Whether a plain key types text there.
     fn is_writing(self) -> bool {
         matches!(
             self,
@@ -115,29 +110,29 @@ impl Context {
 }
 
 impl Bound {
-    /// Its action in its context, as the settings name it.
+    /// Returns ` context.action`, as in the settings.
     pub fn name(&self) -> String {
         format!("{}.{}", self.context.word(), self.action.word())
     }
 }
 
 impl KeyMap {
-    /// The table with the person's changes.
+    /// Returns the default keymap with the user's changes.
     ///
     /// # Errors
-    /// The first change that names no action, no key, or a key that means something else there.
+    /// The first change with an unknown action, an invalid key, or a key that is already bound.
     pub fn changed(changes: &Changes) -> Result<KeyMap, ChangeError> {
         let mut map = KeyMap::default();
         let mut touched = vec![false; map.bound.len()];
-        // What is said of one context counts more than what is said of all.
+        // A change for one context overrides a change for all contexts.
         let (narrow, wide): (Vec<_>, Vec<_>) = changes.iter().partition(|(n, _)| n.contains('.'));
         for (name, keys) in wide.into_iter().chain(narrow) {
             let keys = keys.iter().map(|key| canonical(name, key));
             let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
             let mut given: Vec<Context> = Vec::new();
-            for at in places(&map, name)? {
+            for at in matching_rows(&map, name)? {
                 let line = &mut map.bound[at];
-                // Where the table has two lines for it, the first one takes all keys.
+                // If the table binds the action twice in a context, the first row gets all keys.
                 let is_first = !given.contains(&line.context);
                 line.keys = if is_first { keys.clone() } else { Vec::new() };
                 given.push(line.context);
@@ -149,8 +144,8 @@ impl KeyMap {
     }
 }
 
-/// The lines that `name` means.
-fn places(map: &KeyMap, name: &str) -> Result<Vec<usize>, ChangeError> {
+/// Returns the indexes of the rows that `name` selects.
+fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, ChangeError> {
     let (context, action) = match name.split_once('.') {
         Some((context, action)) => (Some(context), action),
         None => (None, name),
@@ -191,7 +186,7 @@ fn nearest(map: &KeyMap, action: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A key as the key map has it: `shift+g` is `G`, `ctrl+X` is `ctrl+x`.
+/// Normalizes a key: `shift+g` becomes `G`, `ctrl+X` becomes `ctrl+x`.
 fn canonical(name: &str, key: &str) -> Result<String, ChangeError> {
     let bad = |why: String| ChangeError::BadKey {
         name: name.into(),
@@ -199,7 +194,8 @@ fn canonical(name: &str, key: &str) -> Result<String, ChangeError> {
     };
     let chords: Vec<&str> = key.split_whitespace().collect();
     if chords.is_empty() || chords.len() > 2 {
-        let why = format!("{key:?} is no key: write one, or two with a blank between, as ctrl+x e");
+        let why =
+            format!("{key:?} is not a key: give one key, or two separated by a space, as ctrl+x e");
         return Err(bad(why));
     }
     let one = |chord: &&str| {
@@ -210,13 +206,14 @@ fn canonical(name: &str, key: &str) -> Result<String, ChangeError> {
             let upper = c.to_uppercase().next();
             event.code = KeyCode::Char(upper.unwrap_or(c));
         }
-        keys::name_of(event).ok_or_else(|| bad(format!("{chord:?} is no key that terminals send")))
+        keys::name_of(event)
+            .ok_or_else(|| bad(format!("{chord:?} is not a key that terminals send")))
     };
     let chords: Vec<String> = chords.iter().map(one).collect::<Result<_, _>>()?;
     Ok(chords.join(" "))
 }
 
-/// Whether a text field takes the key as text.
+/// Whether a text input would take the key as text.
 fn is_text(key: &str) -> bool {
     let first = key.split(' ').next().unwrap_or(key);
     first.chars().count() == 1 || matches!(first, "space" | "backspace" | "delete")
@@ -248,7 +245,7 @@ fn check(map: &KeyMap, touched: &[bool]) -> Result<(), ChangeError> {
     Ok(())
 }
 
-/// Whether one of two keys hides the other: they are the same, or one is the first of the other's two.
+/// Whether two keys conflict: they are equal, or one is the first key of the other's sequence.
 fn collide(a: &str, b: &str) -> bool {
     let begins = |long: &str, short: &str| long.split_once(' ').is_some_and(|(f, _)| f == short);
     a == b || begins(a, b) || begins(b, a)
@@ -268,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_snake_case_and_each_action_has_its_own() {
+    fn setting_names_are_snake_case_and_unique() {
         let cases = [
             (Action::Approve, "approve"),
             (Action::ApproveForTeam, "approve_for_team"),
@@ -290,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_take_the_place_of_the_keys_before() {
+    fn changes_replace_the_default_keys() {
         let map = KeyMap::changed(&changes(&[
             ("approve", &["Y"]),
             ("board.merge", &["g", "alt+m", "shift+m"]),
@@ -299,7 +296,7 @@ mod tests {
             ("palette", &["ctrl+k"]),
             ("panes.palette", &[":", "ctrl+x p"]),
         ]));
-        // `move_top` counts in every pane and not in the board's own keys.
+        // `move_top` is bound in `panes`, not in ` board`.
         assert!(matches!(map, Err(ChangeError::NotThere { .. })), "{map:?}");
         let map = KeyMap::changed(&changes(&[
             ("approve", &["Y"]),
@@ -334,47 +331,50 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_the_way_out() {
+    fn invalid_changes_are_reported_with_a_fix() {
         type Wanted = &'static [(&'static str, &'static [&'static str])];
         let cases: [(Wanted, &str); 11] = [
             (
                 &[("aprove", &["y"])],
-                "no action `aprove`: did you mean `approve`?",
+                "unknown action `aprove`: did you mean `approve`?",
             ),
             (
                 &[("board.merg", &["y"])],
-                "no action `board.merg`: did you mean `merge`?",
+                "unknown action `board.merg`: did you mean `merge`?",
             ),
             (
                 &[("team.merge", &["y"])],
-                "`merge` has no meaning in `team`: write \"board.merge\"",
+                "`team` has no action `merge`: use \"board.merge\"",
             ),
-            (&[("merge", &["hyper+m"])], "`merge`: \"hyper+m\" is no key"),
+            (
+                &[("merge", &["hyper+m"])],
+                "`merge`: \"hyper+m\" is not a key",
+            ),
             (
                 &[("merge", &["a b c"])],
-                "`merge`: \"a b c\" is no key: write one, or two",
+                "`merge`: \"a b c\" is not a key: give one key, or two",
             ),
-            (&[("merge", &[""])], "`merge`: \"\" is no key"),
+            (&[("merge", &[""])], "`merge`: \"\" is not a key"),
             (
                 &[("board.open", &["m"])],
-                "`board.open`: `m` already means `board.merge` there (merge the branch of the completed task; asks first); \
-                 unbind it with \"board.merge\" = [], or take another key",
+                "`board.open`: `m` is already bound to `board.merge` there (merge the branch of the completed task; asks first); \
+                 unbind it with \"board.merge\" = [], or choose another key",
             ),
             (
                 &[("composer.send", &["ctrl+x"])],
-                "`ctrl+x` already means `composer.edit_outside` there",
+                "`ctrl+x` is already bound to `composer.edit_outside` there",
             ),
             (
                 &[("nudge", &["z"]), ("ask_shutdown", &["z"])],
-                "`z` already means",
+                "`z` is already bound to",
             ),
             (
                 &[("composer.send", &["s"])],
-                "`composer.send`: `s` is text while writing",
+                "`composer.send`: `s` types text there",
             ),
             (
                 &[("help", &["space"])],
-                "`everywhere.help`: `space` is text while writing",
+                "`everywhere.help`: `space` types text there",
             ),
         ];
         for (given, expected) in cases {

@@ -21,21 +21,21 @@ pub enum Scroll {
     Bottom,
 }
 
-/// A way to move the view.
+/// A direction in which to scroll the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toward {
-    /// To the left.
+    /// Toward the first column.
     Left,
     /// Down.
     Down,
     /// Up.
     Up,
-    /// To the right.
+    /// Toward the last column.
     Right,
 }
 
 impl Toward {
-    /// So many columns or rows that way.
+    /// Returns the offset for a move of `columns` or `rows` in this direction.
     pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
         let (x, y) = (columns.cast_signed(), rows.cast_signed());
         match self {
@@ -50,8 +50,6 @@ impl Toward {
 /// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// To the next one.
     Forward,
-    /// To the one before.
     Back,
 }

@@ -1,28 +1,26 @@
-//! The key map in use: the table with the person's changes. Whoever needs a key asks it.
+//! The active keymap: the default bindings with the user's changes.
 
 use crate::ui::keymap::{Action, Context, TABLE};
 use crate::ui::keys;
 
-/// What an action without a key shows in place of one.
+/// The label of an action without a key.
 const NO_KEY: &str = "no key";
 
-/// A line of the key map.
+/// A row of the keymap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bound {
-    /// Where it counts.
     pub context: Context,
-    /// The keys, as `keys::parse` reads them, the one that is shown first; none: only the palette reaches it.
+    /// The keys in the syntax of `keys::parse`; the first one is shown. If empty, only the palette offers the action.
     pub keys: Vec<String>,
-    /// What they do.
     pub action: Action,
-    /// What they do, for the help and the palette.
+    /// The description in the help and the palette.
     pub words: &'static str,
-    /// What they do, for the hint line; empty: not shown there.
+    /// The label in the hint line; empty if it is not shown there.
     pub hint: &'static str,
 }
 
 impl Bound {
-    /// The key that is shown, as a person reads it; empty where there is none.
+    /// Returns the first key for display; empty if there is none.
     pub fn shown(&self) -> String {
         self.keys
             .first()
@@ -31,18 +29,17 @@ impl Bound {
     }
 }
 
-/// What a key may mean.
+/// The result of a key lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// This.
     Action(Action),
-    /// The first of two keys: wait for the second.
+    /// The first key of a sequence of two.
     Prefix,
-    /// Nothing: in a text field it is text.
+    /// Unbound; a text input takes it as text.
     Nothing,
 }
 
-/// All keys and what they do.
+/// All bindings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyMap {
     pub(super) bound: Vec<Bound>,
@@ -65,7 +62,7 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// The meaning of `name` (one key, or two with a blank between) in `contexts`, the first one first.
+    /// Looks up `name`,one key or two separated by a space, in `contexts` in order.
     pub fn lookup(&self, contexts: &[Context], name: &str) -> Found {
         for context in contexts {
             for bound in self.in_context(*context) {
@@ -80,18 +77,16 @@ impl KeyMap {
         }
         Found::Nothing
     }
-
-    /// All lines.
     pub fn lines(&self) -> impl Iterator<Item = &Bound> {
         self.bound.iter()
     }
 
-    /// The lines that count in `context`.
+    /// Returns the rows of `context`.
     pub fn in_context(&self, context: Context) -> impl Iterator<Item = &Bound> {
         self.bound.iter().filter(move |b| b.context == context)
     }
 
-    /// A text with the keys of today: `{board.merge}`, as the settings name it, becomes the key of that action there.
+    /// Replaces placeholders with the current keys: `{board.merge}` becomes the key of that action in that context.
     pub fn told(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -112,7 +107,7 @@ impl KeyMap {
         out + rest
     }
 
-    /// The key of an action in a context, as a person reads it.
+    /// Returns the key of an action in a context for display, or `no key`.
     pub fn key(&self, context: Context, action: Action) -> String {
         self.in_context(context)
             .filter(|b| b.action == action)
@@ -131,7 +126,7 @@ mod tests {
     use crate::ui::keymap::pane::Pane;
 
     #[test]
-    fn every_key_is_written_as_it_is_read() {
+    fn default_keys_round_trip_through_the_parser() {
         for line in TABLE {
             for chord in line.keys.iter().flat_map(|key| key.split(' ')) {
                 let parsed = keys::parse(chord).unwrap();
@@ -141,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_means_two_things_in_one_context() {
+    fn keys_are_unique_within_a_context() {
         let mut seen = HashSet::new();
         for line in TABLE {
             for key in line.keys {
@@ -152,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrower_context_wins_and_prefixes_wait() {
+    fn specific_context_wins_and_prefixes_are_found() {
         let map = KeyMap::default();
         let composer = [Context::Composer, Context::Everywhere];
         let board = [
@@ -182,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_the_keys_of_today() {
+    fn placeholders_become_current_keys() {
         let map = KeyMap::default();
         let cases = [
             (
@@ -199,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_shows_its_first_key() {
+    fn first_key_of_an_action_is_shown() {
         let map = KeyMap::default();
         let board = Context::In(Pane::Board);
         let cases = [

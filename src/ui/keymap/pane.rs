@@ -1,24 +1,24 @@
-//! The six panes and who has the keys.
+//! The six panes and the focus.
 
-/// A part of the screen that can have the keys.
+/// A part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {
-    /// The conversation with the lead, or the live transcript of a teammate.
+    /// The conversation with the lead or another agent.
     Lead,
-    /// The todo list of the agent whose conversation is shown.
+    /// The todo list of the shown agent.
     Todo,
-    /// The tasks.
+    /// The task board.
     Board,
     /// The teammates.
     Team,
-    /// The letters between them.
+    /// The messages between agents.
     Inbox,
-    /// What waits for the person.
+    /// The requests that need the user.
     Needs,
 }
 
 impl Pane {
-    /// All of them, in the order of their number keys.
+    /// All panes, in the order of their number keys.
     pub const ALL: [Pane; 6] = [
         Pane::Lead,
         Pane::Todo,
@@ -28,7 +28,7 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// The number key that goes there.
+    /// Returns the number key that focuses the pane.
     pub fn number(self) -> usize {
         match self {
             Pane::Lead => 1,
@@ -40,7 +40,7 @@ impl Pane {
         }
     }
 
-    /// Its title.
+    /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
             Pane::Lead => "Lead",
@@ -53,17 +53,15 @@ impl Pane {
     }
 }
 
-/// Who has the keys. In the composer keys are text; in a pane each is an action.
+/// The keyboard focus. In the composer keys are text; in a pane each is an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
-    /// The composer.
     Composer,
-    /// A pane.
     Pane(Pane),
 }
 
 impl Focus {
-    /// The pane that has the keys; the composer belongs to the conversation.
+    /// Returns the focused pane; the composer counts as the conversation.
     pub fn pane(self) -> Pane {
         match self {
             Focus::Composer => Pane::Lead,

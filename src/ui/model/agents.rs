@@ -1,4 +1,4 @@
-//! What the screen knows of each agent: its conversation, todo list, activity and tokens.
+//! The view model of each agent: conversation, todo list, activity and usage.
 
 #[cfg(test)]
 mod tests;
@@ -18,63 +18,63 @@ use crate::ui::model::costs::Used;
 use crate::ui::model::pulse::Pulse;
 use crate::ui::transcript::Transcript;
 
-/// Most agents whose conversation is kept, those who are gone included.
+/// Maximum number of agents kept, including those that have left.
 pub const AGENTS_MAX: usize = 1024;
 
-/// Most bytes that the conversations of all agents but the lead take together: with fifteen teammates what each has
-/// streamed within about half an hour without a pause. Beyond, the longest loses its oldest entries. The lead's has a
-/// bound of its own.
+/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about half
+/// an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
+/// conversation has a separate limit.
 const OTHERS_MAX: usize = 12 * 1024 * 1024;
 
-/// Longest errand, in characters.
+/// Maximum length of a subagent's prompt that is kept, in characters.
 const ERRAND_MAX: usize = 200;
 
-/// Longest answer that `y` copies, in bytes.
+/// Maximum size of the last answer that `y` copies, in bytes.
 const SAID_MAX: usize = 256 * 1024;
 
-/// One agent.
+/// The view model of one agent.
 #[derive(Debug, Default)]
 pub struct AgentView {
-    /// Its conversation.
+    /// The conversation.
     pub transcript: Transcript,
-    /// Its todo list.
+    /// The todo list.
     pub todo: TodoList,
-    /// What it does; `None` while it has not been heard of.
+    /// The current activity; `None` before the first activity event.
     pub activity: Option<Activity>,
-    /// Since when it does that.
+    /// When the current activity began.
     pub since: Stamp,
-    /// Its tokens, those of earlier agents of its name included.
+    /// The tokens used, including those of earlier agents with the same name.
     pub usage: Usage,
-    /// Its calls of the model, counted in the same way.
+    /// The number of model calls, including those of earlier agents with the same name.
     pub calls: u64,
-    /// The tokens of its conversation.
+    /// The current size of the context, in tokens.
     pub context: u64,
-    /// What its model can hold, where known.
+    /// The size of the model's context window in tokens, if known.
     pub window: Option<u64>,
-    /// Whether that is assumed from the model's name.
+    /// Whether the window size is guessed from the model's name.
     pub window_is_assumed: bool,
-    /// What it cost in US dollars, where known, counted in the same way.
+    /// The cost in US dollars, if known, including that of earlier agents with the same name.
     pub cost: Option<f64>,
-    /// What agents of its name used that had left before it came.
+    /// The usage of earlier agents with the same name.
     earlier: Used,
-    /// What those of its subagents used that made room.
+    /// The usage of its subagents that were dropped from memory.
     pub past_subagents: Used,
-    /// Its last whole answer.
+    /// The last complete answer.
     pub last_said: String,
-    /// What a subagent was sent out for, in one line; empty for the others.
+    /// The prompt of a subagent, in one line; empty for other agents.
     pub errand: String,
-    /// What it did lately.
+    /// The recent activity, for the activity bars.
     pub pulse: Pulse,
-    /// Whether anything has entered its conversation.
+    /// Whether the conversation has any entry.
     pub has_spoken: bool,
-    /// Whether a turn of it has begun and not ended.
+    /// Whether a turn is running.
     pub in_turn: bool,
-    /// How many turns and compactions of it have ended.
+    /// The number of turns and compactions that have ended.
     pub ended: u64,
 }
 
 impl AgentView {
-    /// Takes an event in that happened to it.
+    /// Applies an event about this agent.
     pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
         self.transcript.apply(name, event);
         if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
@@ -156,8 +156,8 @@ impl AgentView {
         }
     }
 
-    /// Takes in what it has used so far. One that has used less than before, or more with no more calls, is another one
-    /// of the same name: what the earlier one used is not undone.
+    /// Updates the usage with the agent's own total. A total that is lower than before, or that changed without an
+    /// additional call, belongs to a new agent with the same name: it is added to the usage of the earlier one.
     fn counted(&mut self, so_far: Used) {
         let own = self.used().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -170,7 +170,7 @@ impl AgentView {
         (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
     }
 
-    /// What it has used, its subagents aside.
+    /// Returns its usage, without its subagents.
     pub fn used(&self) -> Used {
         Used {
             usage: self.usage,
@@ -179,25 +179,25 @@ impl AgentView {
         }
     }
 
-    /// The share of the model's window that its conversation takes, in percent, where known.
+    /// Returns how much of the model's context window is used, in percent, if known; at most 999.
     pub fn context_share(&self) -> Option<u64> {
         let window = self.window.filter(|w| *w > 0)?;
         Some(self.context.saturating_mul(100).div_ceil(window).min(999))
     }
 }
 
-/// All agents that were heard of, by name.
+/// All known agents, by name.
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
-    /// How many made room, subagents aside, and what they used.
+    /// The number of agents dropped from memory, without subagents, and their usage.
     past: (usize, Used),
-    /// The zone of the times that conversations tell; none: UTC.
+    /// The time zone of timestamps in conversations; `None` is UTC.
     zone: Option<TimeZone>,
 }
 
 impl Agents {
-    /// Nobody yet; times are told in a zone.
+    /// Returns an empty set of agents that shows times in ` zone`.
     pub fn in_zone(zone: TimeZone) -> Agents {
         Agents {
             zone: Some(zone),
@@ -205,12 +205,13 @@ impl Agents {
         }
     }
 
-    /// The agent of that name, if it was heard of.
+    /// Returns the agent with that name, if it is known.
     pub fn get(&self, name: &Name) -> Option<&AgentView> {
         self.known.get(name)
     }
 
-    /// The agent of that name; a new one takes the place of one who is gone when there are too many.
+    /// Returns the agent with that name, and adds it if needed. At [`AGENTS_MAX`] agents, one that has left is dropped
+    /// first.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -231,7 +232,7 @@ impl Agents {
         })
     }
 
-    /// Forgets an agent, but not what it used: that of a subagent is its parent's.
+    /// Drops an agent but keeps its usage: a subagent's is added to its parent's, others' to the total of dropped agents.
     fn let_go(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -247,7 +248,7 @@ impl Agents {
         }
     }
 
-    /// Takes an event in that happened to `name`.
+    /// Applies an event about `name`.
     pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
         self.entry(name).apply(name, at, event);
         if !name.is_lead() {
@@ -255,7 +256,7 @@ impl Agents {
         }
     }
 
-    /// Holds the conversations of all but the lead to [`OTHERS_MAX`].
+    /// Limits the conversations of all agents except the lead to [`OTHERS_MAX`].
     fn make_room(&mut self) {
         let is_other = |name: &Name| !name.is_lead();
         let others = self.known.iter().filter(|(name, _)| is_other(name));
@@ -267,7 +268,7 @@ impl Agents {
         let mut sizes: Vec<(usize, &mut AgentView)> = others
             .map(|(_, agent)| (agent.transcript.bytes(), agent))
             .collect();
-        // One that holds nothing but its newest entry can not give way: then the next longest does.
+        // A conversation always keeps its newest entry. If that is not enough, the next longest one shrinks.
         sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         for (bytes, agent) in sizes {
             if all <= OTHERS_MAX {
@@ -280,7 +281,7 @@ impl Agents {
         }
     }
 
-    /// What `name` does. For one that was not heard of, the roster's word.
+    /// Returns the activity of `name`. If no activity is known, it follows from the member status.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
             return activity;
@@ -292,7 +293,7 @@ impl Agents {
         }
     }
 
-    /// crewdeck was ended: nobody works any more, and only the lead comes back.
+    /// Marks the end of a session: the lead becomes idle, all others are gone.
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.end_of_session();
@@ -305,7 +306,7 @@ impl Agents {
         }
     }
 
-    /// The subagents of `parent` that are at work.
+    /// Returns the running subagents of `parent`.
     pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
         let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
         let mut all: Vec<&Name> = self
@@ -319,17 +320,17 @@ impl Agents {
         all.into_iter().cloned().collect::<Vec<_>>().into_iter()
     }
 
-    /// All that are known, by name.
+    /// Returns all known agents, by name.
     pub fn all(&self) -> impl Iterator<Item = (&Name, &AgentView)> {
         self.known.iter()
     }
 
-    /// How many made room, subagents aside, and what they used.
+    /// Returns the number of agents dropped from memory, without subagents, and their usage.
     pub fn past(&self) -> (usize, Used) {
         self.past
     }
 
-    /// What all of them used, those that made room included.
+    /// Returns the usage of all agents, including dropped ones.
     pub fn used(&self) -> Used {
         let mut all = self.past.1;
         for agent in self.known.values() {
@@ -339,12 +340,12 @@ impl Agents {
         all
     }
 
-    /// The tokens of all of them, those that made room included.
+    /// Returns the tokens used by all agents, including dropped ones.
     pub fn tokens(&self) -> u64 {
         self.used().usage.total()
     }
 
-    /// What all of them cost, where the price of any is known.
+    /// Returns the cost of all agents in US dollars; `None` if no price is known.
     pub fn cost(&self) -> Option<f64> {
         self.used().cost
     }

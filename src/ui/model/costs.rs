@@ -1,4 +1,4 @@
-//! Which task tokens were spent on: the one that the agent had open when its model answered.
+//! Usage by task. The usage of a model call counts for the task that the agent had open when the call returned.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
 use crate::ui::model::{Model, board as model_board};
 
-/// Most tasks of which it is known; beyond, the one with the lowest number joins what belongs to no task.
+/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
+/// as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
-/// What was spent on each task.
+/// The usage of each task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskBook {
     tasks: BTreeMap<TaskId, Used>,
@@ -24,7 +25,7 @@ impl TaskBook {
         }
     }
 
-    /// What was spent on tasks, the dearest first.
+    /// Returns the usage of each task, most expensive first.
     pub fn dearest(&self) -> Vec<(TaskId, Used)> {
         let mut all: Vec<(TaskId, Used)> =
             self.tasks.iter().map(|(id, used)| (*id, *used)).collect();
@@ -35,14 +36,14 @@ impl TaskBook {
         all
     }
 
-    /// What was spent on `task`, if anything is known.
+    /// Returns the usage of `task`, if any is known.
     pub fn of(&self, task: TaskId) -> Option<Used> {
         self.tasks.get(&task).copied()
     }
 }
 
-/// `agent` has used more. What a subagent uses is spent on its parent's task. More than one call at once was made before
-/// this screen looked on: for what is not known.
+/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one call
+/// happened before this screen was attached: its task is unknown, and it is ignored.
 pub fn spent(model: &mut Model, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
@@ -53,19 +54,19 @@ pub fn spent(model: &mut Model, agent: &Name, more: Used) {
     }
 }
 
-/// What was used.
+/// Token usage, calls and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
-    /// The tokens.
+    /// The tokens, by kind.
     pub usage: Usage,
-    /// The calls of the model; 0 where they were not counted.
+    /// The number of model calls; 0 if they were not counted.
     pub calls: u64,
-    /// US dollars, where the price of any call is known.
+    /// The cost in US dollars; `None` if no price is known.
     pub cost: Option<f64>,
 }
 
 impl Used {
-    /// Adds what was used besides.
+    /// Adds another usage. The cost is the sum of the known costs.
     pub fn add(&mut self, other: Used) {
         self.usage.add(other.usage);
         self.calls = self.calls.saturating_add(other.calls);
@@ -73,7 +74,7 @@ impl Used {
         self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
     }
 
-    /// What was used since it was `before`.
+    /// Returns the usage since `before`; negative differences count as 0.
     #[must_use]
     pub fn since(self, before: Used) -> Used {
         let usage = Usage {
@@ -97,7 +98,7 @@ impl Used {
         }
     }
 
-    /// What the dearest is sorted by: its cost, then its tokens.
+    /// Returns the sort key for "most expensive": the cost, then the tokens.
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }

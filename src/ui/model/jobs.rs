@@ -1,4 +1,4 @@
-//! What the screen knows of the background jobs: those that run and the last ones that ended.
+//! The view model of background jobs: the running ones and those that ended last.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
 
-/// Most jobs that are listed.
+/// Maximum number of jobs kept.
 pub const JOBS_MAX: usize = 64;
 
-/// The background jobs, in the order in which they began.
+/// The background jobs, in order of their start.
 #[derive(Debug, Default)]
 pub struct JobBook {
     all: VecDeque<Job>,
 }
 
 impl JobBook {
-    /// A job began or ended. One that ended long ago makes room for a new one.
+    /// Adds or updates a job. At [`JOBS_MAX`] jobs, the oldest one that has ended is dropped.
     pub fn changed(&mut self, job: &Job) {
         if let Some(known) = self.all.iter_mut().find(|j| j.id == job.id) {
             known.clone_from(job);
@@ -29,19 +29,19 @@ impl JobBook {
         self.all.push_back(job.clone());
     }
 
-    /// The job of that id, if it is listed.
+    /// Returns the job with that id, if it is kept.
     pub fn get(&self, id: &JobId) -> Option<&Job> {
         self.all.iter().find(|j| j.id == *id)
     }
 
-    /// A job has written something.
+    /// Appends output of a job.
     pub fn heard(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {
             job.put(chunk);
         }
     }
 
-    /// crewdeck was ended, and what ran with it.
+    /// Marks the end of a session: all running jobs were killed.
     pub fn end_of_session(&mut self, now: Stamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
             let by = "the end of crewdeck".into();
@@ -49,14 +49,14 @@ impl JobBook {
         }
     }
 
-    /// The jobs as they are listed: those that run first, then the last ones that ended.
+    /// Returns the jobs in display order: running jobs first, then ended jobs, latest first.
     pub fn listed(&self) -> Vec<&Job> {
         let running = self.all.iter().filter(|j| j.is_running());
         let ended = self.all.iter().rev().filter(|j| !j.is_running());
         running.chain(ended).collect()
     }
 
-    /// How many run.
+    /// The number of running jobs.
     pub fn running(&self) -> usize {
         self.all.iter().filter(|j| j.is_running()).count()
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_run_come_first_and_the_oldest_end_goes() {
+    fn running_jobs_come_first_and_oldest_ended_is_dropped() {
         let mut book = JobBook::default();
         for n in 0..JOBS_MAX {
             book.changed(&job(&n.to_string(), Some(JobEnd::Exited { code: 0 })));

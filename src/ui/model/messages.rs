@@ -1,4 +1,4 @@
-//! The letters that went to and fro: the newest of them, each with the step that it has reached.
+//! The view model of messages: the latest ones with their delivery status.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,35 +11,35 @@ use crate::ui::model::board::memo::Slot;
 use crate::ui::model::sentence;
 use crate::ui::text::terms::Words;
 
-/// Most letters that are kept.
+/// Maximum number of messages kept.
 pub const LETTERS_MAX: usize = 500;
 
-/// Longest text of a letter that is kept for the screen, in bytes.
+/// Maximum size of a message's text that is kept for the screen, in bytes.
 pub const LETTER_SHOWN_MAX: usize = 16 * 1024;
 
-/// A letter and how far it got.
+/// A message and its delivery status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
-    /// Counts up by one; what a selection holds on to.
+    /// A sequential number that identifies the message, for the selection.
     pub number: u64,
-    /// The letter, its text bounded.
+    /// The message, its text limited to [`LETTER_SHOWN_MAX`].
     pub letter: Letter,
-    /// The step.
+    /// The last step reported for it.
     pub step: LetterStep,
 }
 
-/// How far a message got.
+/// The delivery status of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// So far, and it may get further.
+    /// It reached this step.
     At(LetterStep),
-    /// Its recipient has left without reading it.
+    /// Its recipient left without reading it.
     Unread,
 }
 
 impl Traced {
-    /// How far it got. A recipient that has left reads no more; one that was asked to shut down and did has done what the
-    /// message said.
+    /// Returns the delivery status. A sent message whose recipient has left counts as unread, and a delivered shutdown
+    /// request whose recipient has left counts as acted on.
     pub fn progress(&self, team: &Team) -> Progress {
         let has_left = team.members.iter().any(|member| {
             let is_it = member.name.as_str().eq_ignore_ascii_case(&self.letter.to);
@@ -58,7 +58,7 @@ impl Traced {
 }
 
 impl Progress {
-    /// The same as a word.
+    /// The label of the status.
     pub fn word(self) -> &'static str {
         match self {
             Progress::Unread => "not read",
@@ -69,17 +69,17 @@ impl Progress {
     }
 }
 
-/// The newest letters, the oldest first.
+/// The latest [`LETTERS_MAX`] messages, oldest first.
 #[derive(Debug, Default)]
 pub struct LetterLog {
     letters: VecDeque<Traced>,
     next: u64,
-    /// By the number of the next one and the words.
+    /// Key: the next number and the filter text.
     fitting: Slot<(u64, String), Arc<Vec<u64>>>,
 }
 
 impl LetterLog {
-    /// Takes a step of a letter in. A step that was passed already does not turn it back.
+    /// Adds a message or advances its step. A message never goes back to an earlier step.
     pub fn moved(&mut self, letter: &Letter, step: LetterStep) {
         let mut all = self.letters.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.letter, letter)) {
@@ -101,12 +101,12 @@ impl LetterLog {
         }
     }
 
-    /// All that are kept, the oldest first.
+    /// Returns all kept messages, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Traced> {
         self.letters.iter()
     }
 
-    /// The letters between the same two parties as `traced`, both ways, the oldest first; it is one of them.
+    /// Returns the messages between the two parties of `traced` in both directions, oldest first, including itself.
     pub fn thread<'a>(&'a self, traced: &'a Traced) -> impl DoubleEndedIterator<Item = &'a Traced> {
         let (from, to) = (&traced.letter.from, &traced.letter.to);
         self.letters.iter().filter(move |t| {
@@ -115,8 +115,8 @@ impl LetterLog {
         })
     }
 
-    /// The numbers of those that the words of a filter let through, the oldest first: words of the parties and the text,
-    /// `from:NAME`, `to:NAME`.
+    /// Returns the numbers of the messages that match a filter, oldest first. The filter has words to find in names and
+    /// text, `from:NAME` and `to:NAME`.
     pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = Words::new(words);
@@ -135,42 +135,42 @@ impl LetterLog {
         })
     }
 
-    /// How many are kept.
+    /// The number of kept messages.
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
 
-    /// The letter of that number, if it is still kept.
+    /// Returns the message with that number, if it is still kept.
     pub fn get(&self, number: u64) -> Option<&Traced> {
         self.place(number).and_then(|at| self.letters.get(at))
     }
 
-    /// The same letter, if it is kept. One without an id is like no other.
+    /// Returns the kept entry of `letter`. A message without an id is never found.
     pub fn find(&self, letter: &Letter) -> Option<&Traced> {
         let mut all = self.letters.iter().rev();
         all.find(|t| same(&t.letter, letter))
     }
 
-    /// Where the letter of that number stands, counted from the oldest.
+    /// Returns the index of the message with that number, from the oldest.
     pub fn place(&self, number: u64) -> Option<usize> {
         let first = self.letters.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;
         (at < self.letters.len()).then_some(at)
     }
 
-    /// How many messages wait for a recipient of the team that has not left.
+    /// Returns the number of unread messages, without those whose recipient has left.
     pub fn unread(&self, team: &Team) -> usize {
         let waits = |t: &&Traced| t.progress(team) == Progress::At(LetterStep::Sent);
         self.letters.iter().filter(waits).count()
     }
 }
 
-/// Whether both are one letter; one to several has its id several times.
+/// Whether both are the same message. A broadcast has one id for all recipients, so the recipient must match, too.
 fn same(a: &Letter, b: &Letter) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_moves_forward_only_and_is_kept_once() {
+    fn message_steps_only_advance_and_are_kept_once() {
         let mut log = LetterLog::default();
         for step in [
             LetterStep::Sent,
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_what_two_wrote_to_one_another() {
+    fn thread_has_the_messages_between_two_parties() {
         let mut log = LetterLog::default();
         let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
         for (i, (from, to)) in ways.into_iter().enumerate() {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_are_kept_and_numbers_stay() {
+    fn newest_messages_are_kept_with_their_numbers() {
         let mut log = LetterLog::default();
         for i in 0..LETTERS_MAX + 10 {
             log.moved(&letter(&i.to_string()), LetterStep::Sent);

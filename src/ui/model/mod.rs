@@ -1,4 +1,4 @@
-//! What the screen knows of the crew, kept from its events: agents, jobs, letters and requests, and how they are told.
+//! View models of the crew, built from its events: agents, jobs, messages and requests, and their text on the screen.
 
 pub(super) mod agents;
 pub(in crate::ui) mod board;
@@ -34,31 +34,30 @@ use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::LetterLog;
 use crate::ui::model::requests::RequestBook;
 
-/// The models of the server.
+/// The provider's models.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Models {
-    /// Not asked for.
+    /// Not requested.
     #[default]
     Unknown,
-    /// Asked for.
+    /// Requested.
     Asked,
-    /// There they are.
+    /// Received.
     Listed(Vec<String>),
 }
 
-/// A message that its agent has not taken up yet.
+/// A message that its agent has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
     /// To whom.
     pub to: Name,
-    /// The words.
     pub text: String,
 }
 
-/// Most messages that wait to enter a conversation.
+/// Maximum number of sent messages shown as queued.
 pub const QUEUED_MAX: usize = 50;
 
-/// Most models that are listed.
+/// Maximum number of listed models.
 pub const MODELS_MAX: usize = 1000;
 
 /// What the crew has reported. Panes and popups read it; only events change it.
@@ -69,13 +68,13 @@ pub struct Model {
     pub(in crate::ui) board: Arc<TaskGraph>,
     /// What is worked out from the board.
     pub(in crate::ui) memo: Kept,
-    /// What became of each task.
+    /// The history of each task.
     pub(in crate::ui) history: History,
-    /// What was spent on each task.
+    /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
-    /// What holds the agents up before a call.
+    /// The state of the call queue.
     pub(in crate::ui) limits: Limits,
-    /// What is merged.
+    /// The merge status of the task branches.
     pub(in crate::ui) branches: Branches,
     /// What the root has checked out, as far as it is known.
     pub(in crate::ui) head: Option<CheckedOut>,
@@ -84,7 +83,6 @@ pub struct Model {
     pub(in crate::ui) requests: RequestBook,
     /// What the user allowed the whole team until crewdeck ends, the oldest first.
     pub(in crate::ui) rules: Vec<SessionRule>,
-    /// What happened, line by line.
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: Models,
     pub(in crate::ui) jobs: JobBook,

@@ -1,4 +1,4 @@
-//! Plans as pages: their Markdown in rows, kept so that a frame does not lay the same plan out again.
+//! A cache of rendered plans, so that the Markdown of a plan is not laid out again for each frame.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,10 +9,10 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown;
 
-/// Most pages that are kept: the card's and the one that is peeked at, each measured and drawn, and one to spare.
+/// Maximum number of cached pages: the card and the preview, each at two widths ( measured and drawn), and one spare.
 const PAGES_MAX: usize = 5;
 
-/// The pages that were asked for last, at most [`PAGES_MAX`]. Their loss changes no pixel.
+/// The most recently used pages, at most [`PAGES_MAX`]. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct PlanPages(RefCell<VecDeque<Page>>);
 
@@ -25,7 +25,7 @@ struct Page {
 }
 
 impl PlanPages {
-    /// The plan `body` in lines of at most `columns`.
+    /// Returns the plan `body` rendered to at most `columns`, from the cache if possible.
     pub fn get(&self, body: &str, columns: usize, theme: &Theme) -> Rc<[Line<'static>]> {
         let mut pages = self.0.borrow_mut();
         let is_it = |p: &Page| p.columns == columns && p.theme == *theme && p.body == body;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_reads_without_its_signs() {
+    fn plan_is_rendered_without_markdown_syntax() {
         let page = PlanPages::default().get(
             "# Plan\n\nThe **lexer** first.\n\n- `a.rs`\n- b",
             20,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_laid_out_once_and_few_are_kept() {
+    fn pages_are_cached_up_to_the_limit() {
         let pages = PlanPages::default();
         let theme = Theme::default();
         let first = pages.get("a **b**", 40, &theme);

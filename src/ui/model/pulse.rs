@@ -1,28 +1,28 @@
-//! Pure: how busy somebody was, in slices of ten seconds, as a row of bars.
+//! Activity bars: an agent's recent activity in slices of ten seconds. Pure.
 
 use std::collections::VecDeque;
 
 use crate::domain::stamp::Stamp;
 
-/// The seconds of a slice.
+/// The length of a slice, in seconds.
 const SLICE: u64 = 10;
-/// Most slices that are kept: five minutes.
+/// Maximum number of slices kept: five minutes.
 pub const SLICES_MAX: usize = 30;
 
-/// The bars, from one beat up.
+/// The bar characters, lowest first.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// What somebody did lately: answers and tool calls, counted.
+/// The number of answers and tool calls of an agent in each recent slice.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pulse {
-    /// The number of the newest slice since the epoch.
+    /// The number of the newest slice, counted from the Unix epoch.
     newest: u64,
-    /// Beats of each slice, the newest last.
+    /// The count of each slice, newest last.
     beats: VecDeque<u32>,
 }
 
 impl Pulse {
-    /// Something was done.
+    /// Counts an answer or a tool call at the time `at`.
     pub fn beat(&mut self, at: Stamp) {
         let slice = slice(at);
         if self.beats.is_empty() {
@@ -37,18 +37,18 @@ impl Pulse {
             self.beats.pop_front();
         }
         self.newest = self.newest.max(slice);
-        // A clock that went backwards counts as now.
+        // If the clock went backwards, the newest slice counts it.
         if let Some(last) = self.beats.back_mut() {
             *last = last.saturating_add(1);
         }
     }
 
-    /// Whether nothing was ever done.
+    /// Whether nothing was counted yet.
     pub fn is_empty(&self) -> bool {
         self.beats.is_empty()
     }
 
-    /// The last `columns` slices until `now`, the highest one as high as can be; blank where nothing was done.
+    /// Renders the last `columns` slices until `now`, scaled to the highest one. A slice without activity is blank.
     pub fn bars(&self, now: Stamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
         let most = self.beats.iter().copied().max().unwrap_or(0).max(3);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_move_to_the_left_and_are_bounded() {
+    fn slices_move_left_and_are_limited() {
         let mut pulse = Pulse::default();
         assert_eq!(pulse.bars(Stamp(100.0), 4), "    ");
         for at in [100.0, 101.0, 102.0, 103.0, 115.0, 131.0, 132.0] {

@@ -1,4 +1,4 @@
-//! The requests: what waits for the person, the oldest first.
+//! The view model of requests that wait for a decision, oldest first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,31 +7,31 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
 use crate::ui::model::plan_pages::PlanPages;
 
-/// Most requests that are kept while they wait; the crew bounds them far below.
+/// Maximum number of pending requests kept. The crew's own limit is far lower.
 pub const WAITING_MAX: usize = 200;
 
-/// Most choices of a question: there are no more keys.
+/// Maximum number of choices of a question, limited by the number of keys.
 const CHOICES_MAX: usize = 6;
-/// Longest choice that is kept, in characters.
+/// Maximum length of a choice, in characters.
 const CHOICE_MAX: usize = 400;
 
-/// Longest body that is kept for the screen, in bytes.
+/// Maximum size of a request's body that is kept for the screen, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
 
-/// The requests that wait for the person. Permissions for the same call are one card.
+/// The pending requests. Permission requests for the same call share one card.
 #[derive(Debug, Default)]
 pub struct RequestBook {
-    /// What the person has to decide first, then what the lead may decide; each the oldest first.
+    /// The requests for the user first, then those that the lead may decide; each oldest first.
     waiting: VecDeque<Request>,
-    /// The places in `waiting` of those that stand for a card: no one before them asks the same.
+    /// The indexes in `waiting` of the first request of each card.
     cards: Vec<usize>,
-    /// What an answer is on its way to, each with the request that it was given to.
+    /// The requests that were answered but not confirmed yet, each with the request that the answer was given to.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
 
 impl RequestBook {
-    /// Takes a request in as it stands now. What is decided is forgotten.
+    /// Adds or updates a request. A decided request is removed.
     pub fn changed(&mut self, request: &Request) {
         let place = self.waiting.iter().position(|r| r.id == request.id);
         if !request.is_pending() || is_no_concern(request) {
@@ -44,7 +44,7 @@ impl RequestBook {
         }
         let mut request = request.clone();
         request.body = head_and_tail(&request.body, BODY_MAX);
-        // Other programs may have written the file.
+        // The file may have been written by another program, so its limits are not trusted.
         request.choices.truncate(CHOICES_MAX);
         for choice in &mut request.choices {
             *choice = clip(choice, CHOICE_MAX);
@@ -69,61 +69,61 @@ impl RequestBook {
         self.cards = (0..all.len()).filter(is_first).collect();
     }
 
-    /// The plans as pages.
+    /// Returns the cache of rendered plans.
     pub fn plans(&self) -> &PlanPages {
         &self.pages
     }
 
-    /// How many cards there are.
+    /// The number of cards.
     pub fn len(&self) -> usize {
         self.cards.len()
     }
 
-    /// How many cards nobody but the person decides.
+    /// The number of cards that only the user can decide.
     pub fn for_person(&self) -> usize {
         self.cards().filter(|r| !is_the_leads(r)).count()
     }
 
-    /// Whether nothing waits.
+    /// Whether no request is pending.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The cards in their order.
+    /// Returns the first request of each card, in order.
     pub fn cards(&self) -> impl DoubleEndedIterator<Item = &Request> {
         self.cards.iter().filter_map(|at| self.waiting.get(*at))
     }
 
-    /// The waiting request of that id.
+    /// Returns the pending request with that id.
     pub fn get(&self, id: &RequestId) -> Option<&Request> {
         self.waiting.iter().find(|r| r.id == *id)
     }
 
-    /// Whether that request waits and is a question.
+    /// Whether that request is pending and is a question.
     pub fn is_question(&self, id: &RequestId) -> bool {
         self.get(id)
             .is_some_and(|r| r.kind == RequestKind::Question)
     }
 
-    /// The place of the card that the request of that id is on.
+    /// Returns the index of the card that holds the request with that id.
     pub fn place(&self, id: &RequestId) -> Option<usize> {
         let wanted = self.get(id)?;
         self.cards().position(|r| r.id == *id || r.is_like(wanted))
     }
 
-    /// The card at a place.
+    /// Returns the first request of the card at an index.
     pub fn at(&self, place: usize) -> Option<&Request> {
         self.cards.get(place).and_then(|at| self.waiting.get(*at))
     }
 
-    /// The other requests that wait for the same answer.
+    /// Returns the other requests on the same card.
     pub fn same(&self, request: &Request) -> impl Iterator<Item = &Request> {
         self.waiting
             .iter()
             .filter(|r| r.id != request.id && r.is_like(request))
     }
 
-    /// Notes that the person has answered and the crew has not confirmed it yet.
+    /// Marks all requests of a card as answered until the crew confirms it.
     pub fn answer(&mut self, id: &RequestId) {
         let same: Vec<RequestId> = self
             .get(id)
@@ -133,17 +133,17 @@ impl RequestBook {
         self.answered.extend(all.map(|each| (each, id.clone())));
     }
 
-    /// Whether an answer is on its way.
+    /// Whether the user has answered the request and the crew has not confirmed it yet.
     pub fn is_answered(&self, id: &RequestId) -> bool {
         self.answered.contains_key(id)
     }
 
-    /// The answer that was given to that request was refused: it may be given again.
+    /// Unmarks the requests of a refused answer, so that the user can answer again.
     pub fn forget_answer(&mut self, id: &RequestId) {
         self.answered.retain(|_, given| given != id);
     }
 
-    /// No answer is on its way.
+    /// Unmarks all answered requests.
     pub fn forget_answers(&mut self) {
         self.answered.clear();
     }
@@ -154,8 +154,7 @@ pub fn is_the_leads(request: &Request) -> bool {
     request.decider == Decider::Lead
 }
 
-/// Whether nobody at the screen has anything to decide: a rule decides at once, or it is the person's own
-/// wish, which waits for a teammate.
+/// Whether the user has nothing to decide: a policy decides the request, or it is a shutdown that the user asked for.
 fn is_no_concern(request: &Request) -> bool {
     let is_ruled = matches!(request.decider, Decider::Auto | Decider::Deny);
     is_ruled
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_comes_first_and_what_is_decided_goes() {
+    fn oldest_request_is_first_and_decided_ones_are_removed() {
         let bob = || Name::member("bob").unwrap();
         let mut book = RequestBook::default();
         book.changed(&request("late", RequestKind::Plan, bob(), 9.0));

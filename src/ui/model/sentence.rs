@@ -1,4 +1,4 @@
-//! Letters and requests as sentences: nobody should have to read the files' JSON.
+//! One-line texts for messages, requests and compactions, instead of their JSON.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::domain::request::{Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::text::longest;
 
-/// What a letter says, in one line, without sender and recipient.
+/// Describes a message in one line, without sender and recipient.
 pub fn letter(letter: &Letter) -> String {
     let words = words(&letter.content);
     match &letter.kind {
@@ -26,24 +26,24 @@ pub fn letter(letter: &Letter) -> String {
             Some(false) => with("plan rejected", &words),
             None => with("answers the plan", &words),
         },
-        LetterKind::TaskAssignment => with("takes a task over", &words),
+        LetterKind::TaskAssignment => with("assigns this task", &words),
         LetterKind::IdleNotification => with("has nothing to do", &words),
         LetterKind::PermissionRequest => with("asks for permission", &words),
         LetterKind::PermissionResponse => match approved(letter) {
             Some(true) => with("permission granted", &words),
-            Some(false) => with("permission refused", &words),
+            Some(false) => with("permission denied", &words),
             None => with("answers the permission request", &words),
         },
         LetterKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
     }
 }
 
-/// What a request asks, as a heading: who wants what. The task is named beside it.
+/// Describes a request as a heading, without its task.
 pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
         RequestKind::Permission => format!("{} asks for permission", request.target),
-        RequestKind::Ceiling => format!("{} has reached a ceiling and waits", request.from),
+        RequestKind::Ceiling => format!("{} has reached its budget and waits", request.from),
         RequestKind::Question => format!("{} asks you", request.from),
         RequestKind::Shutdown => {
             format!("{} wants {} to shut down", request.from, request.target)
@@ -51,8 +51,8 @@ pub fn request(request: &Request) -> String {
     }
 }
 
-/// The heading of a request's card: who wants what for which task, in fewer words where `columns` are few. What it is
-/// about is worth more than the words between.
+/// Returns the heading of a request's card: who asks for what, for which task. If `columns` are few, the short form is
+/// used, so that more of the task is visible.
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {
@@ -77,7 +77,7 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest(&[&forms[0], &forms[1]], columns).to_string()
 }
 
-/// What a request is about, in one line: the command that waits, or the question; `None` where the heading says it.
+/// Returns the subject of a request in one line: the command or the question. `None` if the heading is sufficient.
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
     let line = match request.kind {
@@ -90,18 +90,18 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// [`request`] in the fewest words.
+/// Returns the short form of [`request`].
 fn brief(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{}: plan", request.from),
         RequestKind::Permission => format!("{}: permission", request.target),
-        RequestKind::Ceiling => format!("{}: ceiling reached", request.from),
+        RequestKind::Ceiling => format!("{}: budget reached", request.from),
         RequestKind::Question => format!("{} asks", request.from),
         RequestKind::Shutdown => format!("{}: shut {} down", request.from, request.target),
     }
 }
 
-/// The sentence and what was written, which may begin with the sentence itself.
+/// Joins a sentence and the text of the message. If the text begins with the sentence, it is not repeated.
 fn with(sentence: &str, words: &str) -> String {
     let words = match words.get(..sentence.len()) {
         Some(start) if start.eq_ignore_ascii_case(sentence) => {
@@ -128,7 +128,7 @@ fn approved(letter: &Letter) -> Option<bool> {
         .and_then(Value::as_bool)
 }
 
-/// The words of a letter's text. Other programs put JSON there: then its words are looked for.
+/// Returns the text of a message in one line. If another program wrote JSON, returns its text fields.
 fn words(content: &str) -> String {
     let text = content.trim();
     if text.starts_with('{')
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_heading_says_what_it_is_about_in_the_room_that_there_is() {
+    fn heading_uses_the_longest_form_that_fits() {
         let board = crate::ui::fixture::board();
         let plan = crate::ui::fixture::plan("r1", "1. go");
         let asked = crate::ui::fixture::question("q1", &[]);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_a_sentence() {
+    fn each_message_kind_has_a_text() {
         let cases = [
             (
                 r#"{"type":"message","from":"a","content":"hi\nyou"}"#,
@@ -220,7 +220,7 @@ mod tests {
             ),
             (
                 r#"{"type":"task_assignment","from":"a","content":"{\"taskId\":3,\"subject\":\"Fix it\"}"}"#,
-                "takes a task over: Fix it",
+                "assigns this task: Fix it",
             ),
             (
                 r#"{"type":"idle_notification","from":"a"}"#,

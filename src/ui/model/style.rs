@@ -1,4 +1,4 @@
-//! The shape, the word and the style of a state: the same wherever it is shown.
+//! Symbol, label and style of each status, shared by all views.
 
 use ratatui::style::Style;
 
@@ -18,10 +18,10 @@ use crate::ui::text::{called, fit};
 use crate::ui::theme::Theme;
 use crate::ui::theme::motion::{Motion, SPIN};
 
-/// A shape, a few words, a style.
+/// Symbol, label and style of a status.
 pub type Look = (&'static str, String, Style);
 
-/// The shape and the style of where a task stands.
+/// The shape and style of a task status.
 pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
     match standing {
         Standing::InProgress => ("●", theme.working),
@@ -31,7 +31,7 @@ pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How a task looks.
+/// Returns symbol, label and style of a task.
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     let owner = called(&task.owner);
     let here = index::standing(graph, task);
@@ -53,7 +53,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
     (shape, words, style)
 }
 
-/// How what an agent does looks, in few words.
+/// Returns symbol, label and style of an agent's activity.
 pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
@@ -71,13 +71,13 @@ pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
     }
 }
 
-/// Whole seconds until `until`, rounded up.
+/// Returns the seconds until `until`, rounded up.
 pub fn seconds(until: Stamp, now: Stamp) -> u64 {
     let left = until.since(now);
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
 
-/// How a todo item looks.
+/// Returns symbol and style of a todo item.
 pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     match status {
         TodoStatus::Pending => ("○", theme.text),
@@ -86,7 +86,7 @@ pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How it looks how far a message got.
+/// Returns symbol and style of a message's delivery status.
 pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
     match progress {
         Progress::At(LetterStep::Sent) => ("·", theme.warn),
@@ -96,7 +96,7 @@ pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// How a notice looks.
+/// Returns symbol and style of a notice.
 pub fn level(level: Level, theme: &Theme) -> (&'static str, Style) {
     match level {
         Level::Info => ("·", theme.text),
@@ -105,7 +105,7 @@ pub fn level(level: Level, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// The picture of the spinner at a time.
+/// Returns the frame of the spinner at a time.
 pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
     match motion {
@@ -118,7 +118,7 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
     }
 }
 
-/// The wait that ends last, and why: one server holds everybody up.
+/// Returns the end and the cause of the longest back-off in the team.
 pub fn backoff(model: &Model) -> Option<(Stamp, String)> {
     let waits = model
         .present()

@@ -1,4 +1,4 @@
-//! The rows of the panes in the order in which they are shown, and which of them is selected.
+//! The rows of the panes' lists in display order, and the selected one of each.
 
 use ratatui::layout::Rect;
 
@@ -6,7 +6,7 @@ use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::cut::cut_top;
 
-/// The row in which the filter of a pane is written, while there is one, and the rows of its list.
+/// Returns the row of the pane's filter, if there is one, and the area of its list.
 pub fn places(app: &App, pane: Pane, inside: Rect) -> (Option<Rect>, Rect) {
     match pane {
         Pane::Team | Pane::Inbox if app.filters.of(pane).is_some() => {

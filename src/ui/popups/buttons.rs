@@ -15,7 +15,7 @@ use crate::ui::text::width;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::{Placed, place};
 
-/// The buttons of a popup that asks, in its last row.
+/// Returns the buttons of a dialog, in its last row.
 pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
     let parts = feature(popup)
         .buttons(app, popup)
@@ -31,7 +31,7 @@ pub fn box_buttons(app: &App, popup: &Popup, row: Rect) -> Vec<Placed<Button>> {
     place(row, parts)
 }
 
-/// Draws what can be answered.
+/// Draws the buttons.
 pub fn buttons(app: &App, popup: &Popup, row: Rect, theme: &Theme, buffer: &mut Buffer) {
     for placed in buttons::box_buttons(app, popup, row) {
         let button = placed.what;

@@ -1,4 +1,4 @@
-//! Pure: the rows of the help: what the keys do, those that count where it was opened first. One of them is selected.
+//! Pure: the rows of the help: key bindings, with the current contexts first. One entry is selected.
 
 use ratatui::text::{Line, Span};
 
@@ -27,28 +27,26 @@ const EVERY_CONTEXT: [Context; 13] = [
     Context::EventLog,
     Context::Diff,
 ];
-
-/// An entry of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The place among all that are shown, from 0 on.
+    /// The index among the shown entries, from 0.
     pub at: usize,
-    /// What it means where the help was opened.
+    /// What choosing it does.
     pub means: Means,
 }
 
-/// What an entry of the help means where the help was opened.
+/// What choosing an entry does in the context where the help was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// This.
+    /// Runs this action.
     Here(Action),
-    /// Nothing; it counts in this context.
+    /// Nothing; the key works in this other context. Includes the description.
     There(Context, &'static str),
-    /// Nothing that one key does.
+    /// Nothing; the entry is not a key.
     Nothing,
 }
 
-/// The rows of the help.
+/// Returns the rows of the help that match the search.
 pub fn rows(
     app: &App,
     contexts: &[Context],
@@ -91,14 +89,14 @@ pub fn rows(
             help_row((word, words), entry, width, theme, &mut rows);
         }
     }
-    section(&mut out, "Words in the composer", rows, theme);
+    section(&mut out, "Composer commands", rows, theme);
     if out.is_empty() {
-        out.push(still(Line::styled("No key does that.", theme.dim)));
+        out.push(still(Line::styled("No matches", theme.dim)));
     }
     out
 }
 
-/// A line that is no entry.
+/// Creates a line that cannot be selected.
 fn still(line: Line<'static>) -> Row {
     Row::words(line)
 }
@@ -121,7 +119,7 @@ fn help_row(
             ..Row::words(line)
         });
     };
-    // Keys that do not fit their column get a row of their own.
+    // Keys that are wider than their column get a row of their own.
     let mut head = format!("  {keys}");
     if columns(&head) >= column {
         push(Line::styled(head, key));
@@ -147,7 +145,7 @@ fn section(out: &mut Vec<Row>, title: &str, rows: Vec<Row>, theme: &Theme) {
     out.extend(rows);
 }
 
-/// Where the selection goes, in a view of `page` rows: an entry by each line, and by half and whole pages of rows.
+/// Returns the entry that `by` selects, in a view of `page` rows: line keys move by entries, page keys by rows.
 pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
     let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
     let last = last.unwrap_or(0);
@@ -168,15 +166,15 @@ pub fn step(rows: &[Row], at: usize, by: Scroll, page: usize) -> usize {
     below.map_or(last, |entry| entry.at)
 }
 
-/// The first and the last line of the entry `at`.
+/// Returns the first and last line of the entry `at`.
 fn lines(rows: &[Row], at: usize) -> Option<(usize, usize)> {
     let is = |row: &Row| row.entry.is_some_and(|entry| entry.at == at);
     let first = rows.iter().position(is)?;
     Some((first, rows.iter().rposition(is)?))
 }
 
-/// The first line in view, so that the entry `at` is seen, with its heading where it is the first below one. `first` is
-/// the one in view now, `page` says how many there are.
+/// Returns the first visible line so that entry `at` is visible, with the heading above it if it is the first of its
+/// section. `first` is the line that is first now; `page` is the number of visible rows.
 pub fn reveal(rows: &[Row], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;

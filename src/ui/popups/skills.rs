@@ -1,4 +1,4 @@
-//! The popup of the skills: what agents can load, where each comes from, and what is wrong with the rest.
+//! The list of skills: what agents can load, where each comes from, and which files are broken.
 
 use ratatui::text::{Line, Span};
 
@@ -9,19 +9,19 @@ use crate::ui::model::style;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-/// Where a person puts a skill.
-const WHERE: &str = "A skill of your own is a file skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
-    one for all your projects is ~/.config/crewdeck/skills/NAME/SKILL.md. Changes count at once. It looks like this:";
-/// What such a file looks like.
+/// Explains where to put a skill.
+const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
+    for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
+/// An example of a skill file.
 const EXAMPLE: [&str; 5] = [
     "---",
     "name: NAME",
-    "description: What it is good for, and when to load it",
+    "description: What it does, and when to load it",
     "---",
-    "What an agent is to do.",
+    "Instructions for the agent.",
 ];
 
-/// The lines of the popup, `width` columns wide.
+/// Returns the lines of the list, `width` columns wide.
 pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     for broken in &book.broken {
@@ -29,7 +29,7 @@ pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>
         out.push(Line::default());
     }
     if book.skills.is_empty() {
-        out.push(Line::styled("There are no skills yet.", theme.text));
+        out.push(Line::styled("No skills yet.", theme.text));
         out.push(Line::default());
     }
     for skill in &book.skills {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn each_skill_and_each_broken_one_is_told_with_its_place() {
+    fn skills_and_broken_files_are_listed_with_path() {
         let skill = |name: &str, source, path: &str, tags: &[&str]| Skill {
             name: name.into(),
             description: "Reads PDF files and writes them".into(),
@@ -115,7 +115,7 @@ mod tests {
         let shown = text(&book, 60);
         let at = shown
             .iter()
-            .position(|l| l.starts_with("A skill of"))
+            .position(|l| l.starts_with("To add a skill"))
             .unwrap();
         assert_eq!(
             shown[..at],
@@ -141,8 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn without_skills_it_says_where_to_put_one() {
+    fn empty_list_explains_where_to_put_skills() {
         let shown = text(&SkillBook::default(), 80).join(" ");
-        assert!(shown.starts_with("There are no skills yet.  A skill of your own is a file"));
+        assert!(shown.starts_with("No skills yet.  To add a skill, create"));
     }
 }

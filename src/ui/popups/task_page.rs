@@ -1,4 +1,4 @@
-//! The page of a task: where it stands, what is to be done, what it waits for and what waits for it, and its history.
+//! The page of a task: status, description, dependencies and history.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -15,16 +15,16 @@ use crate::ui::panes::board as board_pane;
 use crate::ui::text::{age, called, clock, count, dollars, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Most tasks that are listed at either end of the edges.
+/// Maximum number of tasks listed as blockers or as blocked.
 const EDGES_MAX: usize = 50;
 
-/// Most steps of its history that are told.
+/// Maximum number of history entries shown.
 const STEPS_MAX: usize = 40;
 
-/// The columns of the names of the fields.
+/// Columns of the field names.
 const NAMES: usize = 12;
 
-/// The lines of the page, `width` columns wide.
+/// Returns the lines of the page, `width` columns wide.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
     let mut out: Vec<Line> = wrap(&task.subject, width)
@@ -32,7 +32,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         .map(|line| plain(line, theme.heading))
         .collect();
     let (shape, words, style) = branches::look(app, task, theme);
-    // By whom and when belongs to what is done.
+    // The owner and the time go before the merge status.
     let (words, rest) = match words.split_once(", ") {
         Some((words, rest)) if branches::is_unmerged(app, task) => {
             (words.to_string(), format!("; {rest}"))
@@ -110,7 +110,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
     let mut before = on_board(index.waits(place));
-    // What is not on the board has no place there, and still blocks.
+    // A blocker that is not on the board has no index but still blocks.
     let missing = task
         .blocked_by
         .iter()
@@ -129,7 +129,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     out
 }
 
-/// What became of the task, the newest first.
+/// Adds the history of the task, newest first.
 fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
     let mut steps = app.model.history.of(task.id);
     let told: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();
@@ -154,13 +154,13 @@ fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Li
     }
     let older = match (steps.count(), app.model.history.is_cut()) {
         (0, false) => return,
-        (0, true) => "  what was before that is not kept here".to_string(),
+        (0, true) => "  earlier history is not kept".to_string(),
         (n, _) => format!("  and {n} more"),
     };
     out.push(Line::styled(older, theme.dim));
 }
 
-/// A time of day and how long ago that was; empty for a time that is not known.
+/// Returns a time of day and how long ago it was; empty if unknown.
 fn when(app: &App, at: Stamp) -> String {
     if at.0 <= 0.0 {
         return String::new();
@@ -219,7 +219,7 @@ mod tests {
     use crate::ui::fixture::{NOON, board, ready, told};
 
     #[test]
-    fn everything_that_is_known_is_told() {
+    fn page_shows_all_fields() {
         let mut tasks: Vec<Task> = board().tasks().cloned().collect();
         let join = &mut tasks[3];
         join.tags = vec!["rust".into(), "io".into()];

@@ -1,4 +1,4 @@
-//! Pure: the letters between two parties, the oldest first, each with its time and how far it got.
+//! The thread of messages between two parties, oldest first, with time and delivery status. Pure.
 
 use ratatui::text::{Line, Span};
 
@@ -11,18 +11,18 @@ use crate::ui::text::aging::Aging;
 use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Most letters of a thread that are shown: those around the one that was opened.
+/// Maximum number of messages shown, around the one that was opened.
 pub const THREAD_MAX: usize = 100;
 
-/// A thread, laid out.
+/// A rendered thread.
 pub struct Thread {
-    /// Its lines.
+    /// The lines of all shown messages.
     pub lines: Vec<Line<'static>>,
-    /// Where the letter that was opened begins.
+    /// The first line of the message that was opened.
     pub opened: usize,
 }
 
-/// Who writes to whom, and how many letters that are.
+/// Returns the title: both parties and the number of messages.
 pub fn title(model: &Model, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
     match model.letters.thread(traced).count() {
@@ -31,7 +31,7 @@ pub fn title(model: &Model, traced: &Traced) -> String {
     }
 }
 
-/// The ages in the thread of the letter of that number: of those that nobody has read.
+/// Returns the times of unread messages in the thread of message ` number`; their age is on the screen.
 pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
     let Some(traced) = model.letters.get(number) else {
         return Vec::new();
@@ -45,7 +45,7 @@ pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
         .collect()
 }
 
-/// The letters of a thread that are shown, and how many older ones are not.
+/// Returns the messages of a thread that are shown, and the number of older ones that are not.
 fn around<'a>(model: &'a Model, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
     let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
@@ -57,7 +57,7 @@ fn around<'a>(model: &'a Model, traced: &'a Traced) -> (usize, Vec<&'a Traced>) 
     (first, shown)
 }
 
-/// The thread of a letter, `width` columns wide.
+/// Renders the thread of a message, `width` columns wide.
 pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Thread {
     let (older, shown) = around(app, traced);
     let whole = app.model.letters.thread(traced).count();
@@ -95,7 +95,7 @@ pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Threa
     thread
 }
 
-/// Whether a letter is the one that was opened, among others.
+/// Whether a message is the one that was opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opened {
     Yes,

@@ -1,4 +1,4 @@
-//! A recorded session that is played: where it stands, how fast it goes, what happens next. Pure.
+//! The replay player: position, speed and next events of a recorded session. Pure.
 
 #[cfg(test)]
 mod tests;
@@ -8,42 +8,40 @@ use std::time::Duration;
 use crate::domain::stamp::Stamp;
 use crate::protocol::Event;
 
-/// Most events of a recording that are played; of a longer one, the newest.
+/// Most events that are played; of a longer recording, the newest.
 pub const EVENTS_MAX: usize = 200_000;
-/// Longest pause between two events, as it is played: nobody wants to watch a night go by.
+/// Longer pauses between events are shortened to this.
 pub const GAP_MAX: Duration = Duration::from_secs(3);
-/// How far one jump goes.
+/// Distance of a jump.
 pub const JUMP: Duration = Duration::from_secs(10);
-/// The slowest and the fastest that a recording is played.
+/// The allowed speed factors.
 pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
-/// Whether time goes by.
+/// Whether the replay runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Motion {
-    /// It does.
     Playing,
-    /// It stands still.
     Paused,
 }
 
-/// A recording and the place in it. Times are those of the recording with its long pauses cut to [`GAP_MAX`].
+/// A recording with a position. All times are relative to its start, with long pauses shortened to [`GAP_MAX`].
 #[derive(Debug)]
 pub struct Player {
     events: Vec<Event>,
-    /// When each event happens, counted from the first one.
+    /// The time of each event.
     times: Vec<Duration>,
-    /// How many have happened.
+    /// Number of events up to the position.
     happened: usize,
-    /// The time that is shown.
+    /// The position.
     time: Duration,
     speed: f64,
     motion: Motion,
-    /// The clock on the wall at the last look.
+    /// The wall-clock time of the last call of [`Player::go`].
     looked: Option<Stamp>,
 }
 
 impl Player {
-    /// A recording at its beginning, playing.
+    /// Creates a playing player at the start of the recording.
     pub fn new(mut events: Vec<Event>, speed: f64) -> Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
@@ -66,37 +64,37 @@ impl Player {
         }
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Whether nothing was recorded.
+    /// Whether the recording has no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// How many events have happened.
+    /// Returns the number of events up to the position.
     pub fn happened(&self) -> usize {
         self.happened
     }
 
-    /// The time that is shown.
+    /// Returns the position.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// How long all of it takes at speed 1.
+    /// Returns the length at speed 1.
     pub fn length(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
 
-    /// How many times faster than recorded it is played.
+    /// Returns the speed factor.
     pub fn speed(&self) -> f64 {
         self.speed
     }
 
-    /// Whether time goes by. At the end it stands still.
+    /// Returns whether the replay runs; at the end it is always paused.
     pub fn motion(&self) -> Motion {
         if self.happened == self.events.len() {
             Motion::Paused
@@ -105,12 +103,12 @@ impl Player {
         }
     }
 
-    /// The events that have happened, the oldest first.
+    /// Returns the events up to the position, oldest first.
     pub fn past(&self) -> &[Event] {
         self.events.get(..self.happened).unwrap_or_default()
     }
 
-    /// The time of the clock in the recording.
+    /// Returns the recorded wall- clock time at the position.
     pub fn clock(&self) -> Stamp {
         let at = self.happened.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
@@ -119,7 +117,7 @@ impl Player {
         }
     }
 
-    /// How long to wait for the next event; `None`: there is none, or time stands still.
+    /// Returns the time until the next event; `None` if there is none or the replay is paused.
     pub fn next_in(&self) -> Option<Duration> {
         let next = self.times.get(self.happened)?;
         match self.motion {
@@ -128,7 +126,7 @@ impl Player {
         }
     }
 
-    /// Lets the time up to `now`, of the clock on the wall, go by; the events that have happened meanwhile come back.
+    /// Advances the position to the wall-clock time `now`. Returns the events passed.
     pub fn go(&mut self, now: Stamp) -> &[Event] {
         let before = self.happened;
         let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
@@ -140,7 +138,7 @@ impl Player {
         self.events.get(before..self.happened).unwrap_or_default()
     }
 
-    /// Plays, or stands still; at the end it begins again.
+    /// Toggles play and pause; at the end, plays from the start.
     pub fn pause_or_play(&mut self) -> Seek {
         if self.happened == self.events.len() && !self.is_empty() {
             self.motion = Motion::Playing;
@@ -153,39 +151,39 @@ impl Player {
         Seek::On(0)
     }
 
-    /// One event on, and stands still there.
+    /// Goes one event forward and pauses.
     pub fn step(&mut self) -> Seek {
         self.motion = Motion::Paused;
         self.happen(self.happened + 1)
     }
 
-    /// One event back, and stands still there.
+    /// Goes one event back and pauses.
     pub fn step_back(&mut self) -> Seek {
         self.motion = Motion::Paused;
         self.happen(self.happened.saturating_sub(1))
     }
 
-    /// [`JUMP`] on.
+    /// Goes [`JUMP`] forward.
     pub fn jump(&mut self) -> Seek {
         self.seek(self.time + JUMP)
     }
 
-    /// [`JUMP`] back.
+    /// Goes [`JUMP`] back.
     pub fn jump_back(&mut self) -> Seek {
         self.seek(self.time.saturating_sub(JUMP))
     }
 
-    /// To the place at `share` of the whole, from 0 to 1.
+    /// Goes to `share` of the length, from 0 to 1.
     pub fn seek_share(&mut self, share: f64) -> Seek {
         self.seek(self.length().mul_f64(share.clamp(0.0, 1.0)))
     }
 
-    /// Twice as fast.
+    /// Doubles the speed.
     pub fn faster(&mut self) {
         self.speed = bounded(self.speed * 2.0);
     }
 
-    /// Half as fast.
+    /// Halves the speed.
     pub fn slower(&mut self) {
         self.speed = bounded(self.speed / 2.0);
     }
@@ -211,12 +209,12 @@ impl Player {
     }
 }
 
-/// What a move in the recording means for a screen that shows the events before it.
+/// How a screen that shows the previous position gets to the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
-    /// So many of the newest events of [`Player::past`] are to be told.
+    /// Forward: apply this many of the newest events of [`Player::past`].
     On(usize),
-    /// The past is another: all of it is to be told anew.
+    /// Backward: apply all events of [`Player::past`] to an empty screen.
     Back,
 }
 

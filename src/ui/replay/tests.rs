@@ -1,11 +1,11 @@
-//! The player: times, steps, jumps.
+//! Tests of the replay player: times, steps and jumps.
 
 use pretty_assertions::assert_eq;
 
 use crate::protocol::EventKind;
 use crate::ui::replay::*;
 
-/// Events at these seconds.
+/// Returns a player of events at these seconds.
 fn player(seconds: &[f64]) -> Player {
     let events = seconds.iter().enumerate().map(|(i, at)| Event {
         seq: i as u64 + 1,
@@ -16,9 +16,9 @@ fn player(seconds: &[f64]) -> Player {
 }
 
 #[test]
-fn time_brings_what_has_happened_meanwhile() {
+fn passing_time_returns_the_passed_events() {
     let mut player = player(&[0.0, 1.0, 1.5, 4.0]);
-    // The wall clock is anywhere; only what passes counts.
+    // Only differences of the wall- clock time matter.
     let cases = [
         (50.0, 1),
         (50.5, 0),
@@ -35,7 +35,7 @@ fn time_brings_what_has_happened_meanwhile() {
 }
 
 #[test]
-fn long_pauses_are_cut_and_the_clock_is_that_of_the_recording() {
+fn long_pauses_are_shortened_and_the_clock_is_recorded() {
     let mut player = player(&[0.0, 3600.0, 3601.0]);
     assert_eq!(player.length(), GAP_MAX + Duration::from_secs(1));
     player.go(Stamp(0.0));
@@ -49,7 +49,7 @@ fn long_pauses_are_cut_and_the_clock_is_that_of_the_recording() {
 }
 
 #[test]
-fn steps_and_jumps_say_what_is_to_be_told() {
+fn steps_and_jumps_return_the_events_to_apply() {
     let mut player = player(&[0.0, 1.0, 1.0, 2.0, 13.0]);
     assert_eq!(player.step(), Seek::On(1));
     assert_eq!(player.step(), Seek::On(1));
@@ -72,7 +72,7 @@ fn steps_and_jumps_say_what_is_to_be_told() {
 }
 
 #[test]
-fn the_speed_has_bounds_and_nothing_recorded_is_no_trouble() {
+fn speed_is_bounded_and_an_empty_recording_works() {
     let mut player = player(&[]);
     for _ in 0..100 {
         player.faster();
@@ -96,11 +96,11 @@ fn the_speed_has_bounds_and_nothing_recorded_is_no_trouble() {
 }
 
 #[test]
-fn a_clock_that_goes_back_plays_nothing_twice() {
+fn clock_going_back_repeats_no_event() {
     let mut player = player(&[0.0, 1.0, 0.5, 2.0]);
-    let mut told = 0;
+    let mut passed = 0;
     for now in [10.0, 11.0, 10.0, 12.0, 9.0, 15.0] {
-        told += player.go(Stamp(now)).len();
+        passed += player.go(Stamp(now)).len();
     }
-    assert_eq!(told, 4);
+    assert_eq!(passed, 4);
 }

@@ -1,4 +1,4 @@
-//! The ages on the screen, and when the first of them reads otherwise. Pure.
+//! Pure: the ages on the screen (such as "2m") and when the next one changes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::ui::panes::{board, inbox};
 use crate::ui::popups::{problems, thread};
 use crate::ui::text::aging::Aging;
 
-/// The ages that may be on the screen.
+/// Returns the ages that may be on the screen.
 fn shown(app: &App) -> Vec<Aging> {
     let mut all: Vec<Aging> = model_board::under_way(app)
         .iter()
@@ -48,13 +48,13 @@ fn shown(app: &App) -> Vec<Aging> {
     all
 }
 
-/// How long all of them still read as they do; `None`: there are none.
+/// Returns the time until the next age changes; `None` if there are no ages.
 pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
     let left = |age: &Aging| age.lasts(app.now);
     shown(app).iter().map(left).min()
 }
 
-/// Whether one of them read otherwise at `before`.
+/// Returns whether any age had a different text at `before`.
 pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
     let is_other = |age: &Aging| age.reads(before) != age.reads(app.now);
     shown(app).iter().any(is_other)
@@ -79,7 +79,7 @@ mod tests {
 
     const BEGUN: f64 = 1000.0;
 
-    /// A screen at rest with a task that nobody works on any more, `passed` seconds after it was begun.
+    /// An idle screen with a task, `passed` seconds after it was started.
     fn at_rest(status: TaskStatus, passed: f64) -> UiState {
         let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
         let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_wakes_when_an_age_reads_otherwise_and_not_before() {
+    fn next_tick_is_when_the_next_age_changes() {
         let wait = |status, passed| next_tick(&at_rest(status, passed)).map(|w| w.as_secs_f64());
         let table = [
             (TaskStatus::Pending, 5.0, None),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_drawn_again_once_a_minute_in_an_hour() {
+    fn task_age_redraws_once_a_minute_in_first_hour() {
         let mut state = at_rest(TaskStatus::InProgress, 61.0);
         let end = Stamp(BEGUN + 3600.0);
         let (mut wakes, mut frames) = (0, 0);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((wakes, frames), (59, 59));
     }
 
-    /// The same with a letter to the lead that nobody has read since, and what is read of it.
+    /// The same with a message to the lead at the given step, and an open popup.
     fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
         let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_a_letter_that_nobody_read_moves_while_it_is_shown() {
+    fn age_of_unread_message_updates_while_shown() {
         let wait = |step, passed| {
             let state = letter_read(Text::Letter(0), step, passed);
             next_tick(&state).map(|wait| wait.as_secs_f64())
@@ -163,13 +163,13 @@ mod tests {
         assert!(state.take_dirty());
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
-        // Whoever peeks at it reads it too.
+        // The preview shows the age too.
         state.popups.push(Popup::Peek(Pane::Inbox));
         assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
     }
 
     #[test]
-    fn a_problem_comes_up_when_it_is_time_and_its_age_moves() {
+    fn problem_appears_on_time_and_its_age_updates() {
         let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
         let mut seen = Vec::new();
         for _ in 0..4 {
@@ -180,10 +180,10 @@ mod tests {
             let causes = problems::problems(&state).into_iter().map(|p| p.cause);
             seen.push((now.0 - BEGUN, causes.collect::<Vec<_>>().concat()));
         }
-        let cause = |m| format!("lead has not read 1 message, the first one for {m}m");
+        let cause = |m| format!("lead has not read 1 message, the oldest for {m}m");
         let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
         assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
-        // Nothing of it is on the screen without the popup.
+        // Without the popup no age is shown.
         state.popups.clear();
         assert_eq!(next_tick(&state), None);
     }

@@ -1,4 +1,4 @@
-//! Pure: in which contexts keys count now, as what is open and being written says.
+//! Pure: the key contexts that are active, derived from popups, focus and text fields.
 
 use crate::ui::app::filters::Filter;
 use crate::ui::app::popup::{Popup, Text};
@@ -11,10 +11,10 @@ use crate::ui::transcript::Search;
 use crate::ui::widgets::line_input::Searching;
 
 impl App {
-    /// The contexts in which keys count now, the narrowest first.
+    /// Returns the active key contexts, the most specific first.
     pub fn contexts(&self) -> Vec<Context> {
         if let Some(Popup::Peek(pane)) = self.popups.last() {
-            // Whoever looks at something may do with it what its pane can do.
+            // The preview also accepts the keys of its pane.
             let choices = *pane == Pane::Needs && self.has_choices();
             let choices = choices.then_some(Context::Choices);
             let rest = [Context::In(*pane), Context::Everywhere];
@@ -63,12 +63,12 @@ impl App {
         }
     }
 
-    /// Whether the selected request is a question with choices.
+    /// Returns whether the selected request is a question with choices.
     fn has_choices(&self) -> bool {
         needs::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
     }
 
-    /// Whether the filter of the pane with the keys is being written.
+    /// Returns whether the filter of the focused pane is being typed.
     pub(in crate::ui) fn is_filtering(&self) -> bool {
         let typing = |f: &Filter| f.searching == Searching::Typing;
         match self.focus {
@@ -77,7 +77,7 @@ impl App {
         }
     }
 
-    /// Whether what is searched for in the conversation is being written.
+    /// Returns whether the conversation search is being typed.
     pub(in crate::ui) fn is_searching(&self) -> bool {
         let search = self
             .model
@@ -88,18 +88,18 @@ impl App {
         typing && self.focus == Focus::Pane(Pane::Lead)
     }
 
-    /// Whether a comment or a task is being written: it must not get lost.
+    /// Returns whether a comment or task form is open, whose text must not be lost.
     pub(in crate::ui) fn is_commenting(&self) -> bool {
         let written = |p: &Popup| matches!(p, Popup::Comment(_) | Popup::Task(_));
         self.popups.iter().any(written)
     }
 
-    /// Whether the keys move in a pane: no popup lies over it, or one that only looks at what is selected there.
+    /// Returns whether keys go to the panes: no popup is open, or only the preview.
     pub(in crate::ui) fn is_in_panes(&self) -> bool {
         matches!(self.popups.last(), None | Some(Popup::Peek(_)))
     }
 
-    /// Whether the background jobs are in view.
+    /// Returns whether the list of background jobs is open.
     pub(in crate::ui) fn shows_jobs(&self) -> bool {
         let jobs = |p: &Popup| matches!(p, Popup::Jobs { .. });
         self.popups.iter().any(jobs)

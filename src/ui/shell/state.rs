@@ -17,11 +17,11 @@ use crate::ui::shell::peek::Reading;
 use crate::ui::shell::tour::Tour;
 use crate::ui::theme::motion::Motion;
 
-/// Everything that the screen shows.
+/// The state of the UI.
 #[derive(Debug)]
 pub struct UiState {
     pub(in crate::ui) app: App,
-    /// What the mouse holds, and where it clicked last.
+    /// What the mouse drags, and its last click.
     pub(in crate::ui) pointer: Pointer,
     /// How far the peeked item is scrolled.
     pub(in crate::ui) reading: Reading,
@@ -30,7 +30,7 @@ pub struct UiState {
 }
 
 impl UiState {
-    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             app: App::new(width, height, zone, motion),
@@ -57,7 +57,7 @@ impl DerefMut for UiState {
 }
 
 impl UiState {
-    /// What an earlier run of crewdeck had under way is over: nobody of it works, nothing of it waits.
+    /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
     pub fn end_of_session(&mut self, now: Stamp) {
         self.now = now;
         self.model.agents.end_of_session();
@@ -76,14 +76,14 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// The matters that the person wants to be called for.
+    /// Sets the kinds of events that notify the user.
     pub fn call_for(&mut self, matters: &[Matter]) {
         self.attention.want(matters);
     }
 }
 
 impl UiState {
-    /// All that was said before this screen looked on is shown: it is news no more.
+    /// Marks all earlier events as seen, so that none of them notifies the user.
     pub fn caught_up(&mut self, now: Stamp) {
         self.now = now;
         self.flash = None;
@@ -91,12 +91,12 @@ impl UiState {
         self.dirty = true;
     }
 
-    /// The process that ran the crew is gone: nobody of it works. The person goes on where the keys are.
+    /// Handles the end of the process that ran the crew: its agents stop; the user's focus stays.
     pub fn end_of_run(&mut self, now: Stamp) {
         let focus = self.focus;
         self.end_of_session(now);
         if focus == Focus::Pane(Pane::Needs) {
-            // What was peeked at there waits no more, and no key is to go to it.
+            // The previewed request is closed and must not receive keys.
             self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
         } else {
             self.focus = focus;

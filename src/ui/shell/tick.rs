@@ -1,4 +1,4 @@
-//! When the screen next changes by itself. Pure.
+//! Pure: when the screen next changes without input.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::motion::{Motion, SPIN};
 
-/// When the screen next changes by itself; `None`: not before something happens.
+/// Returns the time until the screen next changes without input; `None` if it does not.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
         && player.motion() == replay::Motion::Paused

@@ -1,4 +1,5 @@
-//! The line that tells a newcomer what to press next while the demo runs. Pure: what it says follows from the screen.
+//! The tour line: tells a new user what to press next while the demo runs. It depends only on the state of the screen.
+//! Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Request, RequestKind};
@@ -16,30 +17,30 @@ use crate::ui::panes::{board, needs, team};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
-/// The provider whose screens have the line.
+/// The provider of the demo.
 const DEMO: &str = "demo";
-/// Longest name in the line, in characters.
+/// Maximum length of a name in the line, in characters.
 const NAME_MAX: usize = 16;
-/// Columns of the mark before the line, and of the word and the spaces behind it.
+/// Columns reserved for the mark before the line and the hint after it, without the key of the hint.
 const MARGIN: usize = 11;
-/// So many completed tasks after which the board is worth a look.
+/// The number of completed tasks after which the tour points to the board.
 const SOME_DONE: usize = 2;
 
-/// What stands before the line.
+/// The mark before the line.
 pub const MARK: &str = " ▸ ";
 
-/// Whether the person still wants the line.
+/// Whether the tour line is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tour {
-    /// It is shown, in the demo.
+    /// Shown in the demo.
     #[default]
     Shown,
-    /// The person has put it away.
+    /// Hidden by the user.
     Dismissed,
 }
 
 impl Tour {
-    /// Put away, or brought back.
+    /// Toggles between shown and hidden.
     #[must_use]
     pub fn turned(self) -> Tour {
         match self {
@@ -49,8 +50,8 @@ impl Tour {
     }
 }
 
-/// What to press next in the demo, or what a viewer can do; `None` elsewhere, and when the person has put the line
-/// away.
+/// Returns the line: the onboarding page in short, what a viewer can do, or the next step of the demo. `None` if none of
+/// these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.tour == Tour::Dismissed {
         return None;
@@ -112,12 +113,12 @@ pub fn line(state: &UiState) -> Option<String> {
     })
 }
 
-/// Whether more can come into the transcript of `agent`.
+/// Whether `agent` may still add to its conversation.
 fn is_live(model: &Model, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
 
-/// What the keys of the board do with the selected task.
+/// Returns the tip for the board: its keys for the selected task.
 fn at_the_board(app: &App) -> String {
     let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
     let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
@@ -132,47 +133,47 @@ fn at_the_board(app: &App) -> String {
     format!("{turn}: graph or list, {open}: the task{changes}")
 }
 
-/// What a popup is for; the hints below have its keys.
+/// Returns the tip for a popup: what it shows. Its keys are in the hint line.
 fn over(app: &App, popup: &Popup) -> String {
     let words = match popup {
         Popup::Reader(reader) => match reader.text {
-            Text::Help(_) => "All keys, those of this place first",
-            Text::Todo(_) => "A step of the agent's own list",
-            Text::Task(_) => "All that is known of the task, and what happened to it",
-            Text::Diff(_) => "What the branch of the task changes, file by file",
-            Text::Letter(_) => "The messages between the two",
+            Text::Help(_) => "All keys, those of the current pane first",
+            Text::Todo(_) => "A step of the agent's todo list",
+            Text::Task(_) => "The details and the history of the task",
+            Text::Diff(_) => "The changes on the task's branch, by file",
+            Text::Letter(_) => "All messages between these two agents",
             Text::Problems => "Problems and fixes",
-            Text::Skills => "What agents load when the work calls for it",
+            Text::Skills => "Instructions that agents load when they need them",
         },
         Popup::Picker(picker) => match picker.choice {
             Choice::Palette { .. } => "Type to filter the actions",
-            Choice::Models => "The models that the server lists",
-            Choice::Scopes(_) => "How far the permission reaches, for the whole team",
-            Choice::Copy => "What of the conversation is copied",
-            Choice::Rules => "What the whole team may do unasked",
+            Choice::Models => "The models that the server offers",
+            Choice::Scopes(_) => "Choose what the whole team may do without asking",
+            Choice::Copy => "Choose what to copy from the conversation",
+            Choice::Rules => "Permissions of the whole team",
             Choice::Themes => "A live preview of the selected theme",
         },
         Popup::Comment(_) => "Sent with your decision",
-        Popup::Jobs { .. } => "What agents run in the background",
-        Popup::EventLog(_) => "What happened, by whom and why; the newest last",
-        Popup::Costs(_) => "What everybody has used, and what for",
+        Popup::Jobs { .. } => "The background jobs of all agents",
+        Popup::EventLog(_) => "Everything that happened in the crew, newest last",
+        Popup::Costs(_) => "Tokens and cost of each agent and task",
         Popup::Peek(_) => {
             let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
             let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
             return format!("{down}/{up} move; preview follows");
         }
-        Popup::Task(_) => "The board is yours, too: teammates claim what you add",
-        Popup::Confirm(_) => "Nothing happens before you answer",
+        Popup::Task(_) => "Teammates claim the tasks that you add",
+        Popup::Confirm(_) => "Confirm or cancel",
     };
     words.into()
 }
 
-/// Columns that the line has for its words: before it stands a mark, behind it the key that puts it away.
+/// Returns the columns that are available for the line, between the mark and the hint that hides it.
 fn room(app: &App) -> usize {
     usize::from(app.size.width).saturating_sub(width(&dismissed_by(app)) + MARGIN)
 }
 
-/// The key that puts the line away, as the person reads it.
+/// Returns the key that hides the line, as shown on the screen.
 pub fn dismissed_by(app: &App) -> String {
     app.prefs
         .keymap
@@ -192,12 +193,12 @@ fn waiting(app: &App, request: &Request) -> String {
         RequestKind::Question => {
             let from = name(request.from.as_str());
             return format!(
-                "{from} asks you something: {}, then {comment}",
+                "{from} has a question: {}, then {comment}",
                 app.waiting_key()
             );
         }
-        RequestKind::Plan => format!("The plan of {target} waits for you"),
-        RequestKind::Shutdown => format!("The shutdown of {target} waits for you"),
+        RequestKind::Plan => format!("{target}'s plan needs approval"),
+        RequestKind::Shutdown => format!("{target}'s shutdown needs approval"),
         RequestKind::Permission | RequestKind::Ceiling => {
             format!("{target} needs your approval")
         }
@@ -208,7 +209,7 @@ fn waiting(app: &App, request: &Request) -> String {
     format!("{what}: {}, then {yes}", app.waiting_key())
 }
 
-/// What is worth a look, by how far the work is.
+/// Returns the tip for the current progress of the work.
 fn stage(app: &App) -> String {
     let context = match app.focus {
         Focus::Composer => Context::Composer,
@@ -227,7 +228,7 @@ fn stage(app: &App) -> String {
     let is_lead_busy = app.activity(&Name::lead()).is_busy();
     if all == 0 {
         return match app.focus {
-            _ if is_lead_busy => "The lead reads what you want and plans".into(),
+            _ if is_lead_busy => "The lead is reading the repo and planning".into(),
             Focus::Composer => {
                 let send = app.prefs.keymap.key(Context::Composer, Action::Send);
                 format!("The lead is idle: write to it, {send} sends")
@@ -239,12 +240,12 @@ fn stage(app: &App) -> String {
         };
     }
     if app.model.team.members.is_empty() {
-        return format!("{} is the board: who waits for whom", go(Pane::Board));
+        return format!("{}: the board with tasks and dependencies", go(Pane::Board));
     }
     let solving = |t: &&Task| t.status != TaskStatus::Completed && t.subject.starts_with("Merge ");
     if let Some(task) = app.model.board.tasks().find(solving) {
         return format!(
-            "A conflict became task {}: {} shows who solves it",
+            "Task {} fixes a merge conflict: {} shows its owner",
             task.id,
             go(Pane::Board)
         );
@@ -256,7 +257,7 @@ fn stage(app: &App) -> String {
         return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
     }
     if app.model.letters.len() > 1 && done > SOME_DONE * 2 {
-        return format!("{}: what they write to one another", go(Pane::Inbox));
+        return format!("{}: the messages between agents", go(Pane::Inbox));
     }
     format!(
         "{}, then {turn}: the board as graph or list",
@@ -264,7 +265,7 @@ fn stage(app: &App) -> String {
     )
 }
 
-/// What there is to see when every task is completed; `board` is the key that goes to the board.
+/// Returns the tip for when all tasks are completed. `board` is the key of the board.
 fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
     let unmerged = branches::unmerged(app).len();
     if unmerged > 0 && is_lead_busy {

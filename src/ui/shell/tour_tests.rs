@@ -1,4 +1,4 @@
-//! Test: what the line says as the work goes on, and when it is there.
+//! Tests of the tour line: its text as the work progresses, and when it is shown.
 
 use pretty_assertions::assert_eq;
 
@@ -26,7 +26,7 @@ fn demo() -> EventKind {
     }
 }
 
-/// A board of six, the first `done` of them completed; the last one solves a conflict.
+/// A board of six tasks, the first `done` of them completed; the last one resolves a conflict.
 fn six(done: u64) -> EventKind {
     let mut board = TaskGraph::default();
     for id in 1..=6 {
@@ -88,7 +88,7 @@ fn at_rest() -> EventKind {
     EventKind::TeamChanged { team: team.into() }
 }
 
-/// Every teammate has shut down.
+/// A team whose members have all shut down.
 fn all_gone() -> EventKind {
     let mut team = team();
     for member in &mut team.members {
@@ -114,7 +114,7 @@ fn asks(kind: RequestKind) -> EventKind {
 #[path = "tour_tips.rs"]
 mod tips;
 
-/// What the lead does.
+/// A new activity of the lead.
 fn lead(activity: Activity) -> EventKind {
     EventKind::ActivityChanged {
         agent: name("lead"),
@@ -122,7 +122,7 @@ fn lead(activity: Activity) -> EventKind {
     }
 }
 
-/// The branches of these tasks stand like that; the tasks have worktrees.
+/// A board of five completed tasks with worktrees; the branches of `unmerged` are not merged.
 fn branches(unmerged: &[u64]) -> Vec<EventKind> {
     let mut board = TaskGraph::default();
     for id in 1..=5 {
@@ -165,7 +165,7 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
 }
 
 #[test]
-fn what_happens_decides_what_to_press_next() {
+fn tips_follow_the_state_and_fit_the_line() {
     for tip in tips() {
         let mut state = told(70, 20, tip.events);
         press(&mut state, tip.before);
@@ -176,7 +176,7 @@ fn what_happens_decides_what_to_press_next() {
 }
 
 #[test]
-fn every_key_that_a_tip_names_does_what_it_says() {
+fn keys_named_in_tips_do_what_the_tip_says() {
     for tip in tips() {
         let mut all = String::new();
         for (keys, does) in &tip.ways {
@@ -195,7 +195,7 @@ fn every_key_that_a_tip_names_does_what_it_says() {
     }
 }
 
-/// The keys that a text names, as they are pressed.
+/// Returns the keys named in a text, in the syntax of `press`.
 fn keys_in(text: &str) -> Vec<String> {
     let words = text
         .split([' ', ',', ':', '/', '.'])
@@ -209,7 +209,7 @@ fn keys_in(text: &str) -> Vec<String> {
         1 => word.to_string(),
         _ => word.to_lowercase(),
     };
-    // An article, and the counts of what is done.
+    // The article "a", and counts of tasks.
     let is_prose = |word: &&str| {
         let article = *word == "a" && !text.contains("then a") && !text.starts_with("a ");
         let article = article || *word == "A" && text.starts_with("A ");
@@ -219,9 +219,9 @@ fn keys_in(text: &str) -> Vec<String> {
     keys.map(pressed).collect()
 }
 
-/// What the scripted lead of the demo says of keys holds wherever the focus is when it is read.
+/// The keys that the scripted lead of the demo names must work wherever the focus is.
 #[test]
-fn the_keys_in_the_words_of_the_demo_work_from_everywhere() {
+fn keys_in_the_demo_script_work_from_everywhere() {
     const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");
     let tried: [(&str, &str, DidIt); 4] = [
         ("`Alt+3`", "alt+3", on_board),
@@ -255,7 +255,7 @@ fn the_keys_in_the_words_of_the_demo_work_from_everywhere() {
 }
 
 #[test]
-fn it_is_only_in_the_demo_and_a_key_puts_it_away_and_brings_it_back() {
+fn line_is_only_in_the_demo_and_a_key_toggles_it() {
     let state = told(70, 20, vec![ready()]);
     assert_eq!(line(&state), None);
     let mut state = told(70, 20, without_conflict(0));

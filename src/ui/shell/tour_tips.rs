@@ -1,13 +1,12 @@
-//! Test: the tips of the tour, each with the keys that it names and what they do.
+//! Test data: the tips of the tour, each with the keys that it names and what they do.
 
 use crate::ui::app::board_view;
 use crate::ui::shell::tour::tests::*;
 
-/// Whether the keys of a tip did what it says.
+/// Checks whether the keys of a tip did what it says.
 pub type DidIt = fn(&UiState, &[Do]) -> bool;
 
-/// A tip: what happened, what was pressed, what it says, and for each way that it names the keys to press and whether they
-/// do what it says.
+/// A tip: the events and keys before it, its text, and for each key sequence that it names a check of the effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,
@@ -56,7 +55,7 @@ fn with(mut events: Vec<EventKind>, more: Vec<EventKind>) -> Vec<EventKind> {
     events
 }
 
-#[allow(clippy::too_many_lines)] // every tip, once
+#[allow(clippy::too_many_lines)] // one list of all tips
 pub fn tips() -> Vec<Tip> {
     let asked = |kind| with(without_conflict(0), vec![asks(kind)]);
     let idle_lead = || lead(Activity::Idle);
@@ -65,7 +64,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), busy_lead()],
             "",
-            "The lead reads what you want and plans",
+            "The lead is reading the repo and planning",
         ),
         tip(
             vec![demo(), idle_lead()],
@@ -84,7 +83,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), six(0)],
             "",
-            "Alt+3 is the board: who waits for whom",
+            "Alt+3: the board with tasks and dependencies",
         )
         .does("alt+3", on_board),
         tip(
@@ -110,16 +109,16 @@ pub fn tips() -> Vec<Tip> {
         tip(
             vec![demo(), six(5), has_team()],
             "",
-            "A conflict became task #6: Alt+3 shows who solves it",
+            "Task #6 fixes a merge conflict: Alt+3 shows its owner",
         )
         .does("alt+3", on_board),
         tip(
             with(vec![demo(), six(5), has_team(), renamed(6)], two_letters()),
             "",
-            "Alt+5: what they write to one another",
+            "Alt+5: the messages between agents",
         )
         .does("alt+5", |state, _| state.focus == Focus::Pane(Pane::Inbox)),
-        // The end: the lead is named only while it works, merging only while something is to be merged.
+        // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
         tip(
             with(branches(&[4, 5]), vec![busy_lead()]),
             "",
@@ -153,17 +152,17 @@ pub fn tips() -> Vec<Tip> {
             "Next: q, then run crewdeck in your own project",
         )
         .does("q", |_, done| done == [Do::Quit]),
-        // What waits for the user.
+        // Requests that wait for the user.
         tip(
             asked(RequestKind::Plan),
             "",
-            "The plan of bob waits for you: Alt+w, then a",
+            "bob's plan needs approval: Alt+w, then a",
         )
         .does("alt+w a", decided),
         tip(
             asked(RequestKind::Shutdown),
             "esc",
-            "The shutdown of bob waits for you: w, then a",
+            "bob's shutdown needs approval: w, then a",
         )
         .does("w a", decided),
         tip(
@@ -183,7 +182,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Question),
             "",
-            "bob asks you something: Alt+w, then c",
+            "bob has a question: Alt+w, then c",
         )
         .does("alt+w c", comments),
         tip(
@@ -193,7 +192,7 @@ pub fn tips() -> Vec<Tip> {
         )
         .does("c", comments)
         .does("r", decided),
-        // Where the focus is.
+        // Tips that depend on the focus.
         tip(
             without_conflict(0),
             "alt+3",
@@ -247,7 +246,7 @@ pub fn tips() -> Vec<Tip> {
             "This is alice, live. Esc twice goes back to the lead",
         )
         .does("esc esc", at_lead),
-        // Nobody is left to watch.
+        // All teammates have shut down.
         tip(
             with(without_conflict(0), vec![all_gone()]),
             "alt+4",
@@ -278,7 +277,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             without_conflict(0),
             "f1",
-            "All keys, those of this place first",
+            "All keys, those of the current pane first",
         ),
         tip(
             without_conflict(0),
@@ -294,7 +293,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             without_conflict(0),
             "alt+3 enter",
-            "All that is known of the task, and what happened to it",
+            "The details and the history of the task",
         ),
     ]
 }

@@ -10,7 +10,7 @@ use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
 use crate::ui::{Do, Msg, Seat, UiState, keys, update};
 
-/// A question of the lead.
+/// A question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {
     let mut request = question(id, choices);
     request.from = Name::lead();
@@ -59,7 +59,7 @@ fn message(to: &str, text: &str) -> Do {
 }
 
 #[test]
-fn enter_in_the_composer_answers_the_open_question() {
+fn enter_answers_open_question() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
     let text = picture(&state);
@@ -78,11 +78,11 @@ fn enter_in_the_composer_answers_the_open_question() {
     tell(&mut state, vec![approved]);
     let text = picture(&state);
     assert!(
-        text.contains("lead has your answer: SQLite it is"),
+        text.contains("lead received your answer: SQLite it is"),
         "{text}"
     );
     assert!(!text.contains("answer to lead"), "{text}");
-    // What is written after it is a message again.
+    // The next text is a message again.
     assert_eq!(
         press(&mut state, "\"thanks\" enter"),
         [message("lead", "thanks")]
@@ -90,7 +90,7 @@ fn enter_in_the_composer_answers_the_open_question() {
 }
 
 #[test]
-fn a_number_in_the_composer_is_the_choice() {
+fn number_in_composer_answers_with_that_choice() {
     for (typed, expected) in [
         ("2", "Postgres"),
         ("Postgres", "Postgres"),
@@ -108,7 +108,7 @@ fn a_number_in_the_composer_is_the_choice() {
 }
 
 #[test]
-fn a_name_before_it_makes_an_answer_a_message() {
+fn text_addressed_by_name_is_a_message_not_an_answer() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_name_before_it_makes_an_answer_a_message() {
 }
 
 #[test]
-fn slash_commands_work_while_a_question_is_open() {
+fn slash_commands_work_while_question_is_open() {
     let mut state = waiting(&[asked("q1", &[])]);
     assert_eq!(press(&mut state, "\"/help\" enter"), []);
     assert!(picture(&state).contains("Keys"), "{}", picture(&state));
@@ -148,7 +148,7 @@ fn open_questions_are_answered_oldest_first() {
 }
 
 #[test]
-fn a_question_of_another_agent_takes_no_message_to_this_one() {
+fn message_to_shown_agent_does_not_answer_other_agent() {
     let alices = question("q1", &[]);
     let mut state = busy(160, 45);
     tell(&mut state, vec![changed(&alices)]);
@@ -156,13 +156,13 @@ fn a_question_of_another_agent_takes_no_message_to_this_one() {
         press(&mut state, "\"go on\" enter"),
         [message("lead", "go on")]
     );
-    // A message to her by name says what it did not do.
+    // A message by name reports that the question stays open.
     assert_eq!(
         press(&mut state, "\"@alice hello\" enter"),
         [message("alice", "hello")]
     );
     assert!(picture(&state).contains("Its question is still open"));
-    // In her conversation it is the answer.
+    // In her conversation the text is the answer.
     press(&mut state, "esc 4 enter i");
     assert_eq!(state.shown, name("alice"));
     assert_eq!(
@@ -174,7 +174,7 @@ fn a_question_of_another_agent_takes_no_message_to_this_one() {
 }
 
 #[test]
-fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
+fn draft_started_before_question_is_not_sent_as_answer() {
     let asked = asked("q1", &[]);
     let mut state = waiting(&[]);
     press(&mut state, "\"add a test\"");
@@ -182,11 +182,11 @@ fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
     assert_eq!(press(&mut state, "enter"), []);
     let text = picture(&state);
     assert!(
-        text.contains("Not sent yet: lead asks a question now."),
+        text.contains("Not sent yet: lead now asks a question."),
         "{text}"
     );
     assert_eq!(state.input.composer.text(), "add a test");
-    // The second press of a double tap is not the answer to that.
+    // The second press of a double press is ignored.
     let soon = Stamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
     assert_eq!(update(&mut state, Msg::Key(enter, soon)), []);
@@ -194,7 +194,7 @@ fn a_draft_begun_before_the_question_is_not_sent_as_its_answer() {
 }
 
 #[test]
-fn a_question_withdrawn_while_typing_leaves_the_text_a_draft() {
+fn withdrawn_question_keeps_typed_answer_as_draft() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "\"SQLite\"");
@@ -209,7 +209,7 @@ fn a_question_withdrawn_while_typing_leaves_the_text_a_draft() {
 }
 
 #[test]
-fn an_answer_that_came_too_late_is_a_draft_again() {
+fn late_answer_returns_as_draft() {
     let asked = asked("q1", &[]);
     let others = decided(&asked, RequestStatus::Rejected, "lead", "");
     let own_window = decided(&asked, RequestStatus::Approved, "user", "Postgres");
@@ -233,12 +233,12 @@ fn an_answer_that_came_too_late_is_a_draft_again() {
         tell(&mut state, events.clone());
         assert_eq!(state.input.composer.text(), "SQLite", "{events:?}");
         let text = picture(&state);
-        assert!(!text.contains("has your answer"), "{text}");
+        assert!(!text.contains("received your answer"), "{text}");
     }
 }
 
 #[test]
-fn an_answer_in_a_popup_outlives_its_question() {
+fn answer_in_popup_survives_closed_question() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w c \"SQLite\"");
@@ -247,7 +247,7 @@ fn an_answer_in_a_popup_outlives_its_question() {
     assert!(state.popups.is_empty());
     assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
-    // Also where it was in an editor meanwhile.
+    // Also while the text was open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     tell(&mut state, vec![withdrawn]);
@@ -257,7 +257,7 @@ fn an_answer_in_a_popup_outlives_its_question() {
 }
 
 #[test]
-fn a_viewer_answers_from_its_composer_while_a_crew_runs() {
+fn viewer_answers_from_composer_while_crew_runs() {
     let asked = asked("q1", &[]);
     let mut state = waiting(std::slice::from_ref(&asked));
     state.sit(Seat::Viewer(Some(4711)));
@@ -265,7 +265,7 @@ fn a_viewer_answers_from_its_composer_while_a_crew_runs() {
         press(&mut state, "\"SQLite\" enter"),
         [answers(&asked, "SQLite")]
     );
-    // Without a crew there is only the inbox.
+    // Without a crew, text only goes to the inbox.
     let mut state = waiting(std::slice::from_ref(&asked));
     state.sit(Seat::Left);
     assert!(!picture(&state).contains("answer to lead"));
@@ -277,7 +277,7 @@ fn a_viewer_answers_from_its_composer_while_a_crew_runs() {
 }
 
 #[test]
-fn the_title_of_an_answering_composer_fits_every_width() {
+fn answering_title_fits_every_width() {
     for (width, height) in [(160, 45), (120, 30), (80, 24), (60, 16)] {
         let mut state = started(width, height);
         let mut asked = asked("q1", &["SQLite", "Postgres"]);

@@ -1,4 +1,4 @@
-//! What a popup leaves of the screen beside it: whole things or nothing. Pictures of the popup alone cannot show that.
+//! The screen beside a popup shows complete elements or nothing. Snapshots of the popup alone cannot show that.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::ui::tests::scenes::Shows;
 use crate::ui::text::width;
 use crate::ui::theme::roles;
 
-/// Most columns beside a popup in which nothing can be read.
+/// Maximum columns beside a popup that are too few to be readable.
 const FEW: u16 = 4;
 
 fn over(buffer: &Buffer) -> Option<Rect> {
@@ -25,11 +25,11 @@ fn over(buffer: &Buffer) -> Option<Rect> {
 }
 
 #[test]
-fn popups_leave_no_half_characters_and_no_scraps_beside_them() {
+fn popups_leave_no_partial_text_beside_them() {
     let mut looked_at = 0;
     for scene in scenes::scenes().iter().filter(|s| s.shows == Shows::Popup) {
         for (columns, rows) in [(80, 24), (60, 16), (70, 20)] {
-            // Wide characters under both halves of every border.
+            // Wide characters under every border, at both alignments.
             for shift in ["", "x"] {
                 let mut state = (scene.make)(columns, rows);
                 let text = format!("{shift}{}", "测试宽字符".repeat(400));

@@ -1,4 +1,4 @@
-//! What completes the first word of a message, and what the palette finds from anywhere.
+//! Completion of the first word of a message, and the action palette.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -17,11 +17,11 @@ fn words(state: &UiState) -> Vec<String> {
 }
 
 #[test]
-fn a_list_comes_with_the_first_letter_and_goes_when_it_helps_no_more() {
+fn completion_list_opens_on_first_letter_and_closes_without_match() {
     let cases: &[(&str, &[&str])] = &[
         ("\"/co\"", &["/compact"]),
         ("\"/mdl\"", &["/model"]),
-        // What is written whole comes first.
+        // An exact match comes first.
         ("\"/theme\"", &["/theme"]),
         ("\"@\"", &["@alice", "@bob", "@carol"]),
         ("\"@ca\"", &["@carol"]),
@@ -31,7 +31,7 @@ fn a_list_comes_with_the_first_letter_and_goes_when_it_helps_no_more() {
         ("\"@alice hello\"", &[]),
         ("\"see /mo\"", &[]),
         ("\"/co\" esc", &[]),
-        // The next letter brings it back.
+        // The next letter reopens the list.
         ("\"/co\" esc \"m\"", &["/compact"]),
         ("\"/co\" esc esc", &[]),
         ("\"/co\" f1", &[]),
@@ -48,7 +48,7 @@ fn a_list_comes_with_the_first_letter_and_goes_when_it_helps_no_more() {
 }
 
 #[test]
-fn a_command_is_done_and_a_name_is_put_in() {
+fn accepting_runs_command_or_inserts_name() {
     let mut state = busy(160, 45);
     assert_eq!(press(&mut state, "\"/hel\" enter"), []);
     assert!(matches!(
@@ -84,7 +84,7 @@ fn a_command_is_done_and_a_name_is_put_in() {
 }
 
 #[test]
-fn the_arrows_select_and_escape_only_puts_the_list_away() {
+fn arrows_select_and_escape_hides_list() {
     let mut state = busy(160, 45);
     press(&mut state, "\"/\" down down");
     assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
@@ -98,7 +98,7 @@ fn the_arrows_select_and_escape_only_puts_the_list_away() {
 }
 
 #[test]
-fn what_the_history_brings_back_does_not_catch_the_arrows() {
+fn recalled_history_does_not_open_completion() {
     let mut state = started(160, 45);
     press(&mut state, "\"/help\" enter esc i \"one\" enter up up");
     assert_eq!(state.input.composer.text(), "/help");
@@ -106,7 +106,7 @@ fn what_the_history_brings_back_does_not_catch_the_arrows() {
 }
 
 #[test]
-fn a_click_takes_a_row() {
+fn click_accepts_completion() {
     let mut state = busy(100, 30);
     press(&mut state, "\"@\"");
     let shown = picture(&state);
@@ -122,7 +122,7 @@ fn a_click_takes_a_row() {
 }
 
 #[test]
-fn the_palette_does_what_another_pane_can_do() {
+fn palette_runs_actions_of_other_panes() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 ctrl+p \"graph or list\"");
     assert!(picture(&state).contains("Board  v"), "{}", picture(&state));
@@ -131,21 +131,21 @@ fn the_palette_does_what_another_pane_can_do() {
 }
 
 #[test]
-fn the_palette_begins_with_what_waits_and_has_no_typing_keys() {
+fn palette_starts_with_open_requests_and_omits_typing_keys() {
     let mut state = busy(160, 45);
     press(&mut state, "ctrl+p");
     let shown = picture(&state);
     let place = |words: &str| shown.lines().position(|l| l.contains(words));
     let first = place("request that waits for you");
     assert!(
-        first.is_some() && first < place("write in $EDITOR"),
+        first.is_some() && first < place("edit in $EDITOR"),
         "{shown}"
     );
-    assert!(!shown.contains("begin a new line"), "{shown}");
+    assert!(!shown.contains("insert a line break"), "{shown}");
 }
 
 #[test]
-fn no_key_stands_on_the_hint_line_twice() {
+fn hint_line_shows_each_key_once() {
     for keys in ["\"/co\"", "\"@\"", "\"hello\"", "esc", "esc 3 /", "ctrl+p"] {
         let mut state = busy(160, 45);
         press(&mut state, keys);

@@ -1,4 +1,4 @@
-//! The keys of the conversation: search, from prompt to prompt, copying.
+//! Conversation actions: search, prompt navigation, copying.
 
 use pretty_assertions::assert_eq;
 
@@ -10,7 +10,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 
 #[test]
-fn a_search_is_written_kept_gone_through_and_ended() {
+fn search_is_typed_navigated_and_ended() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 1 / \"t\"");
     let all = state
@@ -21,7 +21,7 @@ fn a_search_is_written_kept_gone_through_and_ended() {
     let all = all.unwrap();
     assert!(all > 1);
     assert!(picture(&state).contains(&format!("/t 1/{all}")));
-    // Letters are text while it is written, and keys again behind Enter.
+    // Letters are text while the search is typed, and keys again after Enter.
     press(&mut state, "backspace \"nN\" ctrl+u \"t\" enter n");
     assert!(picture(&state).contains(&format!("/t 2/{all}")));
     press(&mut state, "N N");
@@ -32,11 +32,11 @@ fn a_search_is_written_kept_gone_through_and_ended() {
     press(&mut state, "/ \"no such words\"");
     assert!(picture(&state).contains("no match"));
     press(&mut state, "esc n");
-    assert!(picture(&state).contains("/ searches this conversation."));
+    assert!(picture(&state).contains("Press / to search this conversation."));
 }
 
 #[test]
-fn what_is_copied_is_what_is_selected_or_chosen() {
+fn copy_takes_selection_or_menu_choice() {
     let answer = "I split this into five tasks and spawn three teammates.";
     let copy = |text: &str| vec![Do::Copy(text.into())];
     let mut state = busy(160, 45);
@@ -51,7 +51,7 @@ fn what_is_copied_is_what_is_selected_or_chosen() {
     assert_eq!(press(&mut state, "Y enter"), copy(&prompt));
     assert_eq!(press(&mut state, "Y \"last answer\" enter"), copy(answer));
     assert!(state.popups.is_empty());
-    // A recording has the brackets for its speed: there are others.
+    // A replay uses the brackets for its speed, so prompts have other keys.
     assert_eq!(press(&mut state, "f ( y"), copy(&prompt));
     tell(
         &mut state,

@@ -1,4 +1,4 @@
-//! One draft per agent: none is one Enter away from another agent than the one that it was written to.
+//! Each agent has its own draft, so that Enter never sends a draft to another agent.
 
 use pretty_assertions::assert_eq;
 
@@ -26,7 +26,7 @@ fn refused(to: &str) -> EventKind {
     )
 }
 
-/// Opens the conversation of alice, and writes.
+/// Keys that open the conversation of alice and focus the composer.
 const ALICE: &str = "esc 4 g enter i ";
 
 fn shown(state: &UiState) -> (&str, String) {
@@ -34,7 +34,7 @@ fn shown(state: &UiState) -> (&str, String) {
 }
 
 #[test]
-fn each_agent_has_a_draft_of_its_own() {
+fn each_agent_has_its_own_draft() {
     let mut state = busy(160, 45);
     press(&mut state, "\"to the lead\"");
     press(&mut state, ALICE);
@@ -53,14 +53,14 @@ fn each_agent_has_a_draft_of_its_own() {
     assert_eq!(shown(&state), ("alice", "to alice".into()));
     assert_eq!(press(&mut state, "enter"), [message("alice", "to alice")]);
     assert!(!picture(&state).contains("draft to"));
-    // The history is one: what was said to the lead can be said to her.
+    // The history is shared: a prompt to the lead can be recalled for her.
     press(&mut state, "up up");
     assert_eq!(shown(&state), ("alice", "to the lead".into()));
 }
 
 #[test]
-fn a_refused_message_is_a_draft_of_its_recipient() {
-    // Written by name, or in its conversation.
+fn rejected_message_becomes_draft_of_recipient() {
+    // Addressed by name, or in the agent's conversation.
     for keys in [
         "\"@alice hello\" enter",
         "esc 4 g enter i \"hello\" enter esc esc i",
@@ -81,7 +81,7 @@ fn a_refused_message_is_a_draft_of_its_recipient() {
 }
 
 #[test]
-fn a_refused_message_does_not_replace_a_draft() {
+fn rejected_message_does_not_replace_draft() {
     let mut state = busy(160, 45);
     press(&mut state, ALICE);
     press(&mut state, "\"one\" enter \"two\"");
@@ -95,7 +95,7 @@ fn a_refused_message_does_not_replace_a_draft() {
 }
 
 #[test]
-fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
+fn messages_to_unstarted_crew_become_drafts() {
     let mut state = busy(160, 45);
     press(
         &mut state,
@@ -108,7 +108,7 @@ fn words_to_a_crew_that_does_not_start_are_drafts_of_their_recipients() {
 }
 
 #[test]
-fn a_prompt_without_an_answer_is_a_draft_to_the_lead() {
+fn unanswered_prompt_becomes_draft_to_lead() {
     let mut state = blank(160, 45);
     tell(&mut state, vec![ready()]);
     press(&mut state, "\"build it\" enter");

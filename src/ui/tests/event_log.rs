@@ -1,5 +1,5 @@
-//! The event log as people use it: its keys, where Enter leads, and that a recording shows the same. How it looks is
-//! among the scenes.
+//! The event log: its keys, what Enter opens, and that a replay shows the same log. Its appearance is covered by the
+//! scenes.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::{Do, UiState};
 
-/// A crew to which several kinds of things have happened, trouble among them.
+/// A crew with events of several kinds, including failures.
 pub fn eventful(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let notice = |level, text: &str| EventKind::notice(level, text);
@@ -64,30 +64,30 @@ fn view(state: &UiState) -> &LogView {
     }
 }
 
-/// The words of the selected line.
+/// Returns the text of the selected line.
 fn selected(state: &UiState) -> String {
     crate::ui::popups::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
 }
 
 #[test]
-fn its_keys_select_filter_and_close() {
+fn keys_select_filter_and_close() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
     assert_eq!(state.contexts(), [Context::EventLog, Context::Everywhere]);
-    assert_eq!(selected(&state), "you approved the plan of bob for #2");
+    assert_eq!(selected(&state), "you approved bob's plan for #2");
     assert_eq!(view(&state).selected, None);
     press(&mut state, "k");
     let failed = "bob's call failed: no such model. Choose another with m.";
     assert_eq!(selected(&state), failed);
-    // What comes does not move the selection; on the newest it follows.
+    // New events do not move the selection, except on the newest line.
     tell(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "everybody rests, 1 of 5 tasks are done");
+    assert_eq!(selected(&state), "all idle, 1/5 tasks done");
     press(&mut state, "g");
     assert_eq!(
         selected(&state),
-        "crewdeck began session s1 with scripted-demo (script)"
+        "session s1 started with scripted-demo (script)"
     );
     press(&mut state, "G !");
     assert_eq!(view(&state).filter.text(), "!");
@@ -106,7 +106,7 @@ fn its_keys_select_filter_and_close() {
     );
     press(&mut state, "/ ctrl+u \"zzz\" enter");
     assert_eq!(selected(&state), "");
-    assert!(picture(&state).contains("No line has these words"));
+    assert!(picture(&state).contains("No matches."));
     press(&mut state, "enter y esc");
     assert!(!view(&state).has_filter());
     press(&mut state, "@");
@@ -114,7 +114,7 @@ fn its_keys_select_filter_and_close() {
 }
 
 #[test]
-fn the_palette_and_the_help_know_it() {
+fn palette_and_help_list_event_log() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc ctrl+p \"event log\" enter");
     assert_eq!(view(&state), &LogView::default());
@@ -125,20 +125,20 @@ fn the_palette_and_the_help_know_it() {
 }
 
 #[test]
-fn a_line_is_copied_with_its_time_and_kind() {
+fn copied_line_has_time_and_kind() {
     let mut state = eventful(100, 30);
     let done = press(&mut state, "esc @ y");
-    let text = "12:00:27 request you approved the plan of bob for #2";
+    let text = "12:00:27 request you approved bob's plan for #2";
     assert_eq!(done, [Do::Copy(text.into())]);
 }
 
-/// The first line that has these words, opened.
+/// Opens the first line with ` words`.
 fn enter(state: &mut UiState, words: &str) {
     press(state, &format!("esc @ / \"{words}\" enter enter"));
 }
 
 #[test]
-fn enter_leads_to_what_a_line_is_about() {
+fn enter_opens_subject_of_line() {
     let mut state = eventful(100, 30);
     enter(&mut state, "offered again");
     let text = |state: &UiState| match state.popups.last() {
@@ -146,7 +146,7 @@ fn enter_leads_to_what_a_line_is_about() {
         other => panic!("{other:?}"),
     };
     assert_eq!(text(&state), Text::Task(TaskId(3)));
-    // Back in the log, at the same line.
+    // The log is still at the same line.
     press(&mut state, "esc");
     assert!(selected(&state).contains("offered again"));
     press(&mut state, "esc esc");
@@ -158,23 +158,23 @@ fn enter_leads_to_what_a_line_is_about() {
         (&state.shown, state.focus),
         (&name("bob"), Focus::Pane(Pane::Lead))
     );
-    // A decided request leads to whom it was about.
+    // A decided request opens its agent.
     press(&mut state, "esc");
-    enter(&mut state, "approved the plan");
+    enter(&mut state, "approved bob's plan");
     assert_eq!(state.shown, name("bob"));
     let mut state = busy(100, 30);
     enter(&mut state, "asks you to approve");
     assert!(state.popups.is_empty());
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
-    // What is not there any more says so.
+    // A missing subject is reported.
     enter(&mut state, "asks you to approve");
     tell(&mut state, vec![EventKind::notice(Level::Info, "a notice")]);
     press(&mut state, "esc @ enter");
-    assert!(picture(&state).contains("There is nothing more to show of this."));
+    assert!(picture(&state).contains("This event has no details."));
 }
 
 #[test]
-fn the_mouse_selects_and_opens() {
+fn mouse_selects_and_opens() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut state = eventful(100, 30);
     press(&mut state, "esc @");
@@ -196,7 +196,7 @@ fn the_mouse_selects_and_opens() {
 }
 
 #[test]
-fn a_long_log_says_where_the_rest_is() {
+fn long_log_says_where_older_events_are() {
     let mut state = busy(100, 30);
     for i in 0..LINES_MAX {
         let text = format!("notice number {i}");
@@ -206,7 +206,7 @@ fn a_long_log_says_where_the_rest_is() {
     let picture = picture(&state);
     let path = ".crewdeck/sessions/s1/journal.jsonl";
     assert!(picture.contains(path), "{picture}");
-    // The end of a long journal alone.
+    // Only the end of a long journal is loaded.
     let mut late = blank(100, 30);
     let event = |seq, kind| crate::protocol::Event {
         seq,
@@ -219,7 +219,7 @@ fn a_long_log_says_where_the_rest_is() {
 }
 
 #[test]
-fn a_recording_shows_the_same_log() {
+fn replay_shows_same_log() {
     let kinds = busy_events().into_iter();
     let events: Vec<crate::protocol::Event> = kinds
         .enumerate()

@@ -1,4 +1,4 @@
-//! The filter of the team and of the inbox: what it shows is what keys and the mouse act on.
+//! Filters of the team and inbox: keys and mouse act on the visible rows.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +18,7 @@ fn team(state: &UiState) -> Vec<String> {
     rows.iter().map(|row| row.name().to_string()).collect()
 }
 
-/// From whom to whom the letters in the inbox go.
+/// Returns sender and recipient of the visible messages.
 fn letters(state: &UiState) -> Vec<String> {
     let numbers = inbox::letters(state);
     let all = numbers.iter().filter_map(|n| state.model.letters.get(*n));
@@ -27,8 +27,8 @@ fn letters(state: &UiState) -> Vec<String> {
 }
 
 #[test]
-fn the_team_is_filtered_by_name_role_and_task() {
-    // alice decodes and has #3, bob parses and has #2, carol writes, dave reviewed.
+fn team_is_filtered_by_name_role_and_task() {
+    // Roles and tasks: alice is decoder and owns #3, bob is parser and owns #2, carol is writer, dave was reviewer.
     let cases: [(&str, &[&str]); 8] = [
         ("", &["alice", "bob", "carol", "dave"]),
         ("a", &["alice", "bob", "carol", "dave"]),
@@ -47,7 +47,7 @@ fn the_team_is_filtered_by_name_role_and_task() {
 }
 
 #[test]
-fn the_inbox_is_filtered_by_its_parties_and_words() {
+fn inbox_is_filtered_by_sender_recipient_and_text() {
     let mut state = busy(160, 45);
     for (id, from, to, words) in [
         ("x1", "carol", "dave", "Shall I wait?"),
@@ -74,7 +74,7 @@ fn the_inbox_is_filtered_by_its_parties_and_words() {
 }
 
 #[test]
-fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
+fn keys_act_on_filtered_rows_and_selection_is_kept() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 / \"writer\" enter");
     assert_eq!(team::selected_member(&state), Some((0, name("carol"))));
@@ -103,7 +103,7 @@ fn keys_act_on_what_is_shown_and_what_was_found_stays_selected() {
 }
 
 #[test]
-fn a_letter_that_comes_is_filtered_too_and_each_pane_keeps_its_filter() {
+fn new_message_is_filtered_and_each_pane_keeps_its_filter() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 / \"from:carol\" enter 4 / \"bob\" enter");
     for from in ["alice", "carol"] {
@@ -118,7 +118,7 @@ fn a_letter_that_comes_is_filtered_too_and_each_pane_keeps_its_filter() {
 }
 
 #[test]
-fn what_is_seen_is_what_is_hit() {
+fn filtered_row_is_hit_where_it_is_drawn() {
     for (size, pane, keys) in [
         ((160, 45), Pane::Team, "esc 4 / \"carol\""),
         ((70, 20), Pane::Inbox, "esc 5 / \"bob\" enter"),

@@ -1,4 +1,4 @@
-//! The first page: its keys, when it comes and goes, and that nothing written gets lost.
+//! The setup page: its keys, when it opens and closes, and that no typed text is lost.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys, update};
 
 #[test]
-fn the_first_page_does_what_it_offers_and_nothing_else() {
+fn setup_page_runs_only_offered_actions() {
     let mut state = fixture::blank(100, 30);
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "enter g m x"), []);
@@ -24,13 +24,13 @@ fn the_first_page_does_what_it_offers_and_nothing_else() {
 }
 
 #[test]
-fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
+fn board_is_not_loading_behind_setup_page() {
     let mut state = fixture::blank(160, 45);
     state.sit(Seat::Starting);
-    assert!(picture(&state).contains("The board is being read"));
+    assert!(picture(&state).contains("Loading the board"));
     state.show_first(fixture::first_page(Weight::Missing));
     let text = picture(&state);
-    assert!(!text.contains("being read"), "{text}");
+    assert!(!text.contains("Loading"), "{text}");
     assert!(
         text.contains("The board is shown once the crew starts"),
         "{text}"
@@ -38,7 +38,7 @@ fn behind_a_page_without_a_crew_the_board_is_not_being_read() {
 }
 
 #[test]
-fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
+fn early_keys_on_approval_page_are_ignored() {
     let mut state = fixture::blank(100, 30);
     let approval = || {
         let mut page = fixture::first_page(Weight::Missing);
@@ -55,7 +55,7 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
         update(state, Msg::Key(keys::parse(name).unwrap(), at))
     };
     let soon = SETTLE / 4;
-    // What was typed ahead, and a key that repeats, keep the page from being approved until there is a pause.
+    // Type- ahead and key repeat do not approve the page until there is a pause.
     let now = state.now;
     state.show_approval(approval(), now);
     for _ in 0..9 {
@@ -63,11 +63,11 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
         assert_eq!(key(&mut state, soon, "w"), []);
     }
     assert!(picture(&state).contains("Key ignored"));
-    // One letter alone approves nothing.
+    // A single key does not approve.
     assert_eq!(key(&mut state, SETTLE, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "d"), []);
     assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
-    // It comes back, since the file has changed.
+    // The page reopens after the file has changed.
     let now = state.now;
     state.show_approval(approval(), now);
     assert_eq!(key(&mut state, soon, "a"), []);
@@ -75,15 +75,15 @@ fn keys_typed_before_the_approval_page_is_read_go_nowhere() {
 }
 
 #[test]
-fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
+fn text_typed_without_crew_stays_in_composer() {
     let mut state = fixture::blank(100, 30);
     assert_eq!(press(&mut state, "\"gre\""), []);
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(press(&mut state, "\"d dr\" enter"), []);
     assert_eq!(state.composer_text(), "gred dr");
-    assert!(picture(&state).contains("it stays here. Esc r: look again"));
+    assert!(picture(&state).contains("the message stays here. Esc r: check again"));
     assert_eq!(press(&mut state, "esc r"), [Do::LookAgain]);
-    // What was sent before anybody could say that there is no crew comes back.
+    // Text sent before the setup page was known returns.
     let mut state = fixture::blank(100, 30);
     press(&mut state, "\"do it\" enter");
     assert_eq!(state.composer_text(), "");
@@ -95,7 +95,7 @@ fn what_is_written_without_a_crew_stays_and_is_no_row_of_keys() {
 }
 
 #[test]
-fn a_form_that_was_sent_before_anybody_could_say_that_there_is_no_crew_is_a_draft_again() {
+fn form_sent_before_setup_page_returns_as_draft() {
     let mut state = fixture::blank(100, 30);
     press(&mut state, "esc 3 a \"Draw the map\" enter");
     assert!(!picture(&state).contains("Draw the map"));
@@ -105,12 +105,12 @@ fn a_form_that_was_sent_before_anybody_could_say_that_there_is_no_crew_is_a_draf
 }
 
 #[test]
-fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
+fn setup_page_closes_with_cause_and_hides_no_conversation() {
     let headline = "Something is in the way";
     for weight in [Weight::Trouble, Weight::Advice] {
         let mut state = started(100, 30);
         state.show_first(fixture::first_page(weight));
-        // The person may have begun to write: the keys stay where they are.
+        // The user may be typing, so the focus stays.
         assert_eq!(state.focus, Focus::Composer);
         assert!(picture(&state).contains(headline));
         assert!(state.is_at_the_beginning());
@@ -122,7 +122,7 @@ fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
         assert!(!state.is_at_the_beginning());
         assert_eq!(press(&mut state, "esc 1 d r"), []);
     }
-    // Another model: what was wrong with the one before is no matter, what git lacks still is.
+    // Another model clears the earlier model problem; the git problem stays.
     let mut state = started(100, 30);
     state.show_first(fixture::first_page(Weight::Advice));
     state.show_first(fixture::first_page(Weight::Trouble));
@@ -137,7 +137,7 @@ fn the_first_page_goes_with_its_cause_and_covers_no_conversation() {
 }
 
 #[test]
-fn a_first_prompt_that_nobody_answers_comes_back_into_the_composer() {
+fn unanswered_first_prompt_returns_to_composer() {
     let agent = || fixture::name("lead");
     let asked = || EventKind::Prompted {
         agent: agent(),

@@ -1,4 +1,4 @@
-//! Where the focus is while requests follow one another, and keys that come too soon after it changed by itself.
+//! The focus between consecutive requests, and keys pressed too soon after it changed by itself.
 
 use pretty_assertions::assert_eq;
 
@@ -16,7 +16,7 @@ use crate::ui::{Do, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
-/// A permission that the lead asks for.
+/// A permission request of the lead.
 fn asked(id: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = Name::lead();
@@ -49,7 +49,7 @@ fn decision(request: &Request, verdict: Verdict) -> Do {
     )))
 }
 
-/// The lead is in a turn and asks.
+/// A state in which the lead is in a turn and has an open request.
 fn asking(request: &Request) -> UiState {
     let mut state = started(160, 45);
     let agent = Name::lead();
@@ -69,19 +69,19 @@ fn asking(request: &Request) -> UiState {
     state
 }
 
-/// An event so many seconds after the last thing that happened.
+/// Applies an event `after` seconds after the previous input.
 fn event(state: &mut UiState, after: f64, kind: EventKind) {
     let at = Stamp(state.now.0 + after);
     update(state, Msg::Event(Event { seq: 1, at, kind }));
 }
 
-/// A key so many seconds after the last thing that happened.
+/// Presses a key `after` seconds after the previous input.
 fn key(state: &mut UiState, after: f64, name: &str) -> Vec<Do> {
     let at = Stamp(state.now.0 + after);
     update(state, Msg::Key(keys::parse(name).unwrap(), at))
 }
 
-/// The turn of the lead ends, and with it the lead is idle.
+/// Ends the turn of the lead, which is then idle.
 fn end(state: &mut UiState, after: f64) {
     let (agent, activity) = (Name::lead(), Activity::Idle);
     let end = TurnEnd::Done;
@@ -97,7 +97,7 @@ fn end(state: &mut UiState, after: f64) {
 }
 
 #[test]
-fn focus_stays_in_needs_you_while_requests_follow() {
+fn focus_stays_in_needs_you_between_requests() {
     let (one, two) = (asked("one", 0.0), asked("two", 9.0));
     let mut state = asking(&one);
     assert_eq!(
@@ -108,7 +108,7 @@ fn focus_stays_in_needs_you_while_requests_follow() {
     assert_eq!(state.focus, NEEDS);
     let text = picture(&state);
     assert!(
-        text.contains("lead goes on: its next request comes here."),
+        text.contains("lead continues; its next request appears here."),
         "{text}"
     );
     event(&mut state, 2.0, changed(&two));
@@ -118,7 +118,7 @@ fn focus_stays_in_needs_you_while_requests_follow() {
 }
 
 #[test]
-fn a_double_tap_decides_one_request() {
+fn double_press_decides_one_request() {
     let (one, two) = (asked("one", 0.0), asked("two", 9.0));
     for second in ["a", "r", "A", "c", "e", "o", "enter"] {
         let mut state = asking(&one);
@@ -129,7 +129,7 @@ fn a_double_tap_decides_one_request() {
         let text = picture(&state);
         assert!(text.contains("Key ignored: a new request from"), "{text}");
         assert!(state.popups.is_empty() && state.focus == NEEDS, "{second}");
-        // Nor where nothing follows.
+        // The same if no request follows.
         let mut state = asking(&one);
         press(&mut state, "alt+w r");
         event(&mut state, 0.05, decided(&one));
@@ -142,24 +142,24 @@ fn a_double_tap_decides_one_request() {
 }
 
 #[test]
-fn typing_goes_on_being_ignored_until_a_pause() {
+fn keys_are_ignored_until_typing_pauses() {
     let one = asked("one", 0.0);
     let mut state = asking(&one);
     press(&mut state, "alt+w r");
     event(&mut state, 0.05, decided(&one));
     event(&mut state, 0.05, changed(&asked("two", 9.0)));
-    // Twice as long as one key is ignored.
+    // Twice the guard time of one key.
     for c in "a rather long remark".chars().filter(|c| *c != ' ') {
         assert_eq!(key(&mut state, 0.1, &c.to_string()), []);
     }
     assert!(state.popups.is_empty() && state.focus == NEEDS);
-    // What chooses the focus and what stops is never ignored.
+    // Focus keys and the interrupt key are never ignored.
     assert_eq!(key(&mut state, 0.1, "alt+1"), []);
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
 }
 
 #[test]
-fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
+fn focus_returns_when_turn_ends_or_after_timeout() {
     let one = asked("one", 0.0);
     let held = || {
         let mut state = asking(&one);
@@ -171,7 +171,7 @@ fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
     let mut state = held();
     end(&mut state, 1.0);
     assert_eq!(state.focus, Focus::Composer);
-    // The clock alone ends it, and the dashboard knows when.
+    // The timeout alone ends it, and the next tick is scheduled for it.
     let mut state = held();
     assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     let long = HOLD.as_secs_f64();
@@ -180,7 +180,7 @@ fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
         update(&mut state, Msg::Tick { now });
         assert_eq!(state.focus, expected, "{after}");
     }
-    // Where the agent does not go on, or another one decided, it goes back at once.
+    // If the agent is idle or someone else decided, the focus returns at once.
     let mut state = asking(&one);
     press(&mut state, "alt+w r");
     end(&mut state, 0.1);
@@ -196,7 +196,7 @@ fn the_focus_goes_back_when_the_turn_ends_or_after_a_while() {
 }
 
 #[test]
-fn the_user_can_leave_needs_you_while_it_waits_for_more() {
+fn user_can_leave_needs_you_during_hold() {
     let one = asked("one", 0.0);
     for (keys, expected) in [
         ("esc", Focus::Composer),
@@ -208,7 +208,7 @@ fn the_user_can_leave_needs_you_while_it_waits_for_more() {
         event(&mut state, 0.1, decided(&one));
         press(&mut state, keys);
         assert_eq!(state.focus, expected, "{keys}");
-        // It is not taken away again.
+        // The focus does not move again.
         end(&mut state, HOLD.as_secs_f64());
         assert_eq!(state.focus, expected, "{keys}");
         assert_eq!(state.keys.guard.hold, None, "{keys}");
@@ -216,7 +216,7 @@ fn the_user_can_leave_needs_you_while_it_waits_for_more() {
 }
 
 #[test]
-fn keys_for_a_dialog_that_closes_by_itself_go_nowhere() {
+fn keys_for_auto_closed_dialog_are_ignored() {
     let (one, two) = (question("q1", &[]), asked("two", 9.0));
     let mut state = asking(&two);
     tell(&mut state, vec![changed(&one)]);
@@ -240,7 +240,7 @@ fn keys_for_a_dialog_that_closes_by_itself_go_nowhere() {
 }
 
 #[test]
-fn what_the_user_has_asked_for_takes_keys_at_once() {
+fn popup_opened_by_user_accepts_keys_at_once() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
     let diff = EventKind::DiffShown {
@@ -256,9 +256,9 @@ fn what_the_user_has_asked_for_takes_keys_at_once() {
 }
 
 #[test]
-fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
+fn ctrl_c_clears_draft_without_arming_quit() {
     let mut state = busy(160, 45);
-    // The lead is idle, two teammates work.
+    // The lead is idle, two teammates are working.
     let agent = Name::lead();
     let activity = Activity::Idle;
     tell(
@@ -277,7 +277,7 @@ fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
     assert!(picture(&state).contains("again to quit"));
     assert_eq!(key(&mut state, 0.1, "up"), []);
     assert_eq!(state.input.composer.text(), "half a thought");
-    // A draft that does not have the keys is not cleared.
+    // An unfocused draft is not cleared.
     press(&mut state, "esc");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
     assert_eq!(state.input.composer.text(), "half a thought");
@@ -285,7 +285,7 @@ fn ctrl_c_on_a_draft_clears_it_and_does_not_arm_quit() {
 }
 
 #[test]
-fn ctrl_c_that_stops_an_agent_does_not_arm_quit() {
+fn ctrl_c_interrupts_agent_without_arming_quit() {
     let mut state = asking(&asked("one", 0.0));
     press(&mut state, "\"half a thought\"");
     let stop = Do::Command(Command::Interrupt {
@@ -296,7 +296,7 @@ fn ctrl_c_that_stops_an_agent_does_not_arm_quit() {
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
-    // Neither Ctrl+d nor Esc quits at all.
+    // Ctrl+d and Esc never quit.
     for keys in ["ctrl+d ctrl+d ctrl+d", "esc esc esc"] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, keys), [], "{keys}");

@@ -1,4 +1,4 @@
-//! What is looked at for a moment: costs, what is selected in a pane, the whole conversation, the todo list.
+//! Costs, the preview, the printed conversation and the todo list.
 
 use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -22,7 +22,7 @@ fn spending() -> Vec<EventKind> {
 }
 
 #[test]
-fn costs_are_the_same_from_the_journal_as_they_were_live() {
+fn costs_from_journal_equal_live_costs() {
     let (mut live, mut read) = (blank(160, 45), blank(160, 45));
     for (seq, kind) in (1..).zip(spending()) {
         let event = Event {
@@ -45,13 +45,13 @@ fn costs_are_the_same_from_the_journal_as_they_were_live() {
     ] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    // Who looks at another crew starts anew.
+    // Another crew starts with empty costs.
     read.forget_crew();
     assert!(costs::text(&read).contains("Nothing has been used yet"));
 }
 
 #[test]
-fn an_older_record_has_no_calls_and_is_read_all_the_same() {
+fn older_journal_without_calls_is_readable() {
     let line = r#"{"seq":1,"at":1.0,"type":"usage_changed","agent":"lead","total":{"input":900,"output":100,
         "cache_read":0,"cache_write":0},"context":1000,"window":null,"cost":null}"#;
     let event: Event = serde_json::from_str(line).unwrap();
@@ -75,7 +75,7 @@ fn an_older_record_has_no_calls_and_is_read_all_the_same() {
 }
 
 #[test]
-fn the_panel_leads_to_an_agent_and_to_a_task() {
+fn cost_panel_opens_agent_and_task() {
     let mut state = busy(160, 45);
     tell(&mut state, work::spending());
     press(&mut state, "esc $ j enter");
@@ -119,7 +119,7 @@ fn title(state: &UiState) -> String {
 }
 
 #[test]
-fn a_peek_follows_the_selection_and_opens_what_it_shows() {
+fn preview_follows_selection_and_opens_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         press(&mut state, "esc 4 g space");
@@ -141,7 +141,7 @@ fn a_peek_follows_the_selection_and_opens_what_it_shows() {
     }
 }
 
-/// A plan of many steps, selected and peeked at; another request waits behind it.
+/// A long plan in the preview, with another request behind it.
 fn peeked_plan(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let steps: Vec<String> = (1..=90).map(|n| format!("{n}. Step {n} ends.")).collect();
@@ -155,7 +155,7 @@ fn peeked_plan(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The rows of the peek, without the edge that has the thumb.
+/// Returns the rows of the preview without the scrollbar's column.
 fn peeked(state: &UiState) -> Vec<String> {
     let area = layout::layout(state, state.size).peek.unwrap();
     let buffer = cells(state, &Theme::default());
@@ -178,7 +178,7 @@ fn wheel(state: &mut UiState, kind: MouseEventKind, here: Rect) {
 }
 
 #[test]
-fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_beginning() {
+fn preview_scrolls_and_resets_for_next_item() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = peeked_plan(width, height);
         let begin = peeked(&state);
@@ -186,7 +186,7 @@ fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_begin
         assert!(picture(&state).contains("PgUp PgDn scroll"), "{width}");
         press(&mut state, "pgdn");
         let second = peeked(&state);
-        // A row of the page before stays in view.
+        // One row of the previous page stays visible.
         assert_eq!(Some(&second[0]), begin.last());
         press(&mut state, "pgup pgup");
         assert_eq!(peeked(&state), begin);
@@ -202,7 +202,7 @@ fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_begin
         wheel(&mut state, MouseEventKind::ScrollDown, area);
         assert_eq!(peeked(&state)[0], begin[3]);
         assert_eq!(state.selected.request, selected);
-        // Another one, and back: both from their beginning.
+        // Another request and back: both start at the beginning.
         press(&mut state, "k");
         assert_ne!(state.selected.request, selected);
         press(&mut state, "j");
@@ -210,7 +210,7 @@ fn a_peek_scrolls_by_pages_and_by_the_wheel_and_the_next_one_begins_at_its_begin
     }
 }
 
-/// A permission of many lines, of which the last one is `echo line 89`.
+/// A long permission request; its last line is `echo line 89`.
 fn long_permission(id: &str) -> crate::domain::request::Request {
     let mut request = crate::ui::fixture::permission(id);
     let lines: Vec<String> = (0..90).map(|n| format!("echo line {n}")).collect();
@@ -219,13 +219,13 @@ fn long_permission(id: &str) -> crate::domain::request::Request {
 }
 
 #[test]
-fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
+fn permission_read_to_end_in_preview_can_be_approved() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = crate::ui::fixture::started(width, height);
         let request = long_permission("r0");
         tell(&mut state, vec![EventKind::RequestChanged { request }]);
         assert_eq!(press(&mut state, "alt+w space a"), [], "{width}");
-        assert!(picture(&state).contains("Not all of it was in view"));
+        assert!(picture(&state).contains("Not all of it was visible"));
         assert_eq!(press(&mut state, "pgdn a"), [], "{width}");
         assert_eq!(press(&mut state, &"pgdn ".repeat(90)), []);
         assert!(peeked(&state).concat().contains("echo line 89"), "{width}");
@@ -234,7 +234,7 @@ fn a_permission_read_to_its_end_in_a_peek_can_be_approved() {
 }
 
 #[test]
-fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open() {
+fn previewed_conversation_scrolls_independently() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         let alice = name("alice");
@@ -244,7 +244,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
         press(&mut state, "pgup");
         let older = peeked(&state);
         assert_ne!(older, newest);
-        // What comes in does not move it.
+        // New output does not scroll it.
         let said = EventKind::Said {
             agent: alice.clone(),
             text: "One more thing.".into(),
@@ -257,7 +257,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
-        // The wheel over the list moves the selection.
+        // The wheel over the list still moves the selection.
         press(&mut state, "pgup");
         let list = layout::layout(&state, state.size).pane(Pane::Team).unwrap();
         wheel(&mut state, MouseEventKind::ScrollDown, list);
@@ -266,7 +266,7 @@ fn the_conversation_of_a_peek_is_read_back_without_moving_the_one_that_is_open()
 }
 
 #[test]
-fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
+fn preview_accepts_actions_and_closes_when_empty() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4 g space");
     let done = press(&mut state, "n");
@@ -284,7 +284,7 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
         vec![crate::ui::fixture::decided(request, "lead")],
     );
     assert!(state.popups.is_empty(), "{:?}", state.popups);
-    // So does the crew of another process: no key is to go to what is not drawn.
+    // The same when another process's crew ends: no key may reach a hidden preview.
     let mut state = busy(160, 45);
     press(&mut state, "alt+w space");
     state.end_of_run(state.now);
@@ -292,15 +292,15 @@ fn what_is_peeked_at_can_be_acted_upon_and_goes_when_nothing_is_left() {
 }
 
 #[test]
-fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
-    // Follow the newest.
+fn pane_keys_work_during_preview() {
+    // Follows the newest message.
     let mut state = busy(160, 45);
     press(&mut state, "esc 5 g space");
     assert!(state.selected.letter.is_some());
     press(&mut state, "f");
     assert_eq!(state.selected.letter, None);
     assert!(matches!(state.popups.as_slice(), [Popup::Peek(_)]));
-    // A filter is written in the pane: the peek makes room for it.
+    // A filter is typed in the pane, so the preview closes.
     for pane in [3, 4, 5] {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc {pane} g space / \"x\""));
@@ -308,7 +308,7 @@ fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
         let shown = Pane::ALL.into_iter().find(|p| p.number() == pane).unwrap();
         assert_eq!(state.filters.words(shown), "x", "{pane}");
     }
-    // What is asked about a worktree is asked over the peek.
+    // The worktree dialog opens over the preview.
     let mut state = crate::ui::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
@@ -319,20 +319,20 @@ fn the_keys_of_the_pane_below_a_peek_do_what_they_do_without_it() {
 }
 
 #[test]
-fn an_empty_pane_has_nothing_to_peek_at() {
+fn empty_pane_has_no_preview() {
     for pane in [3, 4, 5, 6] {
         let mut state = started(160, 45);
         press(&mut state, &format!("esc {pane} space"));
         assert!(state.popups.is_empty(), "{pane}");
         assert!(
-            picture(&state).contains("nothing here to peek at"),
+            picture(&state).contains("Nothing to preview here"),
             "{pane}"
         );
     }
 }
 
 #[test]
-fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control_characters() {
+fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
     tell(&mut state, work::long_conversation());
     let evil = EventKind::Said {
@@ -365,7 +365,7 @@ fn the_whole_conversation_leaves_the_screen_with_its_folded_parts_and_no_control
     assert_eq!(press(&mut state, "esc 1 s"), []);
 }
 
-/// Whether the todo list is in view, who has the keys, and what is to be remembered.
+/// Returns whether the todo list is visible, the focus, and the saved setting.
 fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
     let done = press(state, keys);
     let kept = done.iter().find_map(|d| {
@@ -380,7 +380,7 @@ fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
 }
 
 #[test]
-fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
+fn todo_list_toggles_from_anywhere() {
     let (todo, board) = (Focus::Pane(Pane::Todo), Focus::Pane(Pane::Board));
     let hidden = Some(TodoPane::Hidden);
     let shown = Some(TodoPane::Shown);
@@ -389,11 +389,11 @@ fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
         ("ctrl+t", (false, Focus::Composer, hidden)),
         ("ctrl+t", (true, Focus::Composer, shown)),
         ("esc 3 ctrl+t", (false, board, hidden)),
-        // Its number brings it for as long as it has the keys.
+        // Its pane number shows it while it has focus.
         ("2", (true, todo, None)),
         ("ctrl+t", (false, Focus::Pane(Pane::Lead), hidden)),
         ("3 ctrl+t", (true, board, shown)),
-        // In the whole screen there is room for one.
+        // Full screen shows only one pane.
         ("3 ctrl+t", (true, todo, None)),
         ("ctrl+t", (false, board, None)),
     ] {
@@ -421,7 +421,7 @@ fn the_todo_list_folds_away_and_comes_back_from_anywhere() {
 }
 
 #[test]
-fn assumed_window_is_marked_where_its_share_is_shown() {
+fn assumed_context_window_is_marked_in_usage() {
     for (assumed, header, row) in [(false, "ctx 41%", "ctx 41%"), (true, "ctx ~41%", "ctx~41%")] {
         let mut state = crate::ui::fixture::busy(160, 45);
         for agent in ["lead", "alice"] {

@@ -1,4 +1,4 @@
-//! The person's own hand on the board: which key asks the crew for what, which one asks first, what is said instead.
+//! The user's own actions on the board: commands, confirmations and error messages.
 
 use pretty_assertions::assert_eq;
 
@@ -13,7 +13,7 @@ use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
-/// The board with a task selected.
+/// A state with a task selected on the board. `own` is claimed by the user.
 pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     let mut state = hands(width, height, own);
     press(&mut state, "esc 3");
@@ -39,14 +39,14 @@ fn release(id: u64, from: &str) -> Do {
 }
 
 #[test]
-fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
+fn own_tasks_need_no_confirmation_others_do() {
     let none = || vec![];
     for (own, id, keys, expected) in [
         (None, 6, "c", vec![claim(6)]),
         (None, 5, "c", vec![claim(5)]),
         (Some(6), 6, "u", vec![release(6, "user")]),
         (Some(6), 6, "d", vec![complete(6)]),
-        // Who has gone is not asked about.
+        // No confirmation for an owner that has shut down.
         (None, 3, "u", vec![release(3, "carol")]),
         (None, 2, "u", none()),
         (None, 2, "u y", vec![release(2, "alice")]),
@@ -68,17 +68,17 @@ fn a_key_acts_at_once_on_ones_own_and_asks_before_others() {
 }
 
 #[test]
-fn what_can_not_be_done_is_said_and_not_offered() {
+fn impossible_action_is_explained_and_not_offered() {
     for (own, id, key, offers, words) in [
-        (None, 1, "c", None, Some("#1 is completed already.")),
-        (None, 1, "u", None, Some("#1 is completed already.")),
-        (None, 1, "d", None, Some("#1 is completed already.")),
+        (None, 1, "c", None, Some("#1 is already completed.")),
+        (None, 1, "u", None, Some("#1 is already completed.")),
+        (None, 1, "d", None, Some("#1 is already completed.")),
         (
             None,
             2,
             "c",
             None,
-            Some("#2 is the task of alice: u releases it."),
+            Some("#2 is owned by alice: u releases it."),
         ),
         (None, 2, "u", Some("release"), None),
         (
@@ -86,21 +86,21 @@ fn what_can_not_be_done_is_said_and_not_offered() {
             2,
             "d",
             None,
-            Some("#2 is the task of alice: u releases it."),
+            Some("#2 is owned by alice: u releases it."),
         ),
         (None, 4, "c", None, Some("#4 waits for #2.")),
-        (None, 4, "u", None, Some("#4 is nobody's")),
+        (None, 4, "u", None, Some("#4 has no owner")),
         (None, 6, "c", Some("claim"), None),
-        // It is asked first, so it is no usual step.
+        // It needs confirmation, so the hints do not offer it.
         (None, 6, "d", None, None),
         (
             Some(6),
             5,
             "c",
             None,
-            Some("You work on #6 already: d there completes it, u releases it."),
+            Some("You already own #6. Select it: d completes it, u releases it."),
         ),
-        (Some(6), 6, "c", None, Some("#6 is yours already.")),
+        (Some(6), 6, "c", None, Some("#6 is already yours.")),
         (Some(6), 6, "d", Some("complete"), None),
         (Some(6), 6, "u", Some("release"), None),
     ] {
@@ -118,12 +118,12 @@ fn what_can_not_be_done_is_said_and_not_offered() {
     let mut empty = crate::ui::fixture::started(100, 30);
     for key in ["c", "u", "d"] {
         assert_eq!(press(&mut empty, &format!("esc 3 {key}")), []);
-        assert!(picture(&empty).contains("There is no task yet."));
+        assert!(picture(&empty).contains("No tasks yet."));
     }
 }
 
 #[test]
-fn a_question_goes_when_its_task_has_another_owner() {
+fn dialog_closes_when_task_owner_changes() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
@@ -136,8 +136,8 @@ fn a_question_goes_when_its_task_has_another_owner() {
     board.claim(TaskId(2), &bob, Stamp(NOON)).unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert!(state.popups.is_empty());
-    assert!(picture(&state).contains("#2 has another owner by now."));
-    // One that somebody else has claimed is completed by nobody.
+    assert!(picture(&state).contains("#2 now has another owner."));
+    // A task claimed in the meantime is not completed.
     let mut state = at(160, 45, None, 6);
     press(&mut state, "d");
     board
@@ -155,7 +155,7 @@ fn a_question_goes_when_its_task_has_another_owner() {
 }
 
 #[test]
-fn the_path_of_the_worktree_is_copied() {
+fn worktree_path_is_copied() {
     let mut state = at(160, 45, Some(6), 6);
     let path = Do::Copy("~/src/parser/.worktrees/task-6".into());
     assert_eq!(press(&mut state, "Y"), [path]);
@@ -165,7 +165,7 @@ fn the_path_of_the_worktree_is_copied() {
 }
 
 #[test]
-fn the_event_log_names_the_person() {
+fn event_log_names_user() {
     let mut state = at(160, 45, None, 2);
     let mut board = (*state.model.board).clone();
     let now = Stamp(NOON + 1.0);
@@ -199,7 +199,7 @@ fn the_event_log_names_the_person() {
 }
 
 #[test]
-fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
+fn task_form_submits_and_shows_errors() {
     let add = |subject: &str, blocked_by: &[u64]| {
         wish(TaskWish::Add {
             new: NewTask {
@@ -255,7 +255,7 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
         ),
         ("e tab tab ctrl+u enter", vec![edit(no_wait)], false),
         ("e ctrl+t enter", vec![], false),
-        // What is written does not get lost over other keys.
+        // Other keys do not discard the text.
         ("a \"Draw\" alt+w", vec![], true),
         ("a \"Draw\" ctrl+p", vec![], true),
     ] {
@@ -266,14 +266,14 @@ fn a_task_is_written_in_a_form_and_an_error_is_said_in_it() {
     }
     let mut state = at(160, 45, None, 1);
     assert_eq!(press(&mut state, "e"), []);
-    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
     let mut state = at(60, 16, None, 1);
     press(&mut state, "e");
-    assert!(picture(&state).contains("#1 is completed: it stays as it is."));
+    assert!(picture(&state).contains("Cannot edit #1: it is completed."));
 }
 
 #[test]
-fn what_the_board_refuses_comes_back_with_the_reason() {
+fn rejected_form_reopens_with_reason() {
     let mut state = at(160, 45, None, 4);
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
@@ -290,7 +290,7 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     tell(&mut state, vec![of_old, refused(Asked::AddTask)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
-    // Taken the next time, it is gone for good; a refusal of something else brings nothing back.
+    // An accepted form does not return; a rejection of something else changes nothing.
     press(&mut state, "enter");
     let task = TaskId(7);
     let act = PersonAct::Added;
@@ -304,7 +304,7 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
     assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
-    // A paste into a field with one line has one line.
+    // A paste into a single- line field becomes one line.
     crate::ui::update(&mut state, crate::ui::Msg::Paste("a\nb\n".into()));
     assert!(picture(&state).contains("a b"));
     crate::ui::update(&mut state, crate::ui::Msg::Edited("c\nd\n".into()));
@@ -312,7 +312,7 @@ fn what_the_board_refuses_comes_back_with_the_reason() {
 }
 
 #[test]
-fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
+fn rejected_form_stays_draft_while_user_is_busy() {
     for keys in ["i", "i \"half\"", "?"] {
         let mut state = at(160, 45, None, 4);
         press(&mut state, "a \"Draw\" enter a \"Paint\" esc");
@@ -325,10 +325,10 @@ fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.flash.take().map(|f| f.text).unwrap_or_default();
         assert_eq!(
-            said, "the disk is full. The draft is kept: a brings it back.",
+            said, "the disk is full. Draft kept; a reopens it.",
             "{keys}"
         );
-        // Neither draft takes the place of the other.
+        // Neither draft replaces the other.
         press(&mut state, "esc esc 3 a");
         let shown = picture(&state);
         assert!(shown.contains("Draw") && shown.contains("the disk is full"));
@@ -338,20 +338,20 @@ fn a_refused_form_waits_as_a_draft_where_the_person_does_something_else() {
 }
 
 #[test]
-fn no_more_forms_are_on_their_way_than_are_remembered() {
+fn unconfirmed_forms_are_bounded() {
     let mut state = at(160, 45, None, 4);
     for _ in 0..crate::ui::app::task_forms::FORMS_MAX {
         assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
     }
     assert_eq!(press(&mut state, "a \"One more\" enter"), []);
-    assert!(picture(&state).contains("the board has not answered"));
+    assert!(picture(&state).contains("the board has not confirmed"));
     let act = PersonAct::Added;
     let task = TaskId(7);
     tell(&mut state, vec![EventKind::PersonActed { task, act }]);
     assert_eq!(press(&mut state, "enter").len(), 1);
 }
 
-/// What would be lost with a worktree.
+/// The losses of a worktree.
 pub fn losses() -> Losses {
     Losses {
         files: 2,
@@ -362,7 +362,7 @@ pub fn losses() -> Losses {
     }
 }
 
-/// The answer to the wish to remove a worktree.
+/// The event with the result of a worktree check.
 pub fn judged(id: u64, losses: Losses) -> EventKind {
     EventKind::WorktreeJudged {
         task: TaskId(id),
@@ -372,7 +372,7 @@ pub fn judged(id: u64, losses: Losses) -> EventKind {
 }
 
 #[test]
-fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
+fn removing_worktree_with_work_asks_twice() {
     let remove = |told: Losses| {
         let task = TaskId(2);
         Do::Command(Command::RemoveWorktree { task, told })
@@ -396,7 +396,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         assert_eq!(press(&mut state, keys), expected, "{keys}");
         assert_eq!(!state.popups.is_empty(), asks, "{keys}");
     }
-    // What is lost for good is told apart from what stays.
+    // Permanent losses are listed separately from what is kept.
     let mut state = merging_on(160, 45, 2);
     tell(&mut state, vec![judged(2, losses())]);
     press(&mut state, "y");
@@ -408,7 +408,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         assert!(shown.contains(words), "{words}\n{shown}");
     }
     for (id, words) in [
-        (4, "The worktree stays: alice has #4 in progress there."),
+        (4, "Worktree not removed: alice has #4 in progress there."),
         (5, "#5 has no worktree"),
     ] {
         let mut state = merging_on(160, 45, id);
@@ -417,7 +417,7 @@ fn a_worktree_goes_after_one_yes_and_work_in_it_after_another_key() {
         assert_eq!(press(&mut state, "W"), [], "{id}");
         assert!(picture(&state).contains(words), "{id}");
     }
-    // An answer that comes when the person does something else asks nothing.
+    // A result that arrives while the user is busy opens no dialog.
     let mut state = merging_on(160, 45, 2);
     press(&mut state, "W a");
     tell(&mut state, vec![judged(2, losses())]);

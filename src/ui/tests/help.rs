@@ -1,4 +1,4 @@
-//! The help as a list: an entry is selected, seen and done; and the frames of what is read.
+//! The help as a list of selectable entries, and the size of pagers.
 
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
@@ -16,7 +16,7 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
     state
 }
 
-/// The screen a while after `keys`, and what was said.
+/// Returns the screen some time after `keys`, and the status message.
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
     let said = state.flash.take().map(|flash| flash.text);
@@ -33,15 +33,15 @@ fn help(state: &UiState) -> &Reader {
 }
 
 #[test]
-fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
+fn enter_runs_selected_entry_in_original_context() {
     let cases = [
         ("esc 3 ? enter", "esc 3 enter"),
         ("esc 3 ? down down enter", "esc 3 v"),
         ("esc 3 ? j j k enter", "esc 3 space"),
-        ("esc 4 ? / \"another lay\" enter enter", "esc 4 ="),
+        ("esc 4 ? / \"next lay\" enter enter", "esc 4 ="),
         ("esc 4 ? / \"/skills\" enter enter", "esc 4 S"),
         ("f1 / \"next pane\" enter enter", "tab"),
-        // Over another popup it is that popup's.
+        // Over another popup the action belongs to that popup.
         ("esc p f1 / \"end the search\" enter enter", "esc p esc"),
         ("esc ? enter", "esc enter"),
     ];
@@ -51,19 +51,19 @@ fn enter_does_what_the_selected_entry_does_where_the_help_was_opened() {
 }
 
 #[test]
-fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
+fn entry_of_other_context_says_where_it_works() {
     let cases = [
         (
-            "esc 3 ? / \"by force\" enter enter",
-            "Not here. In Team (4): end the teammate by force.",
+            "esc 3 ? / \"kill the team\" enter enter",
+            "Not available here. Works in Team (4): kill the teammate.",
         ),
         (
             "esc 3 ? / \"older message\" enter enter",
-            "Not here. It counts in: While writing.",
+            "Not available here. Works in: Composer.",
         ),
         (
             "esc 3 ? / \"@name\" enter enter",
-            "That is written, not pressed.",
+            "Type this in the composer; it is not a key.",
         ),
     ];
     for (keys, expected) in cases {
@@ -71,14 +71,14 @@ fn what_means_nothing_there_says_where_it_counts_and_the_help_stays() {
         assert_eq!(said.as_deref(), Some(expected), "{keys}");
         assert!(screen.contains("╭ Keys"), "{keys}:\n{screen}");
     }
-    // Nothing is selected where nothing is left.
+    // Without matches nothing is selected.
     let (screen, said) = later("esc 3 ? / \"no such key\" enter enter");
     assert_eq!(said, None);
-    assert!(screen.contains("No key does that."));
+    assert!(screen.contains("No matches"));
 }
 
 #[test]
-fn the_selected_entry_is_always_in_view() {
+fn selected_help_entry_is_always_visible() {
     for size in [(160, 45), (100, 30), (60, 16)] {
         let mut state = after(size, "esc 3 ?");
         let mut seen = Vec::new();
@@ -111,7 +111,7 @@ fn the_selected_entry_is_always_in_view() {
     }
 }
 
-/// The frame of the text that is read.
+/// Returns the area of the open pager.
 fn frame(state: &UiState) -> Rect {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups);
@@ -121,13 +121,13 @@ fn frame(state: &UiState) -> Rect {
 }
 
 #[test]
-fn the_frame_of_the_help_stays_and_a_short_text_is_no_strip() {
+fn help_keeps_its_size_and_short_text_has_minimum_height() {
     for size in [(160, 45), (100, 30), (60, 16)] {
         let open = frame(&after(size, "esc 3 ?"));
         for filtered in [
             "/",
-            "/ \"by force\"",
-            "/ \"by force\" enter",
+            "/ \"kill the\"",
+            "/ \"kill the\" enter",
             "/ \"zzz\" enter",
         ] {
             let state = after(size, &format!("esc 3 ? {filtered}"));

@@ -1,4 +1,4 @@
-//! A list that changes under the cursor: what was selected stays selected, by what it is.
+//! A list that changes keeps its selected item.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team,
 use crate::ui::panes::team as panes_team;
 
 #[test]
-fn team_cursor_follows_an_agent_that_sinks() {
+fn team_selection_follows_agent_that_moves_down() {
     for moves in ["", "g ", "j k "] {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc 4 {moves}"));
@@ -34,7 +34,7 @@ fn team_cursor_follows_an_agent_that_sinks() {
             panes_team::selected_member(&state),
             Some((2, name("alice")))
         );
-        // Nothing is asked of the one in her row.
+        // The action does not go to the agent now in that row.
         let asked = press(&mut state, "n");
         let is_bobs =
             |d: &Do| matches!(d, Do::Command(Command::Nudge { member }) if *member == name("bob"));
@@ -43,7 +43,7 @@ fn team_cursor_follows_an_agent_that_sinks() {
 }
 
 #[test]
-fn subagent_that_is_done_gives_way_to_its_parent() {
+fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     state.selected.member = Some(Name::subagent(&name("bob"), 7));
@@ -52,13 +52,13 @@ fn subagent_that_is_done_gives_way_to_its_parent() {
 }
 
 #[test]
-fn board_cursor_stays_on_its_task_and_then_on_its_row() {
+fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
     let selected =
         |state: &crate::ui::UiState| crate::ui::panes::board::selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
-    // Others come before it in the list.
+    // Other tasks are inserted before it.
     let graph = board();
     let mut done = graph.get(first).unwrap().clone();
     done.status = TaskStatus::Completed;
@@ -71,7 +71,7 @@ fn board_cursor_stays_on_its_task_and_then_on_its_row() {
         }],
     );
     assert_eq!(selected(&state), Some(first));
-    // It is taken from the board: the one in its row is next, not the first of the list.
+    // It is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
     let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(row > 0);
@@ -100,7 +100,7 @@ fn job(id: &str, ended: bool) -> EventKind {
 }
 
 #[test]
-fn jobs_cursor_follows_a_job_that_ends() {
+fn job_selection_follows_ended_job() {
     let mut state = started(120, 40);
     tell(
         &mut state,
@@ -132,7 +132,7 @@ fn rule(number: u64, command: &str) -> SessionRule {
 }
 
 #[test]
-fn enter_takes_back_the_rule_that_was_selected() {
+fn enter_revokes_selected_permission() {
     let mut state = busy(120, 40);
     let rules = vec![rule(1, "make"), rule(2, "make test"), rule(3, "ls")];
     tell(&mut state, vec![EventKind::RulesChanged { rules }]);
@@ -144,7 +144,7 @@ fn enter_takes_back_the_rule_that_was_selected() {
 }
 
 #[test]
-fn todo_cursor_follows_its_item() {
+fn todo_selection_follows_its_item() {
     let mut state = busy(160, 45);
     let list = |texts: &[&str]| {
         let item = |(at, text): (usize, &&str)| TodoItem {
@@ -164,7 +164,7 @@ fn todo_cursor_follows_its_item() {
 }
 
 #[test]
-fn model_list_opens_on_the_model_in_use() {
+fn model_list_opens_on_current_model() {
     let names: Vec<String> = (0..40)
         .map(|i| match i {
             23 => "scripted-demo".into(),
@@ -186,7 +186,7 @@ fn model_list_opens_on_the_model_in_use() {
         };
         (row, line.is_some_and(|l| l.contains("scripted-demo")))
     };
-    // The list comes after the popup, then it is known already, then something is typed.
+    // The list arrives after the popup opens; then it is already known; then a search is typed.
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     tell(&mut state, vec![listed()]);

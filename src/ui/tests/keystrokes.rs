@@ -1,4 +1,4 @@
-//! Tables of keys: what they do to the focus and what they ask of the crew.
+//! Tables of keys: their effect on the focus and the commands they send.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -64,7 +64,7 @@ fn keys_move_the_focus() {
 }
 
 #[test]
-fn keys_ask_the_crew() {
+fn keys_send_commands_to_crew() {
     let shutdown = |who: &str| Do::Command(Command::AskShutdown { member: name(who) });
     let yes = Verdict::Approve;
     let no = Verdict::Reject;
@@ -168,7 +168,7 @@ fn keys_ask_the_crew() {
 }
 
 #[test]
-fn a_question_is_answered_by_its_own_letter_and_leaving_by_any_key_that_means_it() {
+fn dialog_needs_its_own_key_and_closes_by_any_cancel_key() {
     let member = name("bob");
     let force = Do::Command(Command::Force { member });
     for (keys, expected) in [
@@ -185,7 +185,7 @@ fn a_question_is_answered_by_its_own_letter_and_leaving_by_any_key_that_means_it
 }
 
 #[test]
-fn the_interrupt_asks_once_and_then_offers_to_quit() {
+fn interrupt_is_sent_once_then_offers_quit() {
     let mut state = busy(160, 45);
     tell(
         &mut state,
@@ -202,7 +202,7 @@ fn the_interrupt_asks_once_and_then_offers_to_quit() {
 }
 
 #[test]
-fn the_second_press_counts_for_two_seconds() {
+fn second_press_quits_within_two_seconds() {
     let mut state = started(160, 45);
     press(&mut state, "ctrl+c");
     let later = state.now.0 + 2.5;
@@ -218,7 +218,7 @@ fn the_second_press_counts_for_two_seconds() {
 }
 
 #[test]
-fn a_request_that_takes_the_others_place_is_not_decided_by_the_same_press() {
+fn replacing_request_is_not_decided_by_same_press() {
     let mut state = busy(160, 45);
     tell(
         &mut state,
@@ -236,7 +236,7 @@ fn a_request_that_takes_the_others_place_is_not_decided_by_the_same_press() {
 }
 
 #[test]
-fn the_first_request_is_decided_as_soon_as_the_keys_are_there() {
+fn first_request_is_decidable_once_focused() {
     let mut state = started(160, 45);
     let request = plan("r1", "");
     tell(&mut state, vec![EventKind::RequestChanged { request }]);
@@ -253,7 +253,7 @@ fn the_first_request_is_decided_as_soon_as_the_keys_are_there() {
 }
 
 #[test]
-fn a_new_request_does_not_move_the_selection_and_the_last_one_gives_the_keys_back() {
+fn new_request_keeps_selection_and_last_one_returns_focus() {
     let mut state = busy(160, 45);
     press(&mut state, "\"draft\" alt+w");
     let mut older = permission("r0");
@@ -275,7 +275,7 @@ fn a_new_request_does_not_move_the_selection_and_the_last_one_gives_the_keys_bac
 }
 
 #[test]
-fn a_comment_closes_when_somebody_else_decided() {
+fn comment_closes_when_decided_elsewhere() {
     let mut state = busy(160, 45);
     press(&mut state, "alt+w c \"hm\"");
     tell(&mut state, vec![decided(plan("r1", ""), "lead")]);
@@ -284,7 +284,7 @@ fn a_comment_closes_when_somebody_else_decided() {
 }
 
 #[test]
-fn the_filter_keeps_what_fits_and_esc_clears_it() {
+fn filter_shows_matches_and_esc_clears_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 / \"header\"");
     let shown = |state: &UiState| crate::ui::panes::board::rows(state).len();
@@ -300,16 +300,16 @@ fn the_filter_keeps_what_fits_and_esc_clears_it() {
 }
 
 #[test]
-fn popups_take_the_keys_and_give_them_back() {
+fn popups_take_focus_and_return_it() {
     let mut state = busy(100, 30);
     for (keys, text) in [
         ("esc 3 enter", "Task #2"),
         ("esc 3 j enter", "Task #3"),
         ("esc 5 enter", "Message from lead to carol"),
         ("esc @", "Event log"),
-        ("esc S", "There are no skills yet."),
-        ("\"/skills\" enter", "There are no skills yet."),
-        ("ctrl+p \"skills\" enter", "There are no skills yet."),
+        ("esc S", "No skills yet."),
+        ("\"/skills\" enter", "No skills yet."),
+        ("ctrl+p \"skills\" enter", "No skills yet."),
         ("f1", "Keys"),
         ("esc ?", "Keys"),
         ("ctrl+p", "Actions"),
@@ -323,10 +323,10 @@ fn popups_take_the_keys_and_give_them_back() {
 }
 
 #[test]
-fn the_models_are_chosen_from_the_servers_list() {
+fn model_is_chosen_from_server_list() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
-    assert!(picture(&state).contains("Asking the server"));
+    assert!(picture(&state).contains("Loading models"));
     tell(
         &mut state,
         vec![EventKind::ModelsListed {
@@ -344,7 +344,7 @@ fn the_models_are_chosen_from_the_servers_list() {
 }
 
 #[test]
-fn a_paste_is_text_and_never_a_row_of_keys() {
+fn paste_is_text_and_never_runs_actions() {
     let mut state = started(100, 30);
     update(&mut state, Msg::Paste("a\rb\nq".into()));
     assert_eq!(state.composer_text(), "a\nb\nq");
@@ -357,7 +357,7 @@ fn a_paste_is_text_and_never_a_row_of_keys() {
 }
 
 #[test]
-fn interrupt_says_what_becomes_of_queued_messages() {
+fn interrupt_says_what_happens_to_queued_messages() {
     let mut state = busy(160, 45);
     let agent = Name::lead();
     tell(&mut state, vec![EventKind::TurnStarted { agent }]);
@@ -368,7 +368,7 @@ fn interrupt_says_what_becomes_of_queued_messages() {
 }
 
 #[test]
-fn what_was_sent_is_shown_until_it_has_arrived() {
+fn sent_message_is_shown_until_read() {
     let mut state = busy(160, 45);
     press(&mut state, "\"next thing\" enter");
     assert!(picture(&state).contains("queued: next thing"));
@@ -383,7 +383,7 @@ fn what_was_sent_is_shown_until_it_has_arrived() {
 }
 
 #[test]
-fn a_second_press_of_a_number_gives_the_whole_screen() {
+fn second_press_of_pane_number_toggles_full_screen() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
     assert_eq!(state.arrangement.zoom, None);
@@ -396,7 +396,7 @@ fn a_second_press_of_a_number_gives_the_whole_screen() {
 }
 
 #[test]
-fn the_mouse_scrolls_what_lies_under_it_and_clicks_give_the_keys() {
+fn wheel_scrolls_pane_under_mouse_and_click_focuses() {
     let mut state = busy(160, 45);
     let inbox = layout(&state, state.size).pane(Pane::Inbox).unwrap();
     let mouse = |state: &mut UiState, kind| {
@@ -418,7 +418,7 @@ fn the_mouse_scrolls_what_lies_under_it_and_clicks_give_the_keys() {
 }
 
 #[test]
-fn a_message_leaves_room_for_the_hints_and_goes_with_the_next_key_once_it_was_read() {
+fn status_message_leaves_hints_and_clears_on_key_once_read() {
     let mut state = busy(160, 45);
     press(&mut state, "esc y");
     let last = |state: &UiState| {
@@ -430,7 +430,7 @@ fn a_message_leaves_room_for_the_hints_and_goes_with_the_next_key_once_it_was_re
     };
     let line = last(&state);
     assert!(line.contains("Copied") && line.contains("? help"), "{line}");
-    // Who presses key after key reads the first words all the same.
+    // Repeated keys do not hide the first message before it was read.
     press(&mut state, "j");
     assert!(last(&state).contains("Copied"));
     let later = state.now.after(std::time::Duration::from_secs(2));

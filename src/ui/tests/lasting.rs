@@ -1,4 +1,4 @@
-//! What one agent has beside it: background jobs, subagents, compactions.
+//! Background jobs, subagents and compaction.
 
 use pretty_assertions::assert_eq;
 
@@ -56,7 +56,7 @@ fn with_jobs(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn background_jobs_are_listed_with_what_the_selected_one_writes() {
+fn jobs_are_listed_with_output_of_selected_one() {
     for (width, height) in [(160, 45), (100, 30), (60, 16)] {
         let mut state = with_jobs(width, height);
         assert_eq!(press(&mut state, "esc b"), []);
@@ -65,7 +65,7 @@ fn background_jobs_are_listed_with_what_the_selected_one_writes() {
 }
 
 #[test]
-fn a_job_is_ended_by_key_once_it_is_selected() {
+fn selected_job_is_killed_by_key() {
     let mut state = with_jobs(100, 30);
     let kill = |id: &str| {
         Do::Command(Command::KillJob {
@@ -76,7 +76,7 @@ fn a_job_is_ended_by_key_once_it_is_selected() {
     assert_eq!(press(&mut state, "j x"), [], "it has ended");
     assert_eq!(press(&mut state, "G x"), []);
     assert_eq!(press(&mut state, "g y").len(), 1, "what it wrote is copied");
-    // The list stays with the keys while jobs end.
+    // The list keeps the focus while jobs end.
     tell(
         &mut state,
         vec![job("j1", "cargo test", Some(JobEnd::Exited { code: 0 }))],
@@ -90,7 +90,7 @@ fn a_job_is_ended_by_key_once_it_is_selected() {
 }
 
 #[test]
-fn the_selected_job_stays_selected_when_others_begin_and_end() {
+fn job_selection_is_kept_when_others_start_and_end() {
     let mut state = started(100, 30);
     let running = |id| job(id, "make", None);
     tell(&mut state, ["a", "b", "c"].map(running).to_vec());
@@ -130,7 +130,7 @@ pub fn sent(agent: &Name, call: &str, kind: SubagentKind, prompt: &str) -> Vec<E
 }
 
 #[test]
-fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
+fn subagent_is_listed_below_parent_and_can_be_opened() {
     let mut state = started(100, 30);
     let (one, two) = (
         Name::subagent(&Name::lead(), 1),
@@ -149,13 +149,13 @@ fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
     assert_eq!(state.shown, two);
     press(&mut state, "esc");
     assert_eq!(state.shown, Name::lead());
-    // From the call itself.
+    // From the tool call.
     press(&mut state, "1 K K o");
     assert_eq!(state.shown, one);
-    // It takes no words.
+    // It accepts no messages.
     assert_eq!(press(&mut state, "i \"hello\" enter"), []);
     assert_eq!(press(&mut state, "ctrl+u \"@lead hello\" enter").len(), 1);
-    // When it is gone it leaves the team, and its work can still be read.
+    // After it ends it leaves the team, and its conversation is still readable.
     tell(
         &mut state,
         vec![
@@ -181,7 +181,7 @@ fn a_subagent_stands_under_its_parent_and_its_work_can_be_opened() {
 }
 
 #[test]
-fn compacting_is_asked_for_with_words_or_without() {
+fn compact_command_takes_optional_focus() {
     let compact = |agent: &str, focus: &str| {
         Do::Command(Command::Compact {
             agent: name(agent),
@@ -211,7 +211,7 @@ fn compacting_is_asked_for_with_words_or_without() {
     );
     let shown = picture(&state);
     for part in [
-        "12 old tool results set aside: 160k → 90.4k",
+        "12 old tool results pruned: 160k → 90.4k",
         "conversation compacted: 161k → 5.2k",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
@@ -219,7 +219,7 @@ fn compacting_is_asked_for_with_words_or_without() {
 }
 
 #[test]
-fn what_was_under_way_when_crewdeck_ended_is_over() {
+fn restart_ends_everything_in_progress() {
     let mut state = with_jobs(100, 30);
     let one = Name::subagent(&Name::lead(), 1);
     tell(

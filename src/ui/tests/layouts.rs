@@ -1,4 +1,4 @@
-//! The layouts: the key goes through them, and what has the keys stays in view.
+//! Layouts: the key cycles through them, and the focused pane stays visible.
 
 use pretty_assertions::assert_eq;
 
@@ -20,7 +20,7 @@ fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn the_key_goes_round_and_each_is_remembered() {
+fn layout_key_cycles_and_saves() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
     for expected in [Arrangement::Board, Arrangement::Focus, Arrangement::Wall] {
@@ -33,7 +33,7 @@ fn the_key_goes_round_and_each_is_remembered() {
 }
 
 #[test]
-fn whatever_has_the_keys_is_in_view_in_every_layout() {
+fn focused_pane_is_visible_in_every_layout() {
     for arrangement in Arrangement::ALL {
         for (width, height) in [(160, 45), (100, 30), (70, 20), (60, 16)] {
             let mut state = with(arrangement, width, height);
@@ -52,7 +52,7 @@ fn whatever_has_the_keys_is_in_view_in_every_layout() {
 }
 
 #[test]
-fn the_board_has_the_room_whoever_has_the_keys() {
+fn board_layout_gives_room_to_board() {
     for (width, height) in [(240, 60), (160, 45), (100, 30), (100, 16)] {
         let mut state = with(Arrangement::Board, width, height);
         press(&mut state, "esc 3");
@@ -71,7 +71,7 @@ fn the_board_has_the_room_whoever_has_the_keys() {
 }
 
 #[test]
-fn on_a_small_screen_the_key_goes_between_two_that_differ() {
+fn small_screen_alternates_two_layouts() {
     for (width, height) in [(60, 16), (70, 20)] {
         let mut state = busy(width, height);
         press(&mut state, "esc 1");
@@ -90,7 +90,7 @@ fn on_a_small_screen_the_key_goes_between_two_that_differ() {
         press(&mut state, "=");
         assert_eq!(state.arrangement.screen.layout, Arrangement::Wall);
         assert_eq!(rows(&state), (wall, true));
-        // Who writes gets the field; who has written something keeps it.
+        // The focused composer is shown; a draft keeps it visible.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;
         assert_eq!(composer(&state), 1);
         press(&mut state, "i");
@@ -101,7 +101,7 @@ fn on_a_small_screen_the_key_goes_between_two_that_differ() {
 }
 
 #[test]
-fn a_narrow_high_screen_shows_two_panes_and_one_of_them_alone() {
+fn narrow_tall_screen_shows_two_panes_or_one() {
     let mut state = busy(80, 40);
     press(&mut state, "esc 4");
     let seen = |state: &UiState| -> Vec<Pane> {
@@ -118,7 +118,7 @@ fn a_narrow_high_screen_shows_two_panes_and_one_of_them_alone() {
 }
 
 #[test]
-fn rows_change_by_keys_and_first_rows_and_not_by_what_comes() {
+fn row_layout_changes_by_keys_not_by_events() {
     let places = |state: &UiState| layout(state, state.size).panes;
     for arrangement in [Arrangement::Wall, Arrangement::Board] {
         let mut state = with(arrangement, 160, 45);
@@ -129,7 +129,7 @@ fn rows_change_by_keys_and_first_rows_and_not_by_what_comes() {
         tell(&mut state, vec![board_told(&board(30, &[], 3))]);
         assert_eq!(places(&state), before, "tasks: {arrangement:?}");
     }
-    // A list that is longer than its pane grows with the keys, and gives the rows back.
+    // A list longer than its pane grows by keys and shrinks again.
     let mut state = busy(160, 45);
     tell(&mut state, cast::many_letters());
     press(&mut state, "esc 3");
@@ -142,7 +142,7 @@ fn rows_change_by_keys_and_first_rows_and_not_by_what_comes() {
 }
 
 #[test]
-fn a_todo_list_that_is_done_is_its_title_until_it_has_the_keys() {
+fn completed_todo_list_collapses_unless_focused() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
     let todo = |state: &UiState| layout(state, state.size).pane(Pane::Todo).unwrap().height;

@@ -1,4 +1,4 @@
-//! The two presses that quit: what gives the offer up, and keys of one's own.
+//! Quitting by two presses: what cancels it, custom keys and the confirmation.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -15,7 +15,7 @@ use crate::ui::replay::Player;
 use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
 
 #[test]
-fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
+fn key_between_presses_cancels_quit() {
     const OFFER: &str = "Press Ctrl+c again to quit.";
     let click = Msg::Mouse(MouseEvent {
         kind: MouseEventKind::Down(MouseButton::Left),
@@ -36,7 +36,7 @@ fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
         let msg = between(&state);
         update(&mut state, msg);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
-        // What was written is cleared first, and that offers nothing.
+        // The draft is cleared first, which does not arm quitting.
         assert_eq!(press(&mut state, "ctrl+c"), []);
         assert!(!picture(&state).contains(OFFER), "{}", picture(&state));
         assert_eq!(press(&mut state, "ctrl+c"), []);
@@ -53,7 +53,7 @@ fn what_comes_between_the_two_presses_gives_up_the_offer_and_its_words() {
 }
 
 #[test]
-fn a_key_of_ones_own_for_the_interrupt_quits_with_its_second_press() {
+fn custom_interrupt_key_quits_on_second_press() {
     for (key, keys) in [
         ("alt+k", "alt+k alt+k"),
         ("ctrl+x ctrl+c", "ctrl+x ctrl+c ctrl+x ctrl+c"),
@@ -65,7 +65,7 @@ fn a_key_of_ones_own_for_the_interrupt_quits_with_its_second_press() {
     }
 }
 
-/// A recording at its end, where agents are at work.
+/// A replay at its end, in which agents are working.
 fn recording() -> UiState {
     let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
         seq,
@@ -88,7 +88,7 @@ fn viewer() -> UiState {
 }
 
 #[test]
-fn who_stops_nobody_by_leaving_is_not_asked() {
+fn quit_without_running_agents_needs_no_confirmation() {
     for (what, start) in [
         ("recording", recording as fn() -> UiState),
         ("viewer", viewer),
@@ -107,10 +107,10 @@ fn who_stops_nobody_by_leaving_is_not_asked() {
 }
 
 #[test]
-fn a_message_leaves_the_question_its_keys() {
+fn status_message_keeps_dialog_keys() {
     for (keys, own) in [
         ("esc q", "y quit  n stay "),
-        ("esc 4 g X", "y end it  n let it go on "),
+        ("esc 4 g X", "y end it  n cancel "),
     ] {
         let mut state = busy(60, 16);
         press(&mut state, keys);
@@ -129,7 +129,7 @@ fn a_message_leaves_the_question_its_keys() {
 }
 
 #[test]
-fn what_leaving_ends_is_named() {
+fn quit_dialog_names_what_it_stops() {
     let job = |id: &str| EventKind::JobChanged {
         job: Job {
             id: JobId(id.into()),
@@ -148,7 +148,7 @@ fn what_leaving_ends_is_named() {
         (
             busy(160, 45),
             vec![job("j1")],
-            "One agent is still at work, one background job is",
+            "One agent is still working, one background job is",
         ),
     ] {
         tell(&mut state, jobs);

@@ -1,4 +1,4 @@
-//! What is merged and what is not: the marks, the question before a merge, and the words where there is nothing to merge.
+//! Merging: marks, confirmation, and messages when nothing can be merged.
 
 use pretty_assertions::assert_eq;
 
@@ -26,7 +26,7 @@ fn merge(id: u64) -> Do {
 }
 
 #[test]
-fn nothing_is_merged_unasked() {
+fn merge_needs_confirmation() {
     let all = || {
         let tasks = [2, 6, 1].map(TaskId).to_vec();
         Do::Command(Command::MergeAll { tasks })
@@ -65,7 +65,7 @@ fn nothing_is_merged_unasked() {
 }
 
 #[test]
-fn a_single_branch_is_not_offered_as_all() {
+fn single_branch_has_no_merge_all() {
     let mut state = on(160, 45, 2);
     let gone = || BranchState::Gone;
     branches_told(&mut state, &[("task-1", gone()), ("task-6", gone())]);
@@ -76,13 +76,13 @@ fn a_single_branch_is_not_offered_as_all() {
 }
 
 #[test]
-fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() {
+fn unmergeable_task_explains_why_and_has_no_hint() {
     for (id, words) in [
         (2, None),
-        (3, Some("#3 is merged already (commit 0123456789).")),
+        (3, Some("#3 is already merged (commit 0123456789).")),
         (4, Some("Not merged: #4 is still in progress.")),
         (5, Some("#5 has no worktree")),
-        (7, Some("Not merged: #8 has to be completed first")),
+        (7, Some("Not merged: complete #8 first")),
         (8, Some("Not merged: #8 is not completed yet.")),
         (9, Some("#9 has nothing to merge")),
     ] {
@@ -99,7 +99,7 @@ fn where_nothing_can_be_merged_the_key_says_why_and_the_hints_do_not_offer_it() 
 }
 
 #[test]
-fn a_question_that_somebody_else_has_settled_goes() {
+fn merge_dialog_closes_when_merged_elsewhere() {
     let mut state = on(160, 45, 2);
     press(&mut state, "m");
     let into = "main".to_string();
@@ -109,18 +109,18 @@ fn a_question_that_somebody_else_has_settled_goes() {
     assert!(picture(&state).contains("2 tasks are done and not merged"));
     branches_told(&mut state, &[("task-2", merged)]);
     assert!(state.popups.is_empty());
-    assert!(picture(&state).contains("#2 is merged already (commit 99aabbcc11)."));
+    assert!(picture(&state).contains("#2 is already merged (commit 99aabbcc11)."));
 }
 
 #[test]
-fn the_mark_has_a_shape_and_a_style_of_its_own_in_every_theme() {
+fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
     for name in ThemeName::ALL {
         for depth in [ColorDepth::True, ColorDepth::None] {
             let theme = Theme::new(name, depth);
             let state = merging(160, 45);
             let cells = cells(&state, &theme);
             let marks: Vec<_> = cells.content.iter().filter(|c| c.symbol() == "⇡").collect();
-            // One on each node that is done and not merged, and one in the title that counts them.
+            // One on each unmerged completed node, and one in the title's count.
             assert_eq!(marks.len(), 5, "{name:?} {depth:?}");
             for cell in marks {
                 let style = theme.ground.patch(theme.accent);
@@ -139,7 +139,7 @@ fn the_mark_has_a_shape_and_a_style_of_its_own_in_every_theme() {
 }
 
 #[test]
-fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
+fn unmerged_count_equals_marked_tasks() {
     let marks = |state: &UiState| {
         let page = picture(state);
         let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} to merge")));
@@ -163,7 +163,7 @@ fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
         .unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));
-    // It can be merged from either.
+    // It can be merged from either task.
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.selected.task = Some(TaskId(id));
@@ -173,7 +173,7 @@ fn as_many_tasks_have_the_mark_as_are_counted_beside_the_board() {
 }
 
 #[test]
-fn without_worktrees_nothing_is_said_of_merging() {
+fn no_merge_text_without_worktrees() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 enter");
     let page = picture(&state);
@@ -181,7 +181,7 @@ fn without_worktrees_nothing_is_said_of_merging() {
 }
 
 #[test]
-fn what_is_not_merged_is_in_the_way_when_everybody_rests() {
+fn unmerged_tasks_are_a_problem_when_all_idle() {
     let mut state = merging(100, 30);
     press(&mut state, "esc p");
     assert!(picture(&state).contains("#2 #6 #1 are done and not merged"));

@@ -1,4 +1,4 @@
-//! The screen as a whole: keystrokes, pictures, and that nothing breaks it.
+//! Tests of the whole UI: keystrokes, snapshots and robustness.
 
 mod answering;
 mod beside_popups;

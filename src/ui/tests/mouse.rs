@@ -1,4 +1,4 @@
-//! The mouse: what lies under it is found by what is drawn, and a click does what a key would.
+//! Mouse: hit tests match the drawing, and a click does what a key does.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -31,7 +31,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, (column, row): (u16, u16)) -
     )
 }
 
-/// Where `words` begin on the screen, as a person sees it.
+/// Returns where `words` begin on the screen.
 fn find(state: &UiState, words: &str) -> (u16, u16) {
     let picture = picture(state);
     let lines = picture.lines().map(|line| line.trim_matches('"'));
@@ -50,7 +50,7 @@ fn click(state: &mut UiState, words: &str) -> Vec<Do> {
 }
 
 #[test]
-fn what_is_seen_is_what_is_hit() {
+fn hit_test_matches_drawing() {
     for layout in Arrangement::ALL {
         let mut state = busy(160, 45);
         state.arrangement.screen.layout = layout;
@@ -72,7 +72,7 @@ fn what_is_seen_is_what_is_hit() {
 }
 
 #[test]
-fn a_click_selects_a_row_and_another_one_opens_it() {
+fn click_selects_row_and_second_click_opens() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     click(&mut state, "carol");
@@ -93,7 +93,7 @@ fn a_click_selects_a_row_and_another_one_opens_it() {
 }
 
 #[test]
-fn the_first_click_on_a_pane_only_gives_it_the_keys() {
+fn first_click_on_pane_only_focuses() {
     let mut state = busy(160, 45);
     let (_, first) = team::selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
@@ -108,9 +108,9 @@ fn the_first_click_on_a_pane_only_gives_it_the_keys() {
 }
 
 #[test]
-fn buttons_hints_tabs_and_the_banner_are_pressed() {
+fn buttons_hints_tabs_and_banner_are_clickable() {
     let mut state = busy(160, 45);
-    click(&mut state, "Alt+w to decide");
+    click(&mut state, "Alt+w review");
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     press(&mut state, "h");
     let done = click(&mut state, "a approve");
@@ -131,23 +131,23 @@ fn buttons_hints_tabs_and_the_banner_are_pressed() {
 }
 
 #[test]
-fn a_row_of_a_popup_is_taken_by_a_second_click() {
+fn second_click_accepts_popup_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc T");
     let taken = |done: &[Do]| done.iter().any(|d| matches!(d, Do::SaveTheme(_)));
-    let first = click(&mut state, "ink on paper");
+    let first = click(&mut state, "white background");
     assert!(!taken(&first), "{first:?}");
-    // A key in between, and it is a first click again.
+    // A key press in between makes the next click a first click.
     press(&mut state, "down up");
-    let again = click(&mut state, "ink on paper");
+    let again = click(&mut state, "white background");
     assert!(!taken(&again), "{again:?}");
-    let second = click(&mut state, "ink on paper");
+    let second = click(&mut state, "white background");
     assert!(taken(&second), "{second:?}");
     assert!(state.popups.is_empty());
 }
 
 #[test]
-fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
+fn column_border_follows_drag_and_is_saved() {
     let mut state = busy(160, 45);
     let border = |state: &UiState| {
         let layout = crate::ui::shell::layout::layout(state, state.size);
@@ -169,7 +169,7 @@ fn the_border_follows_the_mouse_within_its_bounds_and_is_remembered() {
 }
 
 #[test]
-fn a_click_on_a_folded_call_opens_it() {
+fn click_opens_folded_call() {
     let mut state = busy(160, 45);
     let folded = picture(&state);
     click(&mut state, "✓ task_create");
@@ -177,9 +177,9 @@ fn a_click_on_a_folded_call_opens_it() {
     assert_eq!(state.focus, Focus::Pane(Pane::Lead));
 }
 
-/// A click puts the cursor where the mouse is: what is typed then stands there.
+/// A click places the cursor, and typed text appears there.
 #[test]
-fn a_click_in_what_is_written_puts_the_cursor_there() {
+fn click_in_text_places_cursor() {
     let mut state = busy(100, 30);
     let words = "the reader knows three of four versions and words stay whole at the end of a row";
     press(&mut state, &format!("\"{words}\""));
@@ -187,7 +187,7 @@ fn a_click_in_what_is_written_puts_the_cursor_there() {
     press(&mut state, "\"should \"");
     let expected = words.replace("stay", "should stay");
     assert_eq!(state.input.composer.text(), expected);
-    // From another pane the click brings the keys along.
+    // A click from another pane also moves the focus.
     press(&mut state, "esc 3");
     click(&mut state, "versions");
     press(&mut state, "\"old \"");

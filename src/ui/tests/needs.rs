@@ -1,4 +1,4 @@
-//! What waits for the person: what each key does to each card.
+//! Needs you: what each key does with each kind of request.
 
 use pretty_assertions::assert_eq;
 
@@ -32,7 +32,7 @@ fn decision(request: &Request, verdict: Verdict, comment: &str) -> Do {
 }
 
 #[test]
-fn a_question_is_answered_by_number_in_words_or_not_at_all() {
+fn question_is_answered_by_number_text_or_declined() {
     let (yes, no) = (Verdict::Approve, Verdict::Reject);
     let asked = question("q1", &["version 1", "version 2"]);
     let cases: Vec<(&str, Vec<Do>)> = vec![
@@ -57,7 +57,7 @@ fn a_question_is_answered_by_number_in_words_or_not_at_all() {
 }
 
 #[test]
-fn a_permission_with_its_middle_cut_is_approved_by_a_second_press() {
+fn truncated_permission_needs_second_press() {
     let mut asked = permission("r1");
     let command = format!("$ echo {}; rm -rf x", "hello ".repeat(9000));
     asked.body = crate::domain::text::head_and_tail(&command, 16 * 1024);
@@ -69,7 +69,7 @@ fn a_permission_with_its_middle_cut_is_approved_by_a_second_press() {
     assert_eq!(press(&mut state, "a"), [yes]);
 }
 
-/// A permission with a comment that is folded, selected in a window of `width` columns.
+/// A selected permission request with a folded comment, in a window of `width` columns.
 fn folded(width: u16) -> (UiState, Request) {
     let mut asked = permission("r1");
     asked.body = format!("bash\n$ echo hello # {}\nrm -rf gone", "x".repeat(3000));
@@ -77,7 +77,7 @@ fn folded(width: u16) -> (UiState, Request) {
 }
 
 #[test]
-fn a_double_press_keeps_the_notice_of_what_is_folded() {
+fn double_press_keeps_notice_of_folded_text() {
     let (mut state, asked) = folded(100);
     press(&mut state, "alt+w end");
     let key = crate::ui::keys::parse("a").unwrap();
@@ -91,13 +91,13 @@ fn a_double_press_keeps_the_notice_of_what_is_folded() {
     }
     let yes = decision(&asked, Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [yes]);
-    // The notice asked for that press.
+    // The notice asked for this press.
     let text = picture(&state);
     assert!(!text.contains("of comments are folded"), "{text}");
 }
 
 #[test]
-fn a_double_press_keeps_the_notice_of_a_request_out_of_view() {
+fn double_press_keeps_notice_of_hidden_request() {
     let asked = ["r1", "r2"].map(permission);
     let mut state = waiting(100, 30, asked.to_vec());
     press(&mut state, "alt+w c \"yes\" enter");
@@ -108,12 +108,12 @@ fn a_double_press_keeps_the_notice_of_a_request_out_of_view() {
         let at = crate::domain::stamp::Stamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
-        assert!(text.contains("was not in view"), "{text}");
+        assert!(text.contains("was not visible"), "{text}");
     }
 }
 
 #[test]
-fn a_warning_about_something_else_hides_no_new_request() {
+fn unrelated_warning_does_not_hide_new_request_notice() {
     let mut state = waiting(100, 30, vec![permission("r1")]);
     press(&mut state, "alt+w end");
     state.selected.request_since = state.now;
@@ -126,7 +126,7 @@ fn a_warning_about_something_else_hides_no_new_request() {
 }
 
 #[test]
-fn a_message_too_long_for_the_last_line_is_wrapped() {
+fn long_status_message_wraps() {
     let (mut state, _) = folded(80);
     press(&mut state, "alt+w end a");
     let text = picture(&state);
@@ -140,7 +140,7 @@ fn a_message_too_long_for_the_last_line_is_wrapped() {
 }
 
 #[test]
-fn a_permission_that_is_not_selected_does_not_count_as_read() {
+fn unselected_permission_is_not_read() {
     let asked = ["r1", "r2"].map(|id| {
         let mut request = permission(id);
         request.body = format!("bash\n$ rm -rf {id}");
@@ -151,15 +151,15 @@ fn a_permission_that_is_not_selected_does_not_count_as_read() {
     let written_to = Some(RequestId("r1".into()));
     state.selected.request = Some(RequestId("r2".into()));
     assert_eq!(press(&mut state, "a"), []);
-    assert!(picture(&state).contains("was not in view"));
+    assert!(picture(&state).contains("was not visible"));
     assert_eq!(state.selected.request, written_to);
-    // It is in view now, with all of its text.
+    // It is now fully visible.
     let yes = decision(&asked[0], Verdict::Approve, "yes");
     assert_eq!(press(&mut state, "a"), [yes]);
 }
 
 #[test]
-fn numbers_are_panes_where_there_is_nothing_to_choose() {
+fn number_keys_focus_panes_without_choices() {
     let asked = question("q1", &[]);
     let mut state = waiting(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w 3"), []);
@@ -174,7 +174,7 @@ fn numbers_are_panes_where_there_is_nothing_to_choose() {
 }
 
 #[test]
-fn a_plan_goes_to_the_editor_and_comes_back_as_the_comment() {
+fn plan_is_edited_and_returned_as_comment() {
     let asked = plan("r1", "1. read\n2. write");
     let mut state = waiting(100, 30, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w e"), [Do::EditComposer]);
@@ -189,7 +189,7 @@ fn a_plan_goes_to_the_editor_and_comes_back_as_the_comment() {
 }
 
 #[test]
-fn a_question_does_not_take_the_answer_to_another() {
+fn answer_goes_to_its_own_question() {
     let (one, mut two) = (question("q1", &["a", "b"]), question("q2", &["c", "d"]));
     two.created_at.0 += 60.0;
     let mut state = waiting(100, 30, vec![one.clone(), two.clone()]);
@@ -219,7 +219,7 @@ fn done(mut request: Request) -> EventKind {
 const PUSH: &str = "git push origin main";
 
 #[test]
-fn the_same_question_of_several_is_one_card_and_one_answer() {
+fn identical_requests_share_card_and_decision() {
     let (one, two) = (
         asked("r1", "alice", PUSH, 0.0),
         asked("r2", "bob", PUSH, 1.0),
@@ -228,13 +228,13 @@ fn the_same_question_of_several_is_one_card_and_one_answer() {
     let mut state = waiting(160, 45, vec![one.clone(), two.clone(), other.clone()]);
     assert_eq!(state.title(), "crewdeck (2 need you) · parser");
     let text = picture(&state);
-    assert!(text.contains("and the same from bob in "), "{text}");
+    assert!(text.contains("also asked by bob in "), "{text}");
     assert!(!text.contains("bob asks for permission"), "{text}");
     assert_eq!(
         press(&mut state, "alt+w a"),
         [decision(&one, Verdict::Approve, "")]
     );
-    // The second of them is on its way too: no key decides it again.
+    // The second request is also being answered: no key decides it again.
     tell(&mut state, vec![done(one)]);
     assert_eq!(press(&mut state, "a r A"), []);
     tell(&mut state, vec![done(two)]);
@@ -245,7 +245,7 @@ fn the_same_question_of_several_is_one_card_and_one_answer() {
 }
 
 #[test]
-fn a_permission_is_given_for_the_team_as_far_as_is_chosen() {
+fn team_permission_uses_chosen_scope() {
     let allow = |scope| {
         Do::Command(Command::Allow {
             request: RequestId("r1".into()),
@@ -270,15 +270,15 @@ fn a_permission_is_given_for_the_team_as_far_as_is_chosen() {
         let mut state = waiting(100, 30, vec![asked("r1", "alice", PUSH, 0.0)]);
         assert_eq!(press(&mut state, keys), expected, "{keys}");
     }
-    // What can only be allowed once, and what is no permission.
+    // A permission that can only be granted once, and requests of other kinds.
     let mut once = asked("r1", "alice", "kill $PID", 0.0);
     if let Some(call) = &mut once.call {
         call.scopes.clear();
     }
     for (request, said) in [
         (once, "only be allowed once"),
-        (plan("r1", "1. go"), "Only a tool permission"),
-        (question("r1", &["a", "b"]), "Only a tool permission"),
+        (plan("r1", "1. go"), "Only tool permissions"),
+        (question("r1", &["a", "b"]), "Only tool permissions"),
     ] {
         let mut state = waiting(100, 30, vec![request]);
         assert_eq!(press(&mut state, "alt+w A enter"), []);
@@ -292,7 +292,7 @@ fn a_permission_is_given_for_the_team_as_far_as_is_chosen() {
 }
 
 #[test]
-fn the_chooser_closes_when_somebody_else_decided() {
+fn scope_picker_closes_when_decided_elsewhere() {
     let request = asked("r1", "alice", PUSH, 0.0);
     let mut state = waiting(100, 30, vec![request.clone()]);
     press(&mut state, "alt+w A");
@@ -308,10 +308,10 @@ fn the_chooser_closes_when_somebody_else_decided() {
 }
 
 #[test]
-fn a_rule_is_taken_back_by_key() {
+fn permission_is_revoked_by_key() {
     let mut state = busy(100, 30);
     press(&mut state, "\"/rules\" enter");
-    assert!(picture(&state).contains("No rules yet."));
+    assert!(picture(&state).contains("No permissions yet."));
     press(&mut state, "esc");
     tell(&mut state, vec![rules()]);
     assert_eq!(
@@ -322,7 +322,7 @@ fn a_rule_is_taken_back_by_key() {
 }
 
 #[test]
-fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
+fn lead_requests_are_last_and_not_counted() {
     let mut leads = plan("r1", "1. go");
     leads.decider = Decider::Lead;
     leads.created_at.0 -= 100.0;
@@ -333,7 +333,7 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
         text.contains("the lead may decide this") && !text.contains("1 needs you"),
         "{text}"
     );
-    // The person may still do it.
+    // The user can still decide it.
     assert_eq!(
         press(&mut state, "esc 6 a"),
         [decision(&leads, Verdict::Approve, "")]
@@ -347,7 +347,7 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
     assert_eq!(state.title(), "crewdeck (1 needs you) · parser");
     press(&mut state, "esc w");
     assert_eq!(state.selected.request, Some(own.id));
-    // A rule decides at once: nobody needs to look.
+    // A rule decides at once, without the user.
     let mut ruled = plan("r3", "1. go");
     ruled.decider = Decider::Auto;
     let told = vec![EventKind::RequestChanged { request: ruled }];
@@ -355,7 +355,7 @@ fn what_the_lead_may_decide_comes_last_and_is_not_counted() {
 }
 
 #[test]
-fn a_command_is_not_a_diff_where_its_lines_begin_with_a_sign() {
+fn command_lines_with_signs_are_not_a_diff() {
     let mut asked = permission("p1");
     asked.body =
         "bash\n$ curl\n-X POST https://example.com\n+ x\n\nIt reaches other machines".into();
@@ -368,7 +368,7 @@ fn a_command_is_not_a_diff_where_its_lines_begin_with_a_sign() {
 }
 
 #[test]
-fn what_waits_is_told_above_the_panes_where_there_is_room() {
+fn banner_shows_open_request_if_room() {
     let mut asked = permission("p1");
     asked.body = "bash\n$ git push --force\n\nIt changes another repository".into();
     asked.task = None;

@@ -1,4 +1,4 @@
-//! Short messages about how things are: each is withdrawn when it is no longer so, whatever made it wrong.
+//! Status messages about the current state are removed once they are no longer true.
 
 use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
@@ -11,7 +11,7 @@ use crate::ui::fixture::{
     board_told, branches_told, busy, merging, name, picture, plan, press, started, tell,
 };
 
-/// A message: how it comes, what it says, and what makes it wrong.
+/// A message: how it is produced, its text, and what makes it outdated.
 type Case = (
     fn() -> UiState,
     &'static str,
@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
     (
         || started(160, 45),
         "alt+w",
-        "Nothing waits for you.",
+        "No open requests.",
         |state| {
             let request = plan("r1", "1. Look");
             tell(state, vec![EventKind::RequestChanged { request }]);
@@ -86,7 +86,7 @@ const CASES: &[Case] = &[
     (
         || started(160, 45),
         "esc 3 m",
-        "There is no task yet.",
+        "No tasks yet.",
         |state| {
             let board = merging(160, 45).board.as_ref().clone();
             tell(state, vec![board_told(&board)]);
@@ -122,7 +122,7 @@ const CASES: &[Case] = &[
     (
         || on_board(3),
         "m",
-        "#3 is merged already",
+        "#3 is already merged",
         |state| {
             let into = "main".to_string();
             let unmerged = BranchState::Unmerged { into, size: None };
@@ -132,12 +132,12 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn a_message_is_withdrawn_when_it_is_no_longer_true() {
+fn status_message_is_removed_when_outdated() {
     for (make, keys, says, change) in CASES {
         let mut state = make();
         press(&mut state, keys);
         assert!(picture(&state).contains(says), "{keys}: {says}");
-        // Something else that happens takes nothing away.
+        // An unrelated event does not remove it.
         let (agent, text) = (name("carol"), "x".to_string());
         tell(&mut state, vec![EventKind::TextDelta { agent, text }]);
         let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
@@ -150,7 +150,7 @@ fn a_message_is_withdrawn_when_it_is_no_longer_true() {
 }
 
 #[test]
-fn what_has_happened_stays_true() {
+fn event_message_is_not_removed_early() {
     let mut state = started(160, 45);
     state.say(Level::Info, "Copied the message.");
     turn_ends(&mut state);

@@ -1,4 +1,4 @@
-//! The person's own keys: no words on the screen name a key that they have put in place of.
+//! Custom key bindings: no text on the screen names a key that the user has replaced.
 
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
@@ -8,12 +8,12 @@ use crate::ui::keymap::{Changes, KeyMap, TABLE};
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
 use crate::ui::{UiState, keys};
 
-/// Keys with a name, as people read them.
+/// Display names of named keys.
 const NAMED: &[&str] = &[
     "Enter", "Esc", "Tab", "Space", "PgUp", "PgDn", "F1", "F2", "F3",
 ];
 
-/// A key map in which every line shows a key of its own, a letter with an accent; the old ones still count.
+/// A key map in which each action shows its own key, an accented letter; the old keys still work.
 fn own() -> KeyMap {
     let mut changes = Changes::new();
     for bound in KeyMap::default().lines() {
@@ -26,7 +26,7 @@ fn own() -> KeyMap {
     KeyMap::changed(&changes).unwrap()
 }
 
-/// The words that name an old key.
+/// Returns the words that name an old key.
 fn old_keys(text: &str) -> Vec<String> {
     let letters: Vec<&str> = TABLE
         .iter()
@@ -38,7 +38,7 @@ fn old_keys(text: &str) -> Vec<String> {
                 && k.len() == 1
         })
         .collect();
-    // What a popup cuts in two stands at its border without a blank, and is no word.
+    // Text cut by a popup touches its border without a blank and is not a word.
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c == '"')
         .filter(|word| !word.is_empty())
@@ -50,7 +50,7 @@ fn old_keys(text: &str) -> Vec<String> {
         let is_chord = word.starts_with("Ctrl+")
             || word.starts_with("Shift+") && *word != "Shift+drag"
             || word.strip_prefix("Alt+").is_some_and(str::is_ascii);
-        // `a` and `A` are words too.
+        // `a` and `A` are also articles.
         let is_article = word.eq_ignore_ascii_case("a") && !before.eq_ignore_ascii_case("press");
         let is_letter = letters.contains(word) && !is_article;
         let is_pane = word.len() == 1 && words.get(at + 1) == Some(&"then");
@@ -71,7 +71,7 @@ fn check(state: &UiState, what: &str) {
 }
 
 #[test]
-fn the_check_finds_keys() {
+fn check_finds_old_keys() {
     let cases = [
         ("Press i to write, then paste.", vec!["Press i"]),
         ("3, then Enter shows it", vec![" 3", "then Enter"]),
@@ -84,8 +84,8 @@ fn the_check_finds_keys() {
 }
 
 #[test]
-fn no_screen_names_an_old_key() {
-    // The help, and the hints for the second key of a pair, list all keys of an action.
+fn no_screen_shows_rebound_key() {
+    // The help and the hints for the second key of a sequence list all keys of an action.
     let lists = |look: &str| look.contains('?') || ["f1", "ctrl+x"].contains(&look);
     let looks = LOOKS.iter().filter(|look| !lists(look));
     let own = own();
@@ -111,7 +111,7 @@ fn no_screen_names_an_old_key() {
 }
 
 #[test]
-fn no_message_names_an_old_key() {
+fn no_message_shows_rebound_key() {
     let looks = [
         "",
         "esc 1",
@@ -136,7 +136,7 @@ fn no_message_names_an_old_key() {
             press(&mut state, key);
             if let Some(flash) = &state.flash {
                 said += 1;
-                // The key that is pressed may be named: it is what the person pressed.
+                // The pressed key itself may be named.
                 let pressed = format!("{} ", keys::shown(key));
                 let words = flash.text.strip_prefix(&pressed).unwrap_or(&flash.text);
                 assert_eq!(
@@ -151,7 +151,7 @@ fn no_message_names_an_old_key() {
 }
 
 #[test]
-fn what_is_said_of_no_answer_and_of_a_filter_names_the_persons_keys() {
+fn unanswered_and_filter_messages_show_custom_keys() {
     let agent = || name("lead");
     let mut state = started(100, 30);
     state.set_keymap(own());
@@ -170,7 +170,7 @@ fn what_is_said_of_no_answer_and_of_a_filter_names_the_persons_keys() {
     ];
     tell(&mut state, events);
     let said = state.flash.as_ref().map(|f| f.text.clone()).unwrap();
-    assert!(said.starts_with("Nobody has answered"), "{said}");
+    assert!(said.starts_with("The lead did not answer"), "{said}");
     assert_eq!(old_keys(&said), Vec::<String>::new(), "{said}");
     let mut state = crew(SIZES[0], "esc @ / \"zzz\" enter");
     state.set_keymap(own());

@@ -1,4 +1,4 @@
-//! The hints of a task are what can be done with it: each key is offered just where pressing it would not be refused.
+//! Hints of a task: each key is offered exactly if pressing it is allowed.
 
 use pretty_assertions::assert_eq;
 
@@ -13,14 +13,14 @@ use crate::ui::fixture::{NOON, board_told, branches_told, hands, merging, name, 
 use crate::ui::keymap::Action;
 use crate::ui::shell::hints::hints;
 
-/// What a press comes to.
+/// The outcome of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The crew is told.
+    /// A command is sent.
     Done,
-    /// The person is asked first.
+    /// A confirmation is shown.
     Asks,
-    /// Nothing happens but words.
+    /// Only a status message is shown.
     Refused,
 }
 
@@ -56,7 +56,7 @@ fn pressed(mut state: UiState, key: &str) -> Outcome {
     Outcome::Refused
 }
 
-/// Whether the board itself would do it.
+/// Returns whether the board accepts the action; `None` for actions that are not the board's.
 fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
     let (mut board, now) = (board.clone(), Stamp(NOON));
     if action == Action::Claim {
@@ -71,7 +71,7 @@ fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
     }
 }
 
-/// Tasks with worktrees of which one is removed, one is worked in again, and one was never told of.
+/// Tasks with worktrees: one removed, one in use again, one never reported.
 fn removed() -> UiState {
     let mut state = merging(160, 45);
     let gone = ["task-1", "task-3", "task-4", "task-9"].map(|tree| (tree, BranchState::Gone));
@@ -79,7 +79,7 @@ fn removed() -> UiState {
     state
 }
 
-/// Owners that no crew knows, and tasks that others of the person's keep.
+/// Tasks with unknown owners, and tasks that the user has claimed.
 fn strange() -> UiState {
     let state = hands(160, 45, Some(6));
     let mut board = TaskGraph::default();
@@ -102,7 +102,7 @@ fn strange() -> UiState {
     state
 }
 
-/// As before a crew has told where the branches stand.
+/// The state before the crew has reported its branches.
 fn untold() -> UiState {
     let mut board = (*merging(160, 45).board).clone();
     board.take(TaskId(4), &name("alice"), Stamp(NOON)).unwrap();
@@ -114,7 +114,7 @@ fn untold() -> UiState {
 }
 
 #[test]
-fn a_key_is_offered_just_where_it_is_not_refused() {
+fn hints_offer_exactly_allowed_actions() {
     let scenes: [(&str, &dyn Fn() -> UiState); 6] = [
         ("merging", &|| merging(160, 45)),
         ("removed", &removed),
@@ -134,7 +134,8 @@ fn a_key_is_offered_just_where_it_is_not_refused() {
                     let refused = pressed(on(make, id), key) == Outcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
-                // What nobody has told of the crew may know: that is no usual step. Nor is to complete what is nobody's.
+                // The crew may know unreported worktrees, so these keys are not hinted. Nor is completing a task
+                // without an owner.
                 let is_tree = [Action::Merge, Action::Diff, Action::RemoveTree].contains(&action);
                 let is_untold = is_tree
                     && !task.worktree.is_empty()
@@ -153,15 +154,15 @@ fn a_key_is_offered_just_where_it_is_not_refused() {
 }
 
 #[test]
-fn a_removed_worktree_is_neither_offered_nor_asked_about() {
+fn removed_worktree_offers_no_actions() {
     for key in ["m", "D", "W", "Y"] {
         let mut state = on(&removed, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");
         assert!(state.popups.is_empty(), "{key}");
         let said = state.app.flash.map(|f| f.text).unwrap_or_default();
-        assert_eq!(said, "The worktree of #1 is removed.", "{key}");
+        assert_eq!(said, "The worktree of #1 was removed.", "{key}");
     }
-    // One of the same name that was made anew is there again.
+    // A worktree recreated under the same name exists again.
     let mut state = on(&removed, TaskId(9));
     assert!(!offers(&state, Action::RemoveTree));
     branches_told(&mut state, &[("task-9", BranchState::Empty)]);

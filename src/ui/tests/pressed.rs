@@ -1,4 +1,4 @@
-//! Everything that the mouse can press, on every kind of screen: it is found where it is drawn, and does what its key does.
+//! All click targets on every kind of screen: each is hit where it is drawn and does what its key does.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn click(state: &mut UiState, (column, row): (u16, u16)) -> Vec<Do> {
     )
 }
 
-/// A crew with something of everything, looked at through `keys`.
+/// A crew with content in every pane, after `keys`.
 pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);
     let asks = |request| EventKind::RequestChanged { request };
@@ -51,7 +51,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
     );
     state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, keys);
-    // The messages that keys leave cover the hints.
+    // Status messages left by keys would cover the hints.
     state.flash = None;
     state
 }
@@ -83,7 +83,7 @@ fn replay(size: (u16, u16)) -> UiState {
     state
 }
 
-/// The ways to look at the crew.
+/// Key sequences that open each view.
 pub const LOOKS: &[&str] = &[
     "",
     "esc 1",
@@ -118,10 +118,10 @@ pub const LOOKS: &[&str] = &[
     "esc 4 X",
 ];
 
-/// Words that the composer completes.
+/// Text that opens the completion list.
 const TYPED: &[&str] = &["\"/\"", "\"@\""];
 
-/// The first cell of each thing that is not covered by what lies above it.
+/// Returns the first uncovered cell of each click target.
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
     let all = hit_test::targets(state);
     let mut out = Vec::new();
@@ -135,7 +135,7 @@ fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
     out
 }
 
-/// The key that does `action` here, as the key map reads it.
+/// Returns the key that runs `action` in the current context.
 fn key_of(state: &UiState, action: Action) -> Option<String> {
     let contexts = state.contexts();
     let bound = contexts
@@ -146,7 +146,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
         keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == Found::Action(action));
     let key = meant.next()?;
     match &state.keys.prefix {
-        // Of a pair whose first key is pressed already, the second one is left.
+        // If the first key of a sequence is pressed, only the second one is left.
         Some(first) => key
             .strip_prefix(first.as_str())
             .map(|rest| rest.trim().into()),
@@ -154,17 +154,17 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
     }
 }
 
-/// What can be seen of a state.
+/// Returns the observable parts of a state.
 fn seen(state: &mut UiState, done: Vec<Do>, at: Stamp) -> (String, Vec<Do>, Focus) {
     update(state, Msg::Tick { now: at });
     (picture(state), done, state.focus)
 }
 
-/// Checks that a click on `here` does what `keys` do, on two screens that `make` makes.
+/// Checks that a click on `here` equals `keys`, on two screens made by `make`.
 fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
     let (mut clicked, mut pressed) = (make(), make());
     let now = clicked.now.after(Duration::from_secs(9));
-    // The keys are pressed a second apart.
+    // The keys are pressed one second apart.
     let keyed = Duration::from_secs(keys.split_whitespace().count() as u64);
     let then = clicked.now.after(keyed);
     update(&mut clicked, Msg::Tick { now: then });
@@ -178,7 +178,7 @@ fn same(make: &dyn Fn() -> UiState, here: (u16, u16), keys: &str, what: &str) {
 }
 
 #[test]
-fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
+fn topmost_element_is_hit_and_cells_are_unambiguous() {
     for size in SIZES {
         for look in LOOKS {
             let state = crew(size, look);
@@ -190,7 +190,7 @@ fn what_is_drawn_last_is_hit_first_and_every_cell_has_one_meaning() {
 }
 
 #[test]
-fn what_has_a_key_does_what_its_key_does() {
+fn click_equals_key_press() {
     for (size, looks) in [
         (SIZES[0], LOOKS),
         (SIZES[2], &["", "esc 3", "alt+w l l", "f1"]),
@@ -202,10 +202,10 @@ fn what_has_a_key_does_what_its_key_does() {
     }
 }
 
-/// Checks everything with a key on the screens that `make` makes.
+/// Checks all targets that have a key, on the screens made by `make`.
 fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
     let state = make();
-    // The help has a row for each key, most of them alike.
+    // The help has many similar rows.
     let mut rows_of_help = 0;
     for (here, what) in cells(&state) {
         let words = format!("{look}: {what:?}");
@@ -289,7 +289,7 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
     }
 }
 
-/// A click selects, a second one on what is selected opens it as Enter does.
+/// Checks that a click selects and that a second one opens, as Enter does.
 fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
     let selected = |state: &UiState| match pane {
         Pane::Todo => todo::selected_todo(state),
@@ -309,7 +309,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
         },
     );
     if hit_test::at(&state, here.0, here.1) != Hit::Row(pane, at) {
-        // The pane has another size once it has the keys.
+        // The pane changes its size when focused.
         return;
     }
     click(&mut state, here);
@@ -317,7 +317,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
 }
 
 #[test]
-fn a_second_click_opens_as_enter_does() {
+fn second_click_equals_enter() {
     let cases = [
         ("esc 2", Pane::Todo),
         ("esc 4", Pane::Team),
@@ -340,7 +340,7 @@ fn a_second_click_opens_as_enter_does() {
 }
 
 #[test]
-fn too_small_a_screen_has_nothing_to_press() {
+fn small_screen_has_no_click_targets() {
     let mut state = crew((59, 15), "");
     assert!(hit_test::targets(&state).is_empty());
     for row in 0..15 {
@@ -350,7 +350,7 @@ fn too_small_a_screen_has_nothing_to_press() {
 }
 
 #[test]
-fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
+fn status_line_shows_branch_if_room() {
     let line = |width: u16, head: Option<CheckedOut>| {
         let mut state = crew((width, 40), "");
         let told = head.map(|head| EventKind::HeadChanged { head });
@@ -365,19 +365,19 @@ fn the_status_line_tells_what_is_checked_out_where_there_is_room() {
     let long = line(240, branch(&"a-long-branch/".repeat(9)));
     let cut = format!(" on {}a-long-branc… ", "a-long-branch/".repeat(4));
     assert!(long.contains(&cut), "{long}");
-    // Where all of it has no place it does not take all that is left.
+    // A name that does not fit is truncated and does not take all the room.
     let name = "feature/names-that-are-longer-than-most-others-are";
     assert!(line(240, branch(name)).contains(&format!(" on {name} ")));
     let narrow = line(160, branch(name));
     assert!(!narrow.contains("names-that-are-longer"), "{narrow}");
-    // It goes before anything else does.
+    // It is dropped first.
     for width in [70, 100, 112] {
         assert_eq!(line(width, branch(&"b".repeat(90))), line(width, None));
     }
 }
 
 #[test]
-fn words_of_the_status_line_lead_where_they_say() {
+fn status_line_pieces_are_clickable() {
     let by = |words: &str| {
         let mut state = crew(SIZES[0], "");
         let line = picture(&state)

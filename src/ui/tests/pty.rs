@@ -1,4 +1,4 @@
-//! A real pseudo terminal: what is taken is given back, after a good end and after a panic.
+//! A real pseudo terminal: it is restored after a normal exit and after a panic.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::ui::fixture::busy;
 use crate::ui::terminal::Screen;
 use crate::ui::{Theme, ViewCache, draw};
 
-/// Set in the process that plays crewdeck; says how it ends.
+/// Set in the child process; says how it ends.
 const ROLE: &str = "CREWDECK_TEST_SCREEN_ENDS_BY";
 
-/// Plays crewdeck when the test below starts it in a terminal; else there is nothing to do.
+/// Runs the UI if the test below starts this process in a terminal; otherwise does nothing.
 #[test]
 fn player() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -35,7 +35,7 @@ fn player() {
     assert!(role != "panic", "the view is broken");
 }
 
-/// All that the player writes.
+/// Returns all output of the child process.
 fn played(role: &str) -> String {
     let size = PtySize {
         rows: 45,
@@ -54,7 +54,7 @@ fn played(role: &str) -> String {
     let (done, all) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // The end of a pseudo terminal is an error on Linux; what was read counts.
+        // Linux reports the end of a pseudo terminal as an error; the output before it is valid.
         let _ = reader.read_to_end(&mut bytes);
         let _ = done.send(bytes);
     });
@@ -65,7 +65,7 @@ fn played(role: &str) -> String {
 }
 
 #[test]
-fn the_terminal_comes_back() {
+fn terminal_is_restored_after_exit_and_panic() {
     for role in ["return", "panic"] {
         let bytes = played(role);
         let (left, last) = bytes.rsplit_once("\u{1b}[?1049l").unwrap();
@@ -81,7 +81,7 @@ fn the_terminal_comes_back() {
         }
         assert!(last.contains("\u{1b}[?25h"), "{role}: the cursor");
         assert_eq!(last.contains("the view is broken"), role == "panic");
-        // Nothing was asked of the terminal: no answer has to be waited for.
+        // No terminal query is pending, so no response is expected.
         for question in ["\u{1b}[6n", "\u{1b}[c", "\u{1b}[?u"] {
             assert!(!bytes.contains(question), "{role}: {question:?}");
         }
@@ -89,7 +89,7 @@ fn the_terminal_comes_back() {
 }
 
 #[test]
-fn a_frame_that_is_like_the_last_one_writes_next_to_nothing() {
+fn unchanged_frame_writes_almost_nothing() {
     let bytes = played("return");
     let words = bytes.matches("Describe").count();
     assert_eq!(words, 2, "once for each time the terminal was taken");

@@ -1,4 +1,4 @@
-//! The texts that are read in a popup: the search in them.
+//! Pagers: search and diff navigation.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
@@ -7,7 +7,7 @@ use crate::ui::fixture::{busy, cells, letter, picture, press, skills, tell};
 use crate::ui::tests::scenes::work::diff_of_files;
 use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
 
-/// A long diff is read: "word" is in its lines 9, 19, … 59, where the first one is 0.
+/// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, "esc 3");
@@ -26,7 +26,7 @@ fn diff(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The first line in view.
+/// Returns the first visible line.
 fn scroll(state: &UiState) -> usize {
     match state.popups.last() {
         Some(Popup::Reader(reader)) => reader.scroll,
@@ -40,12 +40,12 @@ fn shows(state: &UiState, words: &str) {
 }
 
 #[test]
-fn a_diff_is_searched_and_gone_through_from_match_to_match() {
+fn diff_search_goes_through_matches() {
     let mut state = diff(70, 20);
     press(&mut state, "/ \"word\"");
     shows(&state, "/word 1/6");
     assert_eq!(scroll(&state), 0);
-    // Letters are text while it is written, and keys again behind Enter.
+    // Letters are text while the search is typed, and keys again after Enter.
     press(&mut state, "\"n\"");
     shows(&state, "/wordn no match");
     press(&mut state, "backspace enter n n");
@@ -54,14 +54,14 @@ fn a_diff_is_searched_and_gone_through_from_match_to_match() {
     press(&mut state, "N N N");
     shows(&state, "/word 6/6");
     shows(&state, "+Word 59");
-    shows(&state, "on from the last");
+    shows(&state, "wrapped to the last match");
     press(&mut state, "n");
     shows(&state, "/word 1/6");
     shows(&state, "+Word 9 ");
 }
 
 #[test]
-fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
+fn search_starts_at_view_and_returns_on_end() {
     let mut state = diff(70, 20);
     press(&mut state, "ctrl+d ctrl+d ctrl+d");
     let from = scroll(&state);
@@ -72,7 +72,7 @@ fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
     press(&mut state, "esc");
     assert_eq!((scroll(&state), state.popups.len()), (from, 1));
     press(&mut state, "/ \"word\" enter");
-    // The nearest one below the first line in view.
+    // The nearest match below the first visible line.
     shows(&state, "/word 3/6");
     press(&mut state, "esc");
     assert_eq!(state.popups.len(), 1, "the search ends first");
@@ -82,12 +82,12 @@ fn a_search_begins_where_the_text_is_read_and_its_end_goes_back_there() {
 }
 
 #[test]
-fn nothing_found_and_nothing_searched_for_say_so() {
+fn missing_match_and_missing_search_are_reported() {
     let mut state = diff(100, 30);
     press(&mut state, "n");
-    shows(&state, "/ searches.");
+    shows(&state, "Press / to search.");
     press(&mut state, "/ \"nowhere\" enter");
-    shows(&state, "Nothing in this text has these words.");
+    shows(&state, "No matches in this text.");
     press(&mut state, "esc / enter");
     assert!(!picture(&state).contains("no match"));
     press(&mut state, "esc");
@@ -95,7 +95,7 @@ fn nothing_found_and_nothing_searched_for_say_so() {
 }
 
 #[test]
-fn matches_are_highlighted_and_the_one_here_has_its_own_look() {
+fn current_match_is_highlighted_differently() {
     let mut state = diff(100, 30);
     press(&mut state, "/ \"WORD\" enter n");
     let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
@@ -119,7 +119,7 @@ fn matches_are_highlighted_and_the_one_here_has_its_own_look() {
 }
 
 #[test]
-fn every_text_is_searched() {
+fn every_pager_is_searchable() {
     let mut letters = busy(100, 30);
     let kind = crate::domain::mail::LetterKind::Message;
     let moved = EventKind::LetterMoved {
@@ -134,7 +134,7 @@ fn every_text_is_searched() {
         press(&mut state, keys);
         state
     };
-    // On the heap: five screens are large.
+    // On the heap, since five screens are large.
     let cases = vec![
         ("letter", letters, "needle"),
         ("task", at("esc 3 enter"), "header"),
@@ -155,7 +155,7 @@ fn every_text_is_searched() {
     }
 }
 
-/// The file that the title of the diff names.
+/// Returns the file named in the diff's title.
 fn file(state: &UiState) -> String {
     let screen = picture(state);
     let title = screen.lines().find(|l| l.contains("Changes of task #1"));
@@ -172,7 +172,7 @@ fn files(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn a_diff_is_read_file_by_file() {
+fn diff_is_navigated_by_file() {
     let mut state = files(100, 30);
     assert_eq!(file(&state), "1/6 src/header.rs");
     press(&mut state, "[");
@@ -194,12 +194,12 @@ fn a_diff_is_read_file_by_file() {
     assert_eq!(scroll(&state), from);
     press(&mut state, "[");
     assert_eq!(file(&state), all[3]);
-    // Scrolled, the file at the top counts; at the end the last one, at the beginning the first.
+    // After scrolling, the file at the top is current; at the end the last one, at the start the first.
     press(&mut state, "g");
     assert_eq!(file(&state), "1/6 src/header.rs");
     press(&mut state, "G");
     assert_eq!(file(&state), all[4]);
-    // A match takes the reader to its file.
+    // A match makes its file current.
     press(&mut state, "/ \"fn old\" enter");
     assert_eq!(file(&state), all[3]);
     press(&mut state, "]");
@@ -207,7 +207,7 @@ fn a_diff_is_read_file_by_file() {
 }
 
 #[test]
-fn a_line_of_the_list_of_files_leads_to_the_file() {
+fn file_list_line_jumps_to_file() {
     let mut state = files(100, 30);
     let screen = picture(&state);
     let row = screen
@@ -225,7 +225,7 @@ fn a_line_of_the_list_of_files_leads_to_the_file() {
 }
 
 #[test]
-fn a_diff_is_copied_as_git_wrote_it() {
+fn diff_is_copied_as_plain_git_output() {
     let mut state = files(100, 30);
     let done = press(&mut state, "y");
     let Some(Do::Copy(text)) = done.last() else {
@@ -238,9 +238,9 @@ fn a_diff_is_copied_as_git_wrote_it() {
 }
 
 #[test]
-fn a_diff_without_a_file_has_no_file_to_go_to() {
+fn diff_without_files_has_no_next_file() {
     let mut state = diff(100, 30);
     press(&mut state, "]");
-    shows(&state, "There is no other file.");
+    shows(&state, "No other file.");
     assert!(!picture(&state).contains("next file"));
 }

@@ -1,4 +1,4 @@
-//! A refusal goes to what it is about: words, answers, the list of models, an interrupt.
+//! Rejected commands restore what they belong to: text, decisions, the model list, an interrupt.
 
 use pretty_assertions::assert_eq;
 
@@ -19,7 +19,7 @@ fn to(name: Name) -> Asked {
 }
 
 #[test]
-fn refused_words_come_back_and_no_others() {
+fn only_rejected_text_returns() {
     let mut state = busy(160, 45);
     press(
         &mut state,
@@ -36,14 +36,14 @@ fn refused_words_come_back_and_no_others() {
     assert_eq!(waiting(&state), ["first", "third"]);
     assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
-    // What is being written stays; what comes back is in the history.
+    // The current draft stays; the rejected text goes to the history.
     press(&mut state, "\"fourth\"");
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert_eq!(waiting(&state), ["third"]);
     assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
     assert_eq!(state.input.composer.text(), "first");
-    // Words that have arrived are not those that are refused after them.
+    // Delivered text is not mistaken for text rejected later.
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
     let (agent, text) = (name("bob"), "one".to_string());
@@ -70,7 +70,7 @@ fn refused_words_come_back_and_no_others() {
 }
 
 #[test]
-fn an_answer_is_given_again_only_where_it_was_refused() {
+fn rejected_answer_can_be_sent_again() {
     let mut state = busy(160, 45);
     let (first, second) = (permission("r1"), plan("r2", "1. Look"));
     let ids = [first.id.clone(), second.id.clone()];
@@ -102,17 +102,17 @@ fn an_answer_is_given_again_only_where_it_was_refused() {
 }
 
 #[test]
-fn the_models_are_waited_for_whatever_else_is_refused() {
+fn other_rejections_do_not_end_model_loading() {
     let mut state = started(100, 30);
     press(&mut state, "\"/model\" enter");
     tell(&mut state, vec![refused(to(Name::lead()))]);
-    assert!(picture(&state).contains("Asking the server…"));
+    assert!(picture(&state).contains("Loading models…"));
     tell(&mut state, vec![refused(Asked::ListModels)]);
     assert_eq!(state.model.models, Models::Listed(Vec::new()));
 }
 
 #[test]
-fn a_refused_interrupt_may_be_wished_again() {
+fn rejected_interrupt_can_be_repeated() {
     let mut state = started(100, 30);
     let (agent, activity) = (Name::lead(), Activity::Thinking);
     tell(
@@ -139,7 +139,7 @@ fn a_refused_interrupt_may_be_wished_again() {
 }
 
 #[test]
-fn refused_message_is_given_back_and_not_one_that_waits() {
+fn rejected_message_returns_and_queued_ones_stay() {
     let mut state = busy(160, 45);
     press(&mut state, "\"first\" enter \"second\" enter");
     let text = "second".to_string();
@@ -153,7 +153,7 @@ fn refused_message_is_given_back_and_not_one_that_waits() {
 }
 
 #[test]
-fn prompt_from_elsewhere_takes_no_queued_message_away() {
+fn foreign_prompt_keeps_queued_messages() {
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());

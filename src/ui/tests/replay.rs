@@ -1,4 +1,4 @@
-//! A recorded session on screen: the same as it was live, at any place, and nothing of it can be changed.
+//! Replay: the screen equals the live one at every position, and nothing can be changed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::ui::{
     Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
 };
 
-/// An answer that comes in pieces, with a call that writes while it runs.
+/// A streamed answer with a tool call that writes output.
 fn streamed() -> Vec<EventKind> {
     let agent = Name::lead();
     let call = CallId("streamed".into());
@@ -56,7 +56,7 @@ fn streamed() -> Vec<EventKind> {
     ]
 }
 
-/// What the bus carries: numbered, a second apart.
+/// The events on the bus: numbered, one second apart.
 fn told() -> Vec<Event> {
     let kinds = busy_events().into_iter().chain(streamed());
     let event = |(i, kind): (usize, EventKind)| Event {
@@ -67,7 +67,7 @@ fn told() -> Vec<Event> {
     kinds.enumerate().map(event).collect()
 }
 
-/// What the journal holds of it.
+/// The events in the journal.
 fn recorded() -> Vec<Event> {
     let events = told().into_iter();
     events.filter(|e| !e.kind.is_delta()).collect()
@@ -80,7 +80,7 @@ fn replay(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The screen without what only a recording has.
+/// Removes everything that only a replay has.
 fn as_if_live(mut state: UiState, focus: Focus) -> UiState {
     state.replay = None;
     state.focus = focus;
@@ -96,7 +96,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
             update(&mut live, Msg::Event(event));
         }
         let end = live.now;
-        // Over every bend of the way: all at once, step by step, and back and forth.
+        // All at once, step by step, and back and forth.
         let mut steps = replay(width, height);
         for _ in 0..recorded().len() {
             press(&mut steps, ".");
@@ -132,7 +132,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
 }
 
 #[test]
-fn one_step_back_and_one_on_is_the_same_screen() {
+fn step_back_and_forward_restores_screen() {
     let mut state = replay(160, 45);
     state.set_theme(ThemeName::Light);
     for _ in 0..recorded().len() {
@@ -145,7 +145,7 @@ fn one_step_back_and_one_on_is_the_same_screen() {
 }
 
 #[test]
-fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
+fn replay_rejects_changes_with_message() {
     let mut state = replay(160, 45);
     update(
         &mut state,
@@ -156,14 +156,14 @@ fn nothing_of_a_recording_can_be_changed_and_it_is_said() {
     for keys in ["6 a", "6 r", "4 j n", "i", "m"] {
         let out = press(&mut state, keys);
         assert_eq!(out, [], "{keys}");
-        assert!(picture(&state).contains("recording"), "{keys}");
+        assert!(picture(&state).contains("This is a replay"), "{keys}");
         press(&mut state, "esc");
     }
     assert_eq!(press(&mut state, "q"), [Do::Quit]);
 }
 
 #[test]
-fn where_time_stands_still_nothing_wakes() {
+fn paused_replay_needs_no_tick() {
     let mut state = replay(160, 45);
     assert!(next_tick(&state).is_some());
     press(&mut state, "space");
@@ -173,7 +173,7 @@ fn where_time_stands_still_nothing_wakes() {
 }
 
 #[test]
-fn a_click_on_the_line_goes_there() {
+fn click_on_progress_bar_seeks() {
     use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
     let mut state = replay(160, 45);
     let at = |column| {
@@ -196,7 +196,7 @@ fn a_click_on_the_line_goes_there() {
 }
 
 #[test]
-fn no_form_and_no_question_is_opened_that_would_change_a_recording() {
+fn replay_opens_no_forms_or_dialogs() {
     let mut state = replay(160, 45);
     press(&mut state, "> > > > > > > >");
     for keys in [
@@ -206,7 +206,7 @@ fn no_form_and_no_question_is_opened_that_would_change_a_recording() {
         assert_eq!(press(&mut state, keys), [], "{keys}");
         assert!(state.popups.is_empty(), "{keys}");
         let said = state.flash.take().map(|flash| flash.text);
-        let words = "This is a recording: look around, nothing can be changed.";
+        let words = "This is a replay: nothing can be changed.";
         assert_eq!(said.as_deref(), Some(words), "{keys}");
     }
 }

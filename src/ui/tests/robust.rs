@@ -1,4 +1,4 @@
-//! Nothing breaks the screen: any size, any keys, any events; what is kept stays bounded.
+//! Robustness: any size, any input and any events are handled, and memory stays bounded.
 
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ fn every_size_is_drawn() {
 }
 
 #[test]
-fn the_same_events_give_the_same_screen() {
+fn same_events_give_same_screen() {
     for (width, height) in [(160, 45), (100, 30), (60, 16)] {
         let one = told(width, height, odd_events());
         let two = told(width, height, odd_events());
@@ -60,7 +60,7 @@ fn the_same_events_give_the_same_screen() {
 }
 
 #[test]
-fn rest_draws_nothing_and_asks_for_no_tick() {
+fn idle_screen_needs_no_redraw_or_tick() {
     let mut state = fixture::started(160, 45);
     assert!(state.take_dirty());
     for second in 1..100 {
@@ -86,7 +86,7 @@ fn rest_draws_nothing_and_asks_for_no_tick() {
 }
 
 #[test]
-fn a_message_goes_by_itself() {
+fn status_message_expires() {
     let mut state = fixture::started(160, 45);
     press(&mut state, "esc w");
     let wait = next_tick(&state).unwrap();
@@ -98,7 +98,7 @@ fn a_message_goes_by_itself() {
 }
 
 #[test]
-fn words_that_are_not_in_view_draw_nothing() {
+fn hidden_text_needs_no_redraw() {
     let mut state = busy(160, 45);
     state.take_dirty();
     let delta = |agent: &str| EventKind::TextDelta {
@@ -127,7 +127,7 @@ fn any_key() -> impl Strategy<Value = KeyEvent> {
     ]
 }
 
-/// Anything that a terminal tells of a mouse, in any order: pulls without a press, cells beside the screen.
+/// Any mouse event in any order, including drags without a press and cells outside the screen.
 fn any_mouse() -> impl Strategy<Value = Msg> {
     let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle];
     let mut kinds = vec![
@@ -140,7 +140,7 @@ fn any_mouse() -> impl Strategy<Value = Msg> {
     kinds.extend(buttons.map(MouseEventKind::Down));
     kinds.extend(buttons.map(MouseEventKind::Up));
     kinds.extend(buttons.map(MouseEventKind::Drag));
-    // The left button does most.
+    // Mostly the left button.
     kinds.extend([MouseEventKind::Down(MouseButton::Left); 6]);
     kinds.extend([MouseEventKind::Drag(MouseButton::Left); 4]);
     let modifiers = vec![
@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_mouse_breaks_it(
+    fn any_mouse_input_is_handled(
         size in prop::sample::select(vec![(160u16, 45u16), (100, 30), (70, 20), (60, 16), (20, 5)]),
         look in prop::sample::select(LOOKS.to_vec()),
         msgs in prop::collection::vec(any_mouse(), 0..60),
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn no_messages_break_it(msgs in prop::collection::vec(any_msg(), 0..120)) {
+    fn any_input_is_handled(msgs in prop::collection::vec(any_msg(), 0..120)) {
         let mut state = told(120, 40, busy_events());
         for msg in msgs {
             update(&mut state, msg);
@@ -223,7 +223,7 @@ proptest! {
 }
 
 #[test]
-fn a_flood_is_bounded() {
+fn flood_of_events_is_bounded() {
     let mut state = blank(100, 30);
     for i in 0..2_000 {
         let kind = match i % 3 {

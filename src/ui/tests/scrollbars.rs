@@ -1,4 +1,4 @@
-//! Where one is: a thumb in the edge of whatever is longer than its place, drawn where the mouse finds it.
+//! Scrollbars: every list or text longer than its area has a thumb that can be dragged.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
@@ -28,7 +28,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, column: u16, row: u16) {
     update(state, Msg::Mouse(event));
 }
 
-/// The scrollbars that the mouse finds.
+/// Returns the scrollbars found by the hit test.
 fn bars(state: &UiState) -> Vec<Scrollbar> {
     let all = hit_test::targets(state).into_iter();
     all.filter_map(|target| match target.what {
@@ -38,7 +38,7 @@ fn bars(state: &UiState) -> Vec<Scrollbar> {
     .collect()
 }
 
-/// The thumbs on the screen, from above to below, column by column.
+/// Returns the thumbs on the screen, column by column, top to bottom.
 fn thumbs(state: &UiState) -> Vec<Rect> {
     let buffer = cells(state, &roles::theme());
     let is_covered = !state.popups.is_empty();
@@ -46,7 +46,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
     for x in buffer.area.columns().map(|column| column.x) {
         for y in buffer.area.rows().map(|row| row.y) {
             let cell = &buffer[(x, y)];
-            // What a popup covers can not be pulled.
+            // A covered scrollbar cannot be dragged.
             if cell.symbol() != "┃" || !['h', 'd'].contains(&roles::letter(cell)) {
                 continue;
             }
@@ -63,7 +63,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
 }
 
 #[test]
-fn every_thumb_that_is_drawn_is_one_that_the_mouse_finds() {
+fn every_drawn_thumb_is_draggable() {
     let mut seen = 0;
     for Scene {
         name, sizes, make, ..
@@ -73,7 +73,7 @@ fn every_thumb_that_is_drawn_is_one_that_the_mouse_finds() {
             let state = make(width, height);
             let mut found: Vec<Rect> = bars(&state).into_iter().map(Scrollbar::thumb).collect();
             found.sort_by_key(|at| (at.x, at.y));
-            // The list that completes a word is chosen from while one writes.
+            // The completion list has no draggable scrollbar.
             let drawn = thumbs(&state);
             if name != "whole_commands" {
                 assert_eq!(drawn, found, "{name} {width}x{height}");
@@ -97,7 +97,7 @@ fn full(pane: Pane) -> UiState {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_pane_goes_there_and_gives_it_no_keys() {
+fn dragging_pane_scrollbar_scrolls_without_focus() {
     for pane in [Pane::Lead, Pane::Todo, Pane::Team, Pane::Inbox, Pane::Needs] {
         let mut state = full(Pane::Board);
         let area = layout(&state, state.size).pane(pane).unwrap();
@@ -121,12 +121,12 @@ fn a_pull_at_the_bar_of_a_pane_goes_there_and_gives_it_no_keys() {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_popup_goes_there() {
+fn dragging_popup_scrollbar_scrolls() {
     for keys in ["?", ":", "@", "T"] {
         let mut state = full(Pane::Lead);
         press(&mut state, keys);
         let Some(bar) = bars(&state).into_iter().next() else {
-            // All themes are in view.
+            // All themes fit without scrolling.
             assert_eq!(keys, "T");
             continue;
         };
@@ -140,7 +140,7 @@ fn a_pull_at_the_bar_of_a_popup_goes_there() {
 }
 
 #[test]
-fn a_pull_at_the_bar_of_a_diff_turns_to_the_file_that_is_in_view() {
+fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
     tell(&mut state, vec![work::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {

@@ -1,4 +1,4 @@
-//! The themes on whole screens: chosen live, kept or left, that nothing of another one stays.
+//! Themes on whole screens: preview, apply, cancel, and complete redrawing.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn saved(done: &[Do]) -> Vec<ThemeChoice> {
 }
 
 #[test]
-fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
+fn theme_is_previewed_and_restored_by_escape() {
     let mut state = busy(100, 30);
     let seen = |state: &mut UiState, keys: &str| {
         let done = press(state, keys);
@@ -38,7 +38,7 @@ fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
         (dark.clone(), vec![dark.clone()])
     );
     assert!(state.popups.is_empty());
-    // The list opens on the one in use; words choose too, and where none fits, the kept one is shown.
+    // The list opens on the current theme; a search selects too, and without a match the saved theme is shown.
     assert_eq!(seen(&mut state, "T"), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "\"zzz\""), (dark.clone(), none.clone()));
     assert_eq!(seen(&mut state, "enter"), (dark.clone(), none.clone()));
@@ -53,7 +53,7 @@ fn a_theme_is_seen_while_it_is_chosen_and_left_with_escape() {
 }
 
 #[test]
-fn the_word_and_the_palette_lead_to_the_themes() {
+fn slash_command_and_palette_open_themes() {
     assert!(
         SLASH
             .iter()
@@ -72,13 +72,13 @@ fn the_word_and_the_palette_lead_to_the_themes() {
     }
 }
 
-/// A screen in the theme that it has, on a terminal with all colours.
+/// Draws the state in its current theme, with all colours.
 fn shown(state: &UiState) -> Buffer {
     cells(state, &Theme::of(&state.theme(), ColorDepth::True))
 }
 
 #[test]
-fn themes_with_a_ground_fill_every_cell_and_the_others_none() {
+fn themes_with_background_fill_every_cell() {
     for (keys, name) in [
         ("", ThemeName::Terminal),
         ("down", ThemeName::Dark),
@@ -96,7 +96,7 @@ fn themes_with_a_ground_fill_every_cell_and_the_others_none() {
 }
 
 #[test]
-fn what_stands_on_a_frame_does_not_look_like_it() {
+fn border_titles_do_not_inherit_border_style() {
     for name in ThemeName::ALL {
         let mut state = busy(160, 45);
         press(&mut state, "esc 3");
@@ -111,7 +111,7 @@ fn what_stands_on_a_frame_does_not_look_like_it() {
 }
 
 #[test]
-fn the_persons_themes_are_offered_and_seen_like_the_others() {
+fn custom_themes_are_offered_and_previewed() {
     let entries = [
         ("base", "dark"),
         ("ground", "#102030"),
@@ -133,7 +133,7 @@ fn the_persons_themes_are_offered_and_seen_like_the_others() {
         saved(&press(&mut state, "enter")),
         vec![ThemeChoice::Own(own)]
     );
-    // The list opens on it, and the last row is the last of them.
+    // The list opens on the custom theme; the last row is the last custom theme.
     press(&mut state, "T");
     assert_eq!(state.theme().word(), "dusk");
     press(&mut state, "up");

@@ -1,5 +1,4 @@
-//! The letters between two, read from the Inbox: in order, and scrolled where there are many. How they look is among the
-//! scenes.
+//! Message threads opened from the inbox: order and scrolling. Their appearance is covered by the scenes.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +17,7 @@ const SAID: [&str; 4] = [
     "好的 👍 Tell me when the table of blocks is there.",
 ];
 
-/// Letters to and fro, with another thread in between.
+/// Messages between two agents, with another thread interleaved.
 pub fn writing(width: u16, height: u16, count: usize) -> UiState {
     let mut state = busy(width, height);
     for i in 0..count {
@@ -60,7 +59,7 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
 }
 
 #[test]
-fn a_long_thread_opens_at_its_letter_and_scrolls_to_both_ends() {
+fn long_thread_opens_at_message_and_scrolls_to_ends() {
     let mut state = writing(100, 30, 60);
     press(&mut state, "esc 5 k enter");
     let shown = |state: &UiState, words: &str| picture(state).contains(words);
@@ -81,7 +80,7 @@ fn a_long_thread_opens_at_its_letter_and_scrolls_to_both_ends() {
 }
 
 #[test]
-fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_so() {
+fn very_long_thread_is_cut_around_opened_message() {
     let mut state = writing(100, 30, 160);
     press(&mut state, "esc 5 k enter g");
     let Some(Popup::Reader(reader)) = state.popups.last() else {
@@ -94,7 +93,7 @@ fn of_a_very_long_thread_those_around_the_opened_one_are_shown_and_the_cut_says_
 }
 
 #[test]
-fn a_peek_shows_all_of_a_thread_that_fits_and_of_a_long_one_what_is_selected() {
+fn thread_preview_shows_all_or_selected_message() {
     let mut state = writing(160, 45, 2);
     press(&mut state, "esc 5 k space");
     let whole = picture(&state);
@@ -112,7 +111,7 @@ fn a_peek_shows_all_of_a_thread_that_fits_and_of_a_long_one_what_is_selected() {
 }
 
 #[test]
-fn a_message_to_a_teammate_that_has_left_is_not_under_way() {
+fn message_to_shut_down_teammate_is_not_pending() {
     let mut state = busy(100, 30);
     // Dave has shut down.
     let steps = [
@@ -136,8 +135,8 @@ fn a_message_to_a_teammate_that_has_left_is_not_under_way() {
         let mut rows = text.lines().filter(|l| l.contains(words));
         rows.next().unwrap_or_default().to_string()
     };
-    // Carol is there: hers may yet be read.
-    assert!(row("5 Inbox").contains("1 not read yet"), "{text}");
+    // Carol is active, so her message is still pending.
+    assert!(row("5 Inbox").contains("1 unread"), "{text}");
     assert!(row("word 0").contains("not read"), "{text}");
     assert!(row("word 1").contains("delivered"), "{text}");
     assert!(row("word 2").contains("acted on"), "{text}");

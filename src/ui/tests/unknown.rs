@@ -1,4 +1,4 @@
-//! Keys that mean nothing where the keys are.
+//! Keys without a binding in the focused context.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
 use pretty_assertions::assert_eq;
@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
 use crate::ui::{Msg, UiState, update};
 
-/// What is said after `keys` on a screen of a crew at work.
+/// Returns the status message after `keys`, with a running crew.
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
@@ -20,20 +20,20 @@ fn said(keys: &str) -> Option<String> {
 }
 
 #[test]
-fn a_key_says_where_it_works_or_that_it_does_nothing() {
+fn unbound_key_says_where_it_works() {
     let cases = [
         ("esc 4 z", "z does nothing here; ? shows the keys."),
         ("esc 4 f7", "F7 does nothing here; ? shows the keys."),
         (
             "esc 4 D",
-            "D works in Board (3): show what the branch of the task changes.",
+            "D works in Board (3): show the diff of the task's branch.",
         ),
-        ("esc 3 X", "X works in Team (4): end the teammate by force."),
+        ("esc 3 X", "X works in Team (4): kill the teammate."),
         (
             "esc 2 /",
             "/ works in Lead (1), Board (3), Team (4), Inbox (5).",
         ),
-        // Over the panes the keys of the panes would not help.
+        // In a popup the keys of panes would not help.
         ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
         ("esc q z", "z does nothing here; F1 shows the keys."),
         ("esc @ z", "z does nothing here; F1 shows the keys."),
@@ -44,7 +44,7 @@ fn a_key_says_where_it_works_or_that_it_does_nothing() {
 }
 
 #[test]
-fn text_pairs_and_lone_modifiers_say_nothing() {
+fn text_sequences_and_modifiers_are_silent() {
     for keys in [
         "z f7",
         "ctrl+x",
@@ -72,7 +72,7 @@ fn text_pairs_and_lone_modifiers_say_nothing() {
 }
 
 #[test]
-fn a_warning_that_nobody_has_read_yet_stays() {
+fn unread_warning_is_kept() {
     let text = |state: &UiState| state.flash.as_ref().map(|f| f.text.clone());
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
@@ -82,7 +82,7 @@ fn a_warning_that_nobody_has_read_yet_stays() {
     );
     press(&mut state, "z");
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
-    // What comes by itself and weighs less does not take its place before it can have been read.
+    // A less severe notice does not replace it before it can be read.
     let less = || vec![EventKind::notice(Level::Info, "alice has shut down")];
     tell(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
@@ -96,7 +96,7 @@ fn a_warning_that_nobody_has_read_yet_stays() {
 }
 
 #[test]
-fn the_keys_in_it_are_the_persons_own() {
+fn message_shows_custom_keys() {
     let mut changes = Changes::new();
     for (name, key) in [
         ("panes.help", "f9"),
@@ -112,7 +112,7 @@ fn the_keys_in_it_are_the_persons_own() {
     for (key, expected) in [
         (
             "Z",
-            "Z works in Board (b): show what the branch of the task changes.",
+            "Z works in Board (b): show the diff of the task's branch.",
         ),
         ("D", "D does nothing here; F9 shows the keys."),
     ] {
@@ -124,7 +124,7 @@ fn the_keys_in_it_are_the_persons_own() {
 }
 
 #[test]
-fn the_keys_that_the_problems_tell_work_there() {
+fn keys_recommended_by_problems_page_work_there() {
     let mut state = busy(70, 20);
     tell(
         &mut state,
@@ -138,7 +138,7 @@ fn the_keys_that_the_problems_tell_work_there() {
     let cases = [
         ("esc 3 p w", Focus::Pane(Pane::Needs)),
         ("esc 3 p 4", Focus::Pane(Pane::Team)),
-        // It is there already: the pane is not given the whole screen.
+        // The pane is already focused and must not become full screen.
         ("esc 4 p 4", Focus::Pane(Pane::Team)),
         ("esc 3 p i", Focus::Composer),
     ];
@@ -147,7 +147,7 @@ fn the_keys_that_the_problems_tell_work_there() {
         let now = (state.popups.len(), state.arrangement.zoom, state.focus);
         assert_eq!(now, (0, None, focus), "{keys}");
     }
-    // What is read has its own keys first, and in a search they are text.
+    // The pager's own keys come first, and in a search they are text.
     press(&mut state, "esc 3 p n");
     assert_eq!(state.popups.len(), 1);
     press(&mut state, "/ \"w4\"");

@@ -1,4 +1,4 @@
-//! A screen that looks on: what it says of itself, what its keys do, and what stays when the crew changes.
+//! Viewer mode: its labels, its keys, and what survives a change of crew.
 
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
@@ -13,11 +13,11 @@ fn viewer(width: u16, height: u16) -> UiState {
 }
 
 #[test]
-fn it_says_whose_crew_it_is() {
+fn status_line_shows_session_role() {
     for (seat, mark) in [
         (Seat::Viewer(Some(7)), "viewer · crew runs in process 7"),
         (Seat::Viewer(None), "viewer · crew runs in another process"),
-        (Seat::Taking, "taking the crew over…"),
+        (Seat::Taking, "taking over the crew…"),
         (Seat::Left, "viewer · no crew runs"),
     ] {
         let mut state = viewer(160, 45);
@@ -31,7 +31,7 @@ fn it_says_whose_crew_it_is() {
     }
     let mut state = viewer(160, 45);
     state.sit(Seat::Taken(Some(7)));
-    let news = "Process 7 is gone: the crew runs in this window now";
+    let news = "Process 7 ended. The crew now runs in this window";
     assert!(picture(&state).contains(news));
     assert!(!picture(&state).contains("viewer · "));
     state.settle();
@@ -39,7 +39,7 @@ fn it_says_whose_crew_it_is() {
 }
 
 #[test]
-fn what_is_the_crews_own_is_refused_and_not_offered() {
+fn viewer_rejects_crew_only_actions() {
     let mut state = viewer(160, 45);
     for key in ["ctrl+c", "ctrl+c"] {
         let done = press(&mut state, key);
@@ -48,7 +48,7 @@ fn what_is_the_crews_own_is_refused_and_not_offered() {
     }
     let mut state = viewer(160, 45);
     press(&mut state, "ctrl+c");
-    assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew goes on."));
+    assert!(picture(&state).contains("Press Ctrl+c again to leave. The crew keeps running."));
     assert_eq!(press(&mut state, "ctrl+c"), [Do::Quit]);
     let mut state = viewer(160, 45);
     press(&mut state, "alt+w");
@@ -59,7 +59,7 @@ fn what_is_the_crews_own_is_refused_and_not_offered() {
 }
 
 #[test]
-fn what_is_written_stays_when_the_crew_is_another() {
+fn draft_survives_crew_change() {
     let mut state = viewer(160, 45);
     press(&mut state, "h i");
     state.set_theme(ThemeName::Light);

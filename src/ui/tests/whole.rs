@@ -1,4 +1,4 @@
-//! What a whole screen tells beside its pictures in `scenes`: without colour, and while somebody waits.
+//! Properties of whole screens beside the snapshots in `scenes`: no colour, back-off, status line.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Cell;
@@ -13,7 +13,7 @@ use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
-fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
+fn no_color_theme_uses_no_colors() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     let cells = cells(&state, &Theme::new(ThemeName::Terminal, ColorDepth::None));
@@ -24,7 +24,7 @@ fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
         .area
         .rows()
         .filter(|row| {
-            // Titles and what waits are reversed in part; the bar from end to end of its row.
+            // Titles and requests are partly reversed; the bar over its full row.
             let mut last = (row.right() - 12..row.right() - 1).map(|x| &cells[(x, row.y)]);
             last.all(|cell| cell.modifier.contains(Modifier::REVERSED))
         })
@@ -34,7 +34,7 @@ fn without_colour_nothing_is_coloured_and_the_bar_is_there() {
 }
 
 #[test]
-fn what_holds_everybody_up_is_counted_down() {
+fn back_off_is_counted_down() {
     let mut state = busy(160, 45);
     let activity = Activity::Backoff {
         cause: "rate limited".into(),
@@ -54,7 +54,7 @@ fn what_holds_everybody_up_is_counted_down() {
 }
 
 #[test]
-fn who_waits_in_line_shows_its_place() {
+fn queued_agent_shows_position() {
     let mut state = busy(160, 45);
     let agent = Name::party("alice").unwrap();
     let activity = Activity::Queued { place: 2 };
@@ -68,7 +68,7 @@ fn who_waits_in_line_shows_its_place() {
 }
 
 #[test]
-fn what_has_no_place_in_the_line_at_the_top_leaves_it_to_shorter_words() {
+fn shorter_status_pieces_fill_room_of_dropped_ones() {
     let does = |agent: &str, activity| EventKind::ActivityChanged {
         agent: name(agent),
         activity,
@@ -92,7 +92,7 @@ fn what_has_no_place_in_the_line_at_the_top_leaves_it_to_shorter_words() {
         let line = line(&state);
         let line = line.trim_matches('"').trim_end();
         let room = usize::from(width).saturating_sub(line.chars().count());
-        // Both are at the right, and there is room for a blank around them.
+        // Both are on the right, separated by a blank.
         let longest = if line.contains(" tok") { 0 } else { 10 };
         let is_cut = longest > 0 && room > longest;
         if is_cut {
@@ -103,7 +103,7 @@ fn what_has_no_place_in_the_line_at_the_top_leaves_it_to_shorter_words() {
 }
 
 #[test]
-fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
+fn status_message_keeps_hint_style_and_minimum_width() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
     press(&mut state, "esc 3");
@@ -113,7 +113,7 @@ fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
     let help = shown.area.right() - 2;
     assert_eq!(shown[(help, y)].symbol(), "p");
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
-    // The form has keys that leave it next to no room.
+    // The form's key hints leave almost no room.
     press(&mut state, "a");
     state.say(Level::Warn, "a branch does not merge: ".repeat(5));
     let picture = picture(&state);
@@ -125,7 +125,7 @@ fn a_message_gives_its_colour_to_no_hint_and_is_not_cut_to_nothing() {
 }
 
 #[test]
-fn what_is_written_in_a_form_has_the_look_of_words_in_all_its_rows() {
+fn form_text_is_styled_in_all_rows() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
     press(&mut state, "esc 3 a");
@@ -150,7 +150,7 @@ fn what_is_written_in_a_form_has_the_look_of_words_in_all_its_rows() {
 }
 
 #[test]
-fn beside_a_popup_stand_no_single_letters_of_what_it_covers() {
+fn popup_leaves_no_single_letters_beside_it() {
     for (width, height) in [(70, 20), (60, 16)] {
         let mut state = busy(width, height);
         press(&mut state, "esc 3 ?");
@@ -163,8 +163,8 @@ fn beside_a_popup_stand_no_single_letters_of_what_it_covers() {
 }
 
 #[test]
-fn a_new_session_names_the_way_back_to_the_one_before() {
-    let words = "crewdeck --resume goes on";
+fn new_session_mentions_resume() {
+    let words = "crewdeck --resume continues";
     for earlier in [true, false] {
         let events = [ready()].map(|event| match event {
             EventKind::CrewReady(setup) => EventKind::CrewReady(Setup { earlier, ..setup }),
@@ -176,7 +176,7 @@ fn a_new_session_names_the_way_back_to_the_one_before() {
 }
 
 #[test]
-fn without_colour_no_line_of_the_graph_is_underlined() {
+fn no_color_graph_edges_are_not_underlined() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     let cells = cells(&state, &Theme::new(ThemeName::Mono, ColorDepth::None));

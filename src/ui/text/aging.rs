@@ -5,17 +5,17 @@ use std::time::Duration;
 use crate::domain::stamp::Stamp;
 use crate::ui::text::{age, age_lasts};
 
-/// An age that is on the screen, or will be.
+/// An age that is shown now or later.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aging {
-    /// Since when it is counted.
+    /// The time from which the age counts.
     pub since: Stamp,
-    /// How old it is when it comes up.
+    /// The minimum age at which it is shown.
     pub from: Duration,
 }
 
 impl Aging {
-    /// One that is there from the beginning.
+    /// Creates an age that is shown at once.
     pub fn at_once(since: Stamp) -> Aging {
         Aging {
             since,
@@ -29,7 +29,7 @@ impl Aging {
         (passed >= self.from).then(|| age(passed))
     }
 
-    /// How long it says so.
+    /// Returns how long the text stays the same.
     pub fn lasts(&self, now: Stamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {

@@ -1,21 +1,21 @@
-//! Test: whether people can read the themes that bring their own grounds (WCAG 2.2, 1.4.3 and 1.4.11).
+//! Contrast tests for the themes with their own background (WCAG 2.2, 1.4.3 and 1.4.11).
 
 use ratatui::style::{Color, Modifier};
 
 use crate::ui::theme::{ColorDepth, Theme, ThemeName, sight};
 
-/// Least contrast of words (WCAG 1.4.3).
+/// Minimum contrast of text (WCAG 1.4.3).
 const WORDS: f64 = 4.5;
-/// Least contrast of frames (WCAG 1.4.11).
+/// Minimum contrast of frames (WCAG 1.4.11).
 const FRAMES: f64 = 3.0;
-/// Least contrast with sixteen colours: the console's dark grey on black and green on white do no better.
+/// Minimum contrast with sixteen colours, limited by the console's dark grey on black and green on white.
 const SIXTEEN_LEAST: f64 = 2.8;
 
 fn contrast(one: Color, other: Color) -> f64 {
-    sight::contrast(one, other).unwrap_or_else(|| panic!("{one:?} or {other:?} has no place here"))
+    sight::contrast(one, other).unwrap_or_else(|| panic!("unknown colour: {one:?} or {other:?}"))
 }
 
-/// What of a theme is too hard to read at that depth.
+/// Returns the styles of a theme with too little contrast at a depth.
 fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
     let theme = Theme::new(name, depth);
     let mut out = Vec::new();
@@ -24,7 +24,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
         ("panel", theme.panel),
         ("selection", theme.selection),
     ];
-    // A reversed row has the words' colour for its ground.
+    // A reversed row takes the text colour as its background.
     let plain = |(_, style): &(&str, ratatui::style::Style)| {
         !style.add_modifier.contains(Modifier::REVERSED)
     };
@@ -36,7 +36,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             .filter_map(|(n, s)| Some((n, s.fg?)))
         {
             let least = match (style, under) {
-                // No frame lies on the row that keys act on.
+                // No frame is drawn on the selected row.
                 ("border", "selection") => continue,
                 _ if depth == ColorDepth::Sixteen => SIXTEEN_LEAST,
                 ("border", _) => FRAMES,
@@ -45,7 +45,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
             let found = contrast(color, ground);
             if found < least {
                 out.push(format!(
-                    "{name:?} {depth:?}: {style} on {under} {found:.2}, {least} at least"
+                    "{name:?} {depth:?}: {style} on {under} is {found:.2}, minimum {least}"
                 ));
             }
         }
@@ -54,7 +54,7 @@ fn problems(name: ThemeName, depth: ColorDepth) -> Vec<String> {
 }
 
 #[test]
-fn the_measure_is_right() {
+fn contrast_matches_known_values() {
     let close = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}");
     close(
         contrast(Color::Rgb(0, 0, 0), Color::Rgb(255, 255, 255)),
@@ -65,7 +65,7 @@ fn the_measure_is_right() {
 }
 
 #[test]
-fn every_word_stands_out_from_its_ground() {
+fn all_text_has_enough_contrast() {
     let mut found = Vec::new();
     for name in [ThemeName::Dark, ThemeName::Light] {
         for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Sixteen] {
@@ -76,7 +76,7 @@ fn every_word_stands_out_from_its_ground() {
 }
 
 #[test]
-fn the_states_differ_in_colour() {
+fn status_colours_differ() {
     for name in [ThemeName::Dark, ThemeName::Light] {
         let theme = Theme::new(name, ColorDepth::True);
         let states = [

@@ -1,10 +1,10 @@
-//! The dark theme: soft light words on a blue-black ground.
+//! The dark theme: soft light text on a blue-black background.
 
 use ratatui::style::Color;
 
 use crate::ui::theme::tones::{Tone, Tones};
 
-/// Its colours.
+/// The colours of the theme.
 pub const TONES: Tones = Tones {
     ground: Tone([0x12, 0x16, 0x1c], 234, Color::Black),
     panel: Tone([0x1a, 0x20, 0x28], 235, Color::Black),

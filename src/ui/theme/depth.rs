@@ -1,20 +1,20 @@
-//! How many colours the terminal has.
+//! Colour depth of the terminal.
 
-/// How many colours the screen may use.
+/// The colours that the screen may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorDepth {
-    /// None: the person does not want any.
+    /// No colours, as `NO_COLOR` asks.
     None,
-    /// The sixteen that every terminal has; which they are is the person's choice.
+    /// The sixteen ANSI colours, as the terminal's palette defines them.
     #[default]
     Sixteen,
-    /// The 256 of xterm.
+    /// The 256 colours of xterm.
     Indexed,
-    /// All.
+    /// 24-bit colours.
     True,
 }
 
-/// What the names of terminals with 256 colours contain.
+/// Substrings of `TERM` for terminals with 256 colours.
 const WITH_256: [&str; 6] = [
     "256color",
     "kitty",
@@ -25,7 +25,6 @@ const WITH_256: [&str; 6] = [
 ];
 
 impl ColorDepth {
-    /// All of them.
     #[cfg(test)]
     pub const ALL: [ColorDepth; 4] = [
         ColorDepth::None,
@@ -34,9 +33,8 @@ impl ColorDepth {
         ColorDepth::True,
     ];
 
-    /// What the environment says: `NO_COLOR` set to anything but nothing means none
-    /// (<https://no-color.org>); `COLORTERM` promises all with `truecolor` or `24bit`; the name in `TERM`
-    /// tells of 256.
+    /// Determines the depth from the environment: a non-empty `NO_COLOR` means none (<https://no-color.org>),
+    /// `COLORTERM` with `truecolor` or `24bit` means 24 bits, and a known name in `TERM` means 256 colours.
     pub fn of(no_color: Option<&str>, colorterm: Option<&str>, term: Option<&str>) -> ColorDepth {
         if no_color.is_some_and(|text| !text.is_empty()) {
             return ColorDepth::None;
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_says_how_many() {
+    fn depth_follows_the_environment() {
         let xterm = Some("xterm-256color");
         let cases = [
             (None, None, None, ColorDepth::Sixteen),

@@ -1,10 +1,10 @@
-//! The light theme: dark words on a paper ground.
+//! The light theme: dark text on an off-white background.
 
 use ratatui::style::Color;
 
 use crate::ui::theme::tones::{Tone, Tones};
 
-/// Its colours.
+/// The colours of the theme.
 pub const TONES: Tones = Tones {
     ground: Tone([0xfb, 0xfb, 0xf9], 231, Color::White),
     panel: Tone([0xf1, 0xf2, 0xef], 255, Color::White),

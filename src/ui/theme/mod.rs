@@ -1,13 +1,12 @@
-//! The looks: every style by its meaning. The only folder with colours.
+//! Themes: every style, named by its meaning. The only folder that uses colours.
 //!
-//! Headers are bold, what is secondary is dim, colour is kept for what has a meaning. Shapes and words say the
-//! same, so that nothing is lost without colour (`NO_COLOR`) or to eyes that do not tell red from green.
+//! Headings are bold, secondary text is dim, and colour is used for meaning only. Symbols and words repeat that meaning,
+//! so that the screen also works without colour (`NO_COLOR`) and for colour-blind users.
 //!
-//! A new theme is a name in [`ThemeName`], a file with its tones beside `dark.rs`, and its arm in [`Theme::new`]:
-//! `contrast.rs` then holds it to the contrasts that people can read. Those that people write themselves are made in
-//! `own.rs`; for what their colours are given is [`Meaning`].
+//! A new theme needs a name in [`ThemeName`], a file with its tones like `dark.rs`, and an arm in [`Theme::new`];
+//! `contrast.rs` then checks its contrast. Custom themes of users are built in `own.rs` from colours per [`Meaning`].
 
-/// Hands the names of all styles of a theme to a macro.
+/// Passes the field names of [`Theme`] to a macro.
 #[cfg(test)]
 macro_rules! each_style {
     ($of:ident) => {
@@ -70,79 +69,79 @@ pub use crate::domain::own_theme::ThemeChoice;
 pub use crate::domain::theme::ThemeName;
 pub use depth::ColorDepth;
 
-/// Every style of the screen, named by what it means.
+/// Every style of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Theme {
-    /// Under everything: the ground that words stand on. Laid over cells, it takes what was there away.
+    /// The background of the screen. Applied to a cell, it resets the cell's style.
     pub ground: Style,
-    /// Under what lies over the panes.
+    /// The background of popups.
     pub panel: Style,
-    /// Ordinary words.
+    /// Normal text.
     pub text: Style,
-    /// What is secondary: times, counts, hints.
+    /// Secondary text: times, counts, hints.
     pub dim: Style,
-    /// The title of a pane.
+    /// Title of a pane.
     pub title: Style,
-    /// The title of the pane that has the keys.
+    /// Title of the focused pane.
     pub title_focused: Style,
-    /// The frame of a pane.
+    /// Frame of a pane.
     pub border: Style,
-    /// The frame of the pane that has the keys.
+    /// Frame of the focused pane.
     pub border_focused: Style,
-    /// The frame of a pane that waits for the person.
+    /// Frame of a pane that waits for the user.
     pub border_waiting: Style,
-    /// The row that keys act on. Laid over a whole row.
+    /// The selected row. Applied over the row's own styles.
     pub selection: Style,
-    /// Keys, names, whatever should catch the eye without alarm.
+    /// Keys, names and other highlights.
     pub accent: Style,
-    /// It went well; it is finished.
+    /// Success and completion.
     pub ok: Style,
-    /// Something is not as it should be, work goes on.
+    /// A problem that does not stop the work.
     pub warn: Style,
-    /// It failed.
+    /// A failure.
     pub error: Style,
-    /// Somebody is at work.
+    /// An agent at work.
     pub working: Style,
-    /// Somebody waits for the person.
+    /// An agent that waits for the user.
     pub waiting: Style,
-    /// What a key says yes to.
+    /// A button or key that approves.
     pub yes: Style,
-    /// What a key says no to. No louder than yes.
+    /// A button or key that rejects. No more prominent than ` yes`.
     pub no: Style,
     /// Code and commands.
     pub code: Style,
-    /// A heading in a text.
+    /// Heading in Markdown.
     pub heading: Style,
-    /// An address in a text.
+    /// Link in Markdown.
     pub link: Style,
-    /// Quoted words.
+    /// Quote in Markdown.
     pub quote: Style,
-    /// A line that a diff adds.
+    /// Added line of a diff.
     pub added: Style,
-    /// A line that a diff takes away.
+    /// Removed line of a diff.
     pub removed: Style,
-    /// A word of a language, in code.
+    /// Keyword in code.
     pub keyword: Style,
-    /// A text in code.
+    /// String in code.
     pub string: Style,
-    /// A number in code.
+    /// Number in code.
     pub number: Style,
-    /// A comment in code.
+    /// Comment in code.
     pub comment: Style,
-    /// What was searched for. Laid over the words.
+    /// Search match. Applied over the text's own style.
     pub found: Style,
-    /// The one of them that the reader stands at. Laid over the words.
+    /// The current search match. Applied over the text's own style.
     pub found_here: Style,
-    /// What the person said.
+    /// A message of the user.
     pub user: Style,
-    /// What a model said.
+    /// Text of a model.
     pub assistant: Style,
     /// A tool call.
     pub tool: Style,
 }
 
 impl Theme {
-    /// The theme of that name on a terminal with so many colours; without any, it is [`ThemeName::Mono`].
+    /// Returns a built-in theme for a colour depth; without colours always [`ThemeName::Mono`].
     pub fn new(name: ThemeName, depth: ColorDepth) -> Theme {
         match (name, depth) {
             (ThemeName::Mono, _) | (_, ColorDepth::None) => mono::theme(),
@@ -152,7 +151,7 @@ impl Theme {
         }
     }
 
-    /// The theme that was chosen, on a terminal with so many colours.
+    /// Returns the chosen theme for a colour depth.
     pub fn of(choice: &ThemeChoice, depth: ColorDepth) -> Theme {
         match choice {
             ThemeChoice::BuiltIn(name) => Theme::new(*name, depth),
@@ -160,7 +159,7 @@ impl Theme {
         }
     }
 
-    /// What of it could not be read there, and has another colour than it was given.
+    /// Returns the meanings whose colours were replaced because they would be unreadable at this depth.
     pub fn hidden(choice: &ThemeChoice, depth: ColorDepth) -> Vec<Meaning> {
         match choice {
             ThemeChoice::BuiltIn(_) => Vec::new(),
@@ -168,12 +167,12 @@ impl Theme {
         }
     }
 
-    /// What lies behind a popup, whatever it was: dim words on the ground.
+    /// Returns the style of everything behind a popup: dim text on the ground.
     pub fn behind(&self) -> Style {
         Style::reset().patch(self.ground).patch(self.dim)
     }
 
-    /// All styles with their names, for tests that look at each of them.
+    /// Returns all styles with their names.
     #[cfg(test)]
     fn styles(&self) -> Vec<(&'static str, Style)> {
         macro_rules! named {
@@ -196,7 +195,7 @@ mod tests {
     use super::*;
 
     fn colours(theme: &Theme) -> Vec<(&'static str, Color)> {
-        // The terminal's own ground and words are no colour.
+        // The terminal's default foreground and background do not count as colours.
         let both = |(name, style): (&'static str, Style)| {
             [style.fg, style.bg]
                 .into_iter()
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn without_colour_there_is_no_colour() {
+    fn mono_and_no_color_use_no_colours() {
         for name in ThemeName::ALL {
             assert_eq!(colours(&Theme::new(name, ColorDepth::None)), [], "{name:?}");
         }
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn no_theme_has_more_colours_than_the_terminal() {
+    fn themes_stay_within_the_colour_depth() {
         for name in ThemeName::ALL {
             for (style, color) in colours(&Theme::new(name, ColorDepth::Sixteen)) {
                 let is_own = !matches!(color, Color::Rgb(..) | Color::Indexed(_));
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terminals_own_theme_is_its_sixteen_colours_on_its_ground() {
+    fn terminal_theme_uses_sixteen_colours_at_every_depth() {
         for depth in [ColorDepth::Sixteen, ColorDepth::Indexed, ColorDepth::True] {
             let theme = Theme::new(ThemeName::Terminal, depth);
             assert_eq!(theme, Theme::default(), "{depth:?}");

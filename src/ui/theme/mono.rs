@@ -1,10 +1,10 @@
-//! The theme without colour: bold, dim, reversed and underlined only.
+//! The theme without colours: bold, dim, reversed and underlined text only.
 
 use ratatui::style::{Modifier, Style};
 
 use crate::ui::theme::Theme;
 
-/// It.
+/// Returns the theme.
 pub fn theme() -> Theme {
     let plain = Style::new();
     let bold = plain.add_modifier(Modifier::BOLD);
@@ -19,7 +19,7 @@ pub fn theme() -> Theme {
         border: dim,
         border_focused: bold,
         border_waiting: plain,
-        // Dim words on the bar would be hard to read.
+        // Dim text would be hard to read on the selected row.
         selection: plain
             .add_modifier(Modifier::REVERSED)
             .remove_modifier(Modifier::DIM),

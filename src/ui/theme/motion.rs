@@ -8,9 +8,9 @@ pub enum Motion {
     /// It turns.
     #[default]
     Full,
-    /// It stands still; only seconds are counted.
+    /// No animation; only counted seconds change.
     Reduced,
 }
 
-/// The time between two pictures of the spinner: 8 a second.
+/// The frame time of the spinner: 8 frames per second.
 pub const SPIN: Duration = Duration::from_millis(125);

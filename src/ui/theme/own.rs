@@ -1,8 +1,7 @@
-//! The themes that people write: the colours of one over its base, as far as the terminal has them, and nothing that
-//! can not be read.
+//! Builds custom themes: the user's colours over a base theme, reduced to the terminal's colour depth.
 //!
-//! What would stand on a ground of its own colour gets another one, and the theme tells which: a colour is a matter of
-//! taste, and a question that nobody can read is not.
+//! A colour with too little contrast to its background is replaced, and the replaced meanings are returned: a custom
+//! theme must not make a request unreadable.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -10,10 +9,10 @@ use crate::domain::own_theme::{Ink, Meaning, OwnTheme};
 use crate::ui::theme::sight::contrast;
 use crate::ui::theme::{ColorDepth, Theme, sight};
 
-/// Least contrast of what can be read at all. Whether it is read with ease is up to who wrote the theme.
+/// Contrast below which text counts as unreadable. Comfortable contrast is left to the theme's author.
 const LEAST: f64 = 1.5;
 
-/// The theme on a terminal with so many colours, and what of it can not be read there: that has other colours.
+/// Builds the theme for a colour depth. Also returns the meanings whose colours were replaced as unreadable.
 pub fn theme(own: &OwnTheme, depth: ColorDepth) -> (Theme, Vec<Meaning>) {
     let mut theme = Theme::new(own.base, depth);
     if depth == ColorDepth::None {
@@ -23,8 +22,8 @@ pub fn theme(own: &OwnTheme, depth: ColorDepth) -> (Theme, Vec<Meaning>) {
         paint(&mut theme, *meaning, color(*ink, depth));
     }
     let mut hidden = Vec::new();
-    mend_grounds(&mut theme, own, &mut hidden);
-    mend_words(&mut theme, &mut hidden);
+    fix_grounds(&mut theme, own, &mut hidden);
+    fix_words(&mut theme, &mut hidden);
     (theme, hidden)
 }
 
@@ -70,14 +69,14 @@ fn paint(theme: &mut Theme, meaning: Meaning, color: Color) {
         | Meaning::Tool => {
             for style in words(theme, meaning) {
                 style.fg = Some(color);
-                // It is as dim as its colour.
+                // The user's colour alone decides how dim the text is.
                 style.add_modifier.remove(Modifier::DIM);
             }
         }
     }
 }
 
-/// The styles of the words that mean it.
+/// Returns the text styles of a meaning.
 fn words(theme: &mut Theme, meaning: Meaning) -> Vec<&mut Style> {
     match meaning {
         Meaning::Ground | Meaning::Panel | Meaning::Selection => vec![],
@@ -117,7 +116,7 @@ fn is_known(color: Option<Color>) -> bool {
     color.is_some_and(|color| color != Color::Reset)
 }
 
-/// Black or white, whichever is read better on that ground.
+/// Returns black or white, whichever has more contrast to ` ground`.
 fn readable_on(ground: Option<Color>) -> Color {
     let on = |words| contrast(words, ground.unwrap_or_default()).unwrap_or_default();
     if on(Color::Black) > on(Color::White) {
@@ -127,11 +126,11 @@ fn readable_on(ground: Option<Color>) -> Color {
     }
 }
 
-/// Ordinary words can be read on all three grounds.
-fn mend_grounds(theme: &mut Theme, own: &OwnTheme, hidden: &mut Vec<Meaning>) {
+/// Makes normal text readable on ground, panel and selection.
+fn fix_grounds(theme: &mut Theme, own: &OwnTheme, hidden: &mut Vec<Meaning>) {
     let ground = theme.ground.bg;
     if is_known(ground) {
-        // The terminal's own words fit the terminal's own ground alone.
+        // The terminal's default text colour is only readable on its default background.
         if !is_known(theme.text.fg) {
             paint(theme, Meaning::Text, readable_on(ground));
         } else if is_hidden(theme.text.fg, ground) {
@@ -165,27 +164,27 @@ fn is_reversed(style: Style) -> bool {
     style.add_modifier.contains(Modifier::REVERSED)
 }
 
-/// What can not be read on one of the grounds looks like ordinary words. Frames need not be seen.
-fn mend_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
+/// Gives unreadable text the colour of normal text. Frames are exempt.
+fn fix_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
     let mut grounds = vec![theme.ground.bg, theme.panel.bg];
-    // A bar with words of its own colour takes the others away.
+    // A selection with its own text colour overrides the other text colours.
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    // None: those of what they stand on.
+    // ` None` keeps the text colour of the background style.
     let text = theme.text.fg;
     for meaning in Meaning::ALL {
         if matches!(meaning, Meaning::Text | Meaning::Border) {
             continue;
         }
-        let mut is_so = false;
+        let mut is_replaced = false;
         for style in words(theme, meaning) {
             if grounds.iter().any(|ground| is_hidden(style.fg, *ground)) {
                 style.fg = text;
-                is_so = true;
+                is_replaced = true;
             }
         }
-        if is_so {
+        if is_replaced {
             hidden.push(meaning);
         }
     }
@@ -201,7 +200,7 @@ mod tests {
     use super::*;
     use crate::ui::theme::{ThemeChoice, ThemeName};
 
-    /// What is written, on which terminal, and what of it can not be read.
+    /// The entries of a theme, the colour depth, and the meanings that are unreadable.
     type Case<'a> = (&'a [(&'a str, &'a str)], ColorDepth, &'a [Meaning]);
 
     fn own(entries: &[(&str, &str)]) -> OwnTheme {
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_that_says_nothing_is_its_base() {
+    fn empty_custom_theme_equals_its_base() {
         for name in ThemeName::ALL {
             for depth in ColorDepth::ALL {
                 let found = shown(&[("base", name.word())], depth);
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_come_down_to_those_that_the_terminal_has() {
+    fn colours_are_reduced_to_the_colour_depth() {
         let entries = [
             ("base", "dark"),
             ("ok", "#10e020"),
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_meaning_has_its_colour() {
+    fn meaning_sets_the_colour_of_all_its_styles() {
         let (theme, _) = shown(
             &[
                 ("title", "red"),
@@ -281,7 +280,7 @@ mod tests {
             (Some(Color::Blue), Some(Color::Blue))
         );
         assert_eq!(theme.dim, Style::new().fg(Color::Green));
-        // The terminal's words are of a colour that is not known.
+        // The terminal's default text colour is unknown.
         assert_eq!(
             (theme.selection.fg, theme.selection.bg),
             (Some(Color::White), Some(Color::Yellow))
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_has_another_colour_and_is_told() {
+    fn unreadable_colours_are_replaced_and_reported() {
         let dark = ("base", "dark");
         let cases: [Case<'_>; 8] = [
             (
@@ -322,7 +321,7 @@ mod tests {
                 ColorDepth::True,
                 &[Meaning::Code],
             ),
-            // Both are the same with sixteen colours, and not with all.
+            // Equal with sixteen colours, different with 24 bits.
             (
                 &[("ground", "#000000"), ("code", "#282828")],
                 ColorDepth::Sixteen,
@@ -361,9 +360,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever somebody writes: all words can be read on all grounds, as far as both are known.
+        /// With any custom theme, all text is readable on all backgrounds whose colours are known.
         #[test]
-        fn nothing_is_hidden(own in anything()) {
+        fn text_is_readable_in_any_custom_theme(own in anything()) {
             for depth in ColorDepth::ALL {
                 let theme = Theme::of(&ThemeChoice::Own(Arc::new(own.clone())), depth);
                 let ground = Style::reset().patch(theme.ground);
@@ -373,11 +372,11 @@ mod tests {
                         if ["ground", "panel", "selection", "border", "found", "found_here"].contains(&name) {
                             continue;
                         }
-                        // The bar is laid over the words.
+                        // The selection is applied over the text's own style.
                         let bar = if under.bg == theme.selection.bg { theme.selection } else { Style::new() };
                         let cell = under.patch(style).patch(bar);
                         prop_assert!(!is_hidden(cell.fg, cell.bg), "{name} at {depth:?}: {cell:?}");
-                        // Where the ground is known, so are the words.
+                        // A known background requires a known text colour.
                         prop_assert!(!is_known(cell.bg) || is_known(cell.fg) || is_reversed(cell), "{name} at {depth:?}: {cell:?}");
                     }
                 }

@@ -1,12 +1,12 @@
-//! Test: a theme in which each style has a colour of its own, so that a picture can tell what every cell means.
+//! Test theme in which each style has a unique colour, so that snapshots show the style of every cell as a letter.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The letters of the styles that words have, by the name of the style. Lower-case, since the bar of a selected row is
-/// told by upper-case ones; only frames have signs, and no bar lies on a frame.
+/// The letter of each text style. Letters are lower-case, because upper-case marks the selected row. Frames have signs: a
+/// frame is never on a selected row.
 const LETTERS: &[(&str, char)] = &[
     ("text", 't'),
     ("dim", 'd'),
@@ -38,7 +38,7 @@ const LETTERS: &[(&str, char)] = &[
     ("tool", 'x'),
 ];
 
-/// The grounds, which lie under cells whatever style their words have.
+/// The background styles, which combine with any text style.
 const GROUNDS: [(&str, Color); 4] = [
     ("panel", Color::Indexed(1)),
     ("selection", Color::Indexed(2)),
@@ -46,7 +46,7 @@ const GROUNDS: [(&str, Color); 4] = [
     ("found_here", Color::Indexed(4)),
 ];
 
-/// The first colour of the words' styles.
+/// The colour index of the first text style.
 const FIRST: u8 = 16;
 
 fn style_of(name: &str) -> Style {
@@ -63,26 +63,26 @@ fn style_of(name: &str) -> Style {
     }
 }
 
-/// It.
+/// Returns the theme.
 pub fn theme() -> Theme {
-    macro_rules! told_apart {
+    macro_rules! unique_styles {
         ($($field:ident),*) => { Theme { $($field: style_of(stringify!($field))),* } };
     }
-    each_style!(told_apart)
+    each_style!(unique_styles)
 }
 
-/// Whether a cell belongs to what lies over the panes.
+/// Whether a cell belongs to a popup.
 pub fn lies_over(cell: &Cell) -> bool {
     cell.bg == GROUNDS[0].1
 }
 
-/// Whether a cell belongs to the row that keys act on.
+/// Whether a cell belongs to the selected row.
 pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }
 
-/// What a cell of [`theme`] means, in one character: the letter of its style, upper-case on the bar of the selected row,
-/// `?` what was searched for, `!` the match where the reader stands, `.` words without a style; a blank has none.
+/// Returns the style of a cell as one character: the letter of its style, in upper case on the selected row; `?` for a
+/// search match, `!` for the current match, `.` for text without a style, and a space for an empty cell.
 pub fn letter(cell: &Cell) -> char {
     let style = match cell.fg {
         Color::Indexed(color) => LETTERS.get(usize::from(color.wrapping_sub(FIRST))),
@@ -99,7 +99,7 @@ pub fn letter(cell: &Cell) -> char {
     }
 }
 
-/// The names of the styles whose letters are among those, for people who read them.
+/// Returns a legend of the styles whose letters occur in `letters`.
 pub fn legend(letters: &str) -> String {
     let is_there = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
     let words = LETTERS.iter().filter(|(_, letter)| is_there(*letter));
@@ -110,7 +110,7 @@ pub fn legend(letters: &str) -> String {
 }
 
 #[test]
-fn every_style_is_told_apart_by_its_letter() {
+fn every_style_has_a_unique_letter() {
     let theme = theme();
     let mut seen: Vec<char> = Vec::new();
     for (name, style) in theme.styles() {

@@ -1,10 +1,10 @@
-//! How far colours can be told apart (WCAG 2.2), and which of fewer colours is nearest to one.
+//! Contrast of colours (WCAG 2.2), and conversion to the nearest colour of a smaller palette.
 //!
-//! Which the sixteen are is the person's choice: here they are what most lists of defaults have.
+//! Terminals let users redefine the sixteen ANSI colours; these calculations use common default values.
 
 use ratatui::style::Color;
 
-/// The sixteen colours, in their order, as the console of Linux and most lists of defaults have them.
+/// The sixteen ANSI colours in order, with the values of the Linux console.
 pub const SIXTEEN: [(Color, [u8; 3]); 16] = [
     (Color::Black, [0, 0, 0]),
     (Color::Red, [170, 0, 0]),
@@ -24,7 +24,7 @@ pub const SIXTEEN: [(Color, [u8; 3]); 16] = [
     (Color::White, [255, 255, 255]),
 ];
 
-/// Red, green and blue of one of xterm's 256 colours.
+/// Returns red, green and blue of one of xterm's 256 colours.
 pub fn rgb_of(index: u8) -> [u8; 3] {
     let step = |n: u8| [0, 95, 135, 175, 215, 255][usize::from(n % 6)];
     match index {
@@ -37,7 +37,7 @@ pub fn rgb_of(index: u8) -> [u8; 3] {
     }
 }
 
-/// Red, green and blue of a colour; the terminal's own words and ground are not known.
+/// Returns red, green and blue of a colour; `None` for the terminal's default colours, which are unknown.
 pub fn rgb(color: Color) -> Option<[u8; 3]> {
     match color {
         Color::Rgb(red, green, blue) => Some([red, green, blue]),
@@ -49,7 +49,7 @@ pub fn rgb(color: Color) -> Option<[u8; 3]> {
     }
 }
 
-/// Relative luminance (WCAG 2.2, definitions).
+/// Returns the relative luminance (WCAG 2.2, definitions).
 fn luminance(rgb: [u8; 3]) -> f64 {
     let linear = |channel: u8| {
         let c = f64::from(channel) / 255.0;
@@ -63,13 +63,13 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// The contrast of two colours, from 1 to 21, if both are known.
+/// Returns the contrast ratio of two colours, from 1 to 21; `None` if one is unknown.
 pub fn contrast(one: Color, other: Color) -> Option<f64> {
     let (a, b) = (luminance(rgb(one)?), luminance(rgb(other)?));
     Some((a.max(b) + 0.05) / (a.min(b) + 0.05))
 }
 
-/// The one of the sixteen that is nearest.
+/// Returns the nearest of the sixteen ANSI colours.
 pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     let nearest = SIXTEEN
         .into_iter()
@@ -77,13 +77,13 @@ pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     nearest.map_or(Color::Reset, |(color, _)| color)
 }
 
-/// The one of xterm's colours from 16 on that is nearest.
+/// Returns the nearest of xterm's colours 16 to 255.
 pub fn nearest_of_256(wanted: [u8; 3]) -> Color {
     let nearest = (16..=255).min_by_key(|index| distance(wanted, rgb_of(*index)));
     nearest.map_or(Color::Reset, Color::Indexed)
 }
 
-/// Eyes tell greens best and blues worst.
+/// Returns a weighted squared distance: eyes distinguish greens best and blues worst.
 fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
     let [red, green, blue] = [0, 1, 2].map(|at: usize| {
         let far = u32::from(one[at].abs_diff(other[at]));

@@ -1,10 +1,10 @@
-//! The theme in the terminal's own sixteen colours: they fit the person's ground, whatever it is.
+//! The theme in the terminal's own sixteen colours, which fit any background that the user chose.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::Theme;
 
-/// It.
+/// Returns the theme.
 pub fn theme() -> Theme {
     let plain = Style::new();
     let bold = plain.add_modifier(Modifier::BOLD);
@@ -19,7 +19,7 @@ pub fn theme() -> Theme {
         border: dim,
         border_focused: plain.fg(Color::Cyan),
         border_waiting: plain.fg(Color::Magenta),
-        // The bar is in one colour over spans of many, and dim words on it would be hard to read.
+        // The selected row has one colour, whatever the colours of its parts. Dim text on it would be hard to read.
         selection: plain
             .fg(Color::Reset)
             .add_modifier(Modifier::REVERSED)

@@ -1,12 +1,12 @@
-//! The colours of a theme that brings its own, and what each is for.
+//! Themes with their own background: the colours and the styles that are made from them.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::ui::theme::Theme;
 use crate::ui::theme::depth::ColorDepth;
 
-/// Red, green and blue of a colour, and what stands for it on terminals with fewer: one of xterm's 256 from 16 on, and one
-/// of the sixteen. The nearest one need not be the one that can be read, so neither is worked out.
+/// A colour as 24-bit RGB, as one of xterm's colours from 16 on, and as one of the sixteen. All three are chosen by hand:
+/// the nearest colour does not always have enough contrast.
 #[derive(Debug, Clone, Copy)]
 pub struct Tone(pub [u8; 3], pub u8, pub Color);
 
@@ -22,34 +22,34 @@ impl Tone {
     }
 }
 
-/// The colours of a theme. What they have to stand out from what: `contrast.rs`.
+/// The colours of a theme. `contrast.rs` tests their contrast.
 #[derive(Debug, Clone, Copy)]
 pub struct Tones {
-    /// Under everything.
+    /// Background of the screen.
     pub ground: Tone,
-    /// Under what lies over the panes.
+    /// Background of popups.
     pub panel: Tone,
-    /// Under the row that keys act on.
+    /// Background of the selected row.
     pub selection: Tone,
     /// Titles and headings.
     pub strong: Tone,
-    /// Ordinary words.
+    /// Normal text.
     pub text: Tone,
-    /// What is secondary.
+    /// Secondary text.
     pub dim: Tone,
     /// Frames.
     pub border: Tone,
     /// Keys, names, the focus.
     pub accent: Tone,
-    /// It went well.
+    /// Success.
     pub ok: Tone,
-    /// Something is not as it should be.
+    /// A problem that does not stop the work.
     pub warn: Tone,
-    /// It failed.
+    /// A failure.
     pub error: Tone,
-    /// Somebody is at work.
+    /// An agent at work.
     pub working: Tone,
-    /// Somebody waits for the person.
+    /// An agent that waits for the user.
     pub waiting: Tone,
     /// Code and commands.
     pub code: Tone,
@@ -58,7 +58,7 @@ pub struct Tones {
 }
 
 impl Tones {
-    /// The theme with these colours, as far as the terminal has them.
+    /// Returns the theme for a colour depth.
     pub fn theme(&self, depth: ColorDepth) -> Theme {
         let on = |tone: Tone| Style::new().fg(tone.color(depth));
         let under = |tone: Tone| Style::new().bg(tone.color(depth));
@@ -74,11 +74,11 @@ impl Tones {
             border_focused: accent,
             border_waiting: on(self.waiting),
             selection: match depth {
-                // Sixteen have no ground on which all the others could be read.
+                // None of the sixteen colours is a background on which all others are readable.
                 ColorDepth::None | ColorDepth::Sixteen => text
                     .patch(under(self.ground))
                     .add_modifier(Modifier::REVERSED),
-                // The words keep their colours: a state is told by its colour in the selected row too.
+                // Text keeps its colour, so that a status is visible on the selected row too.
                 ColorDepth::Indexed | ColorDepth::True => {
                     under(self.selection).add_modifier(Modifier::BOLD)
                 }

@@ -264,7 +264,7 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
     }
 }
 
-/// What was done to a conversation that had grown too long.
+/// Describes a compaction.
 pub fn compaction(compaction: &Compaction) -> String {
     let sizes = format!(
         "{} → {} tokens",
@@ -272,11 +272,11 @@ pub fn compaction(compaction: &Compaction) -> String {
         count(compaction.after)
     );
     match &compaction.how {
-        Shortened::Results { count: 1 } => format!("one old tool result set aside: {sizes}"),
-        Shortened::Results { count } => format!("{count} old tool results set aside: {sizes}"),
+        Shortened::Results { count: 1 } => format!("1 old tool result pruned: {sizes}"),
+        Shortened::Results { count } => format!("{count} old tool results pruned: {sizes}"),
         Shortened::Summary { transcript } => {
             let path = one_line(transcript);
-            format!("conversation compacted: {sizes}. All of it is kept in {path}")
+            format!("conversation compacted: {sizes}. Full transcript: {path}")
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum Grouping {
     Separate,
 }
 
-/// Display rules by tool name. `tests/tools.rs` checks that the tools exist.
+/// Display rules by tool name. `tests/it/tools.rs` checks that the tools exist.
 pub const FORMS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

@@ -33,7 +33,7 @@ pub enum Progress {
     Running,
     /// It succeeded.
     Done,
-    /// It failed.
+    /// A failure.
     Failed,
     /// The turn ended before the call did.
     Abandoned,
@@ -116,7 +116,7 @@ impl ToolRun {
         };
         match rendered {
             Some(OutputFields { summary, fields }) => {
-                (self.summary, self.output_fields) = (one_line(&summary), fields)
+                (self.summary, self.output_fields) = (one_line(&summary), fields);
             }
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }

@@ -3,7 +3,7 @@
 use ratatui::layout::Margin;
 use ratatui::layout::Rect;
 
-/// A rectangle in the middle of another, cut to it.
+/// Returns a centered rectangle, clipped to `screen`.
 pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     let width = width.min(screen.width);
     let height = height.min(screen.height);
@@ -15,14 +15,14 @@ pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// The height of the frame around so many lines of words.
+/// Returns the height of a popup with border around `lines` lines of text.
 pub fn framed(lines: usize) -> u16 {
     let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
-/// A rectangle in the middle of the lower edge of another, above the lines with hints: what it is about, which lies on top
-/// of the screen, can be read meanwhile.
+/// Returns a rectangle centered at the bottom, above the hint lines, so that the content at the top of the screen
+/// stays readable.
 pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered(screen, whole_or(screen, width), height);
     Rect {
@@ -34,8 +34,7 @@ pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
     }
 }
 
-/// `width`, or the whole width of the screen where only a few columns would be left beside a popup: single letters and
-/// pieces of borders would stand there.
+/// Returns `width`, or the screen's width if only a few unreadable columns would be left beside the popup.
 pub fn whole_or(screen: Rect, width: u16) -> u16 {
     if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
         screen.width
@@ -44,24 +43,24 @@ pub fn whole_or(screen: Rect, width: u16) -> u16 {
     }
 }
 
-/// Most columns beside a popup in which nothing can be read.
+/// Maximum columns beside a popup that are too few to be readable.
 pub const BESIDE_MAX: u16 = 4;
 
-/// Least rows of a popup of words, inside of its frame: a strip of one or two is overlooked.
+/// Minimum rows of a popup with text, inside its border; a lower one is easily overlooked.
 pub const ROWS_MIN: u16 = 5;
 
-/// Where a popup and its list lie.
+/// The layout of a popup with a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The popup with its frame.
     pub area: Rect,
     /// The rows of its list.
     pub list: Rect,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 
-/// The mark on the frame of a popup that closes it, while crewdeck has the mouse.
+/// Returns the close button on the popup's border, shown while crewdeck captures the mouse.
 pub fn close_mark(area: Rect) -> Rect {
     Rect {
         x: area.right().saturating_sub(4),
@@ -72,7 +71,7 @@ pub fn close_mark(area: Rect) -> Rect {
     .intersection(area)
 }
 
-/// Inside the frame of a popup.
+/// Returns the area inside the border of a popup.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(2, 1))
 }

@@ -1,8 +1,8 @@
-//! Pure: cuts of a rectangle into two.
+//! Splits a rectangle into two. Pure.
 
 use ratatui::layout::Rect;
 
-/// The upper `height` rows, or all there are, and what is left below.
+/// Returns the upper `height` rows, at most all, and the rest below.
 pub fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
     let height = height.min(area.height);
     let top = Rect { height, ..area };
@@ -14,7 +14,7 @@ pub fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {
     (top, rest)
 }
 
-/// The left `width` columns, or all there are, and what is left beside.
+/// Returns the left `width` columns, at most all, and the rest to the right.
 pub fn cut_left(area: Rect, width: u16) -> (Rect, Rect) {
     let width = width.min(area.width);
     let left = Rect { width, ..area };

@@ -2,7 +2,7 @@
 
 use crate::ui::keymap::direction::Scroll;
 
-/// The first row in view of a list, so that the selected one is in view, in the middle where it can be.
+/// Returns the first visible row of a list so that the selected row is visible, centered where possible.
 pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
     let height = usize::from(height);
     selected
@@ -10,7 +10,7 @@ pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
         .min(len.saturating_sub(height))
 }
 
-/// The place in a list of `len` rows that `by` leads to from `at`.
+/// Returns the row that `by` leads to from row `at` in a list of `len` rows.
 pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {

@@ -4,17 +4,17 @@ use ratatui::layout::Rect;
 
 use crate::ui::text::width;
 
-/// A part of a line, and where it stands.
+/// A part of a line and its area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed<T> {
-    /// Its cells.
+    /// The area on the screen.
     pub at: Rect,
-    /// What it is.
+    /// The content.
     pub what: T,
 }
 
 impl<T> Placed<T> {
-    /// The same place for what `make` makes of it.
+    /// Converts the content and keeps the area.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
         Placed {
             at: self.at,
@@ -23,7 +23,7 @@ impl<T> Placed<T> {
     }
 }
 
-/// Puts parts of so many columns one behind the other into `row`; what does not fit is cut off or out.
+/// Places parts, given by width and content, one after another in `row`. Parts that do not fit are truncated or empty.
 pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
     let mut x = row.x;
     let mut out = Vec::new();

@@ -1,37 +1,35 @@
-//! Pure: where one is in what is longer than its place: a thumb in the right edge of its frame. Views draw it, the mouse
-//! pulls it.
+//! Scroll bars in the right edge of a frame: size, position and dragging. Pure.
 
 use ratatui::layout::Rect;
 
-/// What is in view of something longer, in rows, or in parts of rows where these are too many to be counted.
+/// The scroll position, in rows, or in another unit if the rows are too many to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scrolled {
-    /// How much there is.
+    /// Total length.
     pub len: usize,
-    /// How much lies above what is in view.
+    /// Length above the view.
     pub first: usize,
-    /// How much is in view.
+    /// Length in view.
     pub seen: usize,
 }
 
 impl Scrolled {
-    /// The most that can lie above.
+    /// Returns the maximum of `first`.
     fn most(self) -> usize {
         self.len.saturating_sub(self.seen)
     }
 }
 
-/// The scrollbar of a place: there is one only where something is out of view.
+/// A scroll bar. It exists only if part of the content is out of view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scrollbar {
-    /// Its cells: one column of the frame, at least two rows.
+    /// Its cells: one column of the frame and at least two rows.
     pub at: Rect,
-    /// What it tells.
     pub scrolled: Scrolled,
 }
 
 impl Scrollbar {
-    /// The scrollbar in the right edge of `frame`, beside the rows `list` that are scrolled.
+    /// Creates the scroll bar in the right edge of `frame`, beside the scrolled rows `list`.
     pub fn new(frame: Rect, list: Rect, scrolled: Scrolled) -> Option<Scrollbar> {
         let at = Rect {
             x: frame.right().saturating_sub(1),
@@ -42,13 +40,13 @@ impl Scrollbar {
         (scrolled.most() > 0 && at.height >= 2).then_some(Scrollbar { at, scrolled })
     }
 
-    /// The scrollbar beside a list of `len` rows, `first` of which lie above.
+    /// Creates the scroll bar of a list with `len` rows, of which `first` are above the view.
     pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
         let seen = usize::from(list.height);
         Scrollbar::new(frame, list, Scrolled { len, first, seen })
     }
 
-    /// The cells of the thumb: as long as the share that is in view, at an end only where that end is in view.
+    /// Returns the cells of the thumb. Its length is the visible share; it touches an end only if that end is in view.
     pub fn thumb(self) -> Rect {
         let Scrolled { len, first, seen } = self.scrolled;
         let (rows, most) = (usize::from(self.at.height), self.scrolled.most());
@@ -57,7 +55,7 @@ impl Scrollbar {
         let above = match first {
             0 => 0,
             first if first >= most => free,
-            // One that is one row short of the whole has no place between the ends.
+            // With one free row there is no position between the ends.
             _ if free < 2 => 0,
             first => scaled(first, free, most).clamp(1, free - 1),
         };
@@ -69,12 +67,12 @@ impl Scrollbar {
         }
     }
 
-    /// How much lies above what is in view when the thumb is pulled to a row of the screen.
+    /// Returns the new `first` when the thumb is dragged to a screen row.
     pub fn first_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.most())
     }
 
-    /// The row of a list that belongs to a row of the screen: the first one at the upper end, the last one at the lower.
+    /// Maps a screen row to a list row: the top to the first row, the bottom to the last one.
     pub fn row_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.len.saturating_sub(1))
     }
@@ -86,13 +84,13 @@ impl Scrollbar {
     }
 }
 
-/// `part` of `whole`, as so much of `of`.
+/// Scales `part` from the range `whole` to the range `of`.
 fn scaled(part: usize, of: usize, whole: usize) -> usize {
     let product = part as u128 * of as u128 / whole.max(1) as u128;
     usize::try_from(product).unwrap_or(of)
 }
 
-/// Which row of a list is selected, as `7 of 20`; empty where all of them are in view.
+/// Returns the position of the selected row as `7 of 20`; empty if all rows are in view.
 pub fn position(selected: Option<usize>, len: usize, height: u16) -> String {
     match selected {
         Some(at) if len > usize::from(height) => format!("{} of {len}", at + 1),
@@ -115,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn the_thumb_tells_how_much_is_in_view_and_where() {
-        // The list has ten rows: of how many, how many above; the thumb's first row and its rows.
+    fn thumb_shows_visible_share_and_position() {
+        // Ten rows are in view. Total rows, rows above the view, and the thumb's first row and length.
         let cases = [
             (20, 0, (0, 5)),
             (20, 1, (1, 5)),
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_none_where_all_is_in_view_or_no_room() {
+    fn no_scrollbar_if_all_is_in_view_or_room_is_missing() {
         for len in [0, 1, 10] {
             assert_eq!(bar(0, len), None, "{len}");
         }
@@ -150,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_position_is_told_where_not_all_is_in_view() {
+    fn position_is_shown_if_rows_are_out_of_view() {
         let cases = [
             (Some(6), 20, "7 of 20"),
             (Some(6), 10, ""),
@@ -164,7 +162,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_pulls_it_holds_it(height in 2_u16..60, more in 1_usize..50_000, row in 0_u16..60) {
+        fn dragged_thumb_stays_under_the_mouse(height in 2_u16..60, more in 1_usize..50_000, row in 0_u16..60) {
             let list = Rect { height, ..LIST };
             let frame = Rect { height: height + 2, ..FRAME };
             let len = usize::from(height) + more;
@@ -174,7 +172,7 @@ mod tests {
             prop_assert!(first <= more);
             let thumb = Scrollbar::of_list(frame, list, first, len).unwrap().thumb();
             prop_assert!(bar.at.contains(thumb.as_position()) && thumb.bottom() <= bar.at.bottom());
-            // Within a row: the thumb is at an end only where that end is in view.
+            // One row of tolerance, because the thumb touches an end only if that end is in view.
             prop_assert!((thumb.y.saturating_sub(1)..=thumb.bottom()).contains(&row), "{thumb} {row}");
             prop_assert_eq!(bar.row_at(list.y), 0);
             prop_assert_eq!(bar.row_at(list.bottom() - 1), len - 1);

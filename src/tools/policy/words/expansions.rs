@@ -1,4 +1,4 @@
-//! What the shell puts in while it reads a word: variables, arithmetic, and what the programs of a substitution say. Pure.
+//! Parses shell expansions: variables, arithmetic and command substitutions. Pure.
 
 use super::{Lexer, Word, parse_into};
 
@@ -44,7 +44,7 @@ impl Lexer<'_> {
             return parse_into(&inside, self.depth + 1, self.inner);
         }
         if self.takes("$\\\n") {
-            // What it is shows behind the end of the line, which the shell takes away first.
+            // The shell joins the lines first, so the next line decides which expansion this is.
             return Err("a line ends in the middle of a variable".into());
         }
         if self.takes("$((") {
@@ -57,7 +57,7 @@ impl Lexer<'_> {
             return self.substitution(')');
         }
         if self.takes("$'") {
-            return Err("it has text in $'…'".into());
+            return Err("it uses $'…' quoting".into());
         }
         self.at += 1;
         match self.peek() {
@@ -88,8 +88,8 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    /// Numbers up to `))`. A substitution among them starts programs, and so does what does not end so: to some shells
-    /// that is a command in parentheses.
+    /// Skips arithmetic up to `))`. Fails on a substitution, which starts programs, and on arithmetic that does not end
+    /// in `))`, which some shells run as a command in parentheses.
     fn arithmetic(&mut self) -> Result<(), String> {
         let programs = || Err("arithmetic in it starts programs".into());
         let mut open = 0;
@@ -106,7 +106,7 @@ impl Lexer<'_> {
         Err("arithmetic in it does not end".into())
     }
 
-    /// The command up to the closing parenthesis, quotes and nesting counted.
+    /// Parses the command up to the closing parenthesis, with quotes and nesting.
     pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         let (mut open, mut quote) = (1, None);

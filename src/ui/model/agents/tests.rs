@@ -1,10 +1,10 @@
-//! Test: bounds of what is kept of agents, and that nothing that was used is forgotten.
+//! Tests of the limits on agents kept in memory, and that usage is never lost.
 
 use crate::protocol::event::{Compaction, Shortened};
 use crate::ui::model::agents::*;
 
 #[test]
-fn there_are_never_too_many_and_the_lead_stays() {
+fn number_of_agents_is_limited_and_the_lead_is_kept() {
     let mut agents = Agents::default();
     agents.entry(&Name::lead());
     for i in 0..AGENTS_MAX * 2 {
@@ -14,7 +14,7 @@ fn there_are_never_too_many_and_the_lead_stays() {
     assert!(agents.get(&Name::lead()).is_some());
 }
 
-/// What each said in all, in entries of 64 KiB, and whether the last of them is still there.
+/// Returns the size of each conversation, in entries of 64 KiB, and whether its last entry is kept.
 fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
     let of = |name: &&str| {
         let agent = agents.get(&Name::party(name).unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
         let words = if n == entries { "the last" } else { "" };
         let said = EventKind::Prompted {
             agent: agent.clone(),
-            // With what a cell takes beside its text about 64 KiB.
+            // About 64 KiB with the overhead of an entry.
             text: "x".repeat(64 * 1024 - 512) + words,
         };
         agents.apply(&agent, Stamp(1.0), &said);
@@ -38,13 +38,13 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
 }
 
 #[test]
-fn the_longest_conversation_gives_way_and_the_lead_keeps_its_own() {
+fn longest_conversation_shrinks_first_but_not_the_leads() {
     let mut agents = Agents::default();
     let names = ["lead", "short", "long", "longer"];
     for (name, entries) in names.iter().zip([200, 10, 80, 90]) {
         speak(&mut agents, name, entries);
     }
-    // 12 MiB are 192 such entries, less a few words.
+    // 12 MiB hold 192 such entries.
     assert_eq!(
         kept(&agents, &names),
         [(200, true), (10, true), (80, true), (90, true)]
@@ -58,7 +58,7 @@ fn the_longest_conversation_gives_way_and_the_lead_keeps_its_own() {
 }
 
 #[test]
-fn what_those_who_made_room_have_cost_is_not_forgotten() {
+fn dropped_agents_keep_their_usage() {
     let mut agents = Agents::default();
     for n in 1..=AGENTS_MAX as u64 + 5 {
         let name = Name::subagent(&Name::lead(), n);
@@ -90,20 +90,20 @@ fn counted(total: u64, calls: u64, cost: Option<f64>) -> EventKind {
 }
 
 #[test]
-fn who_comes_again_under_a_name_does_not_undo_what_the_one_before_used() {
+fn respawned_agent_keeps_previous_usage() {
     let mut agents = Agents::default();
     let bob = Name::member("bob").unwrap();
     let told = [
         (100, 1, Some(1.0)),
         (300, 2, Some(3.0)),
-        // Another bob.
+        // A new agent with the same name.
         (50, 1, Some(0.5)),
         (80, 2, Some(0.75)),
-        // The same one after a restart.
+        // The same agent after a restart.
         (80, 2, Some(0.75)),
-        // Another one, whose first call took more than all of the one before.
+        // A new agent whose first call used more than the previous agent in total.
         (900, 1, Some(9.0)),
-        // And one more, with as many calls.
+        // A new agent with the same number of calls.
         (1000, 1, Some(10.0)),
     ];
     let mut seen = Vec::new();
@@ -124,7 +124,7 @@ fn who_comes_again_under_a_name_does_not_undo_what_the_one_before_used() {
 }
 
 #[test]
-fn a_subagent_that_made_room_counts_for_its_parent() {
+fn usage_of_a_dropped_subagent_counts_for_its_parent() {
     let mut agents = Agents::default();
     agents.entry(&Name::lead());
     for n in 1..=AGENTS_MAX as u64 {
@@ -137,7 +137,7 @@ fn a_subagent_that_made_room_counts_for_its_parent() {
 }
 
 #[test]
-fn a_shortened_conversation_takes_less_at_once() {
+fn compaction_updates_the_context_size_at_once() {
     let lead = Name::lead();
     let mut agent = AgentView {
         context: 90,
@@ -158,7 +158,7 @@ fn a_shortened_conversation_takes_less_at_once() {
 }
 
 #[test]
-fn the_share_of_the_window() {
+fn context_share_is_in_percent_of_the_window() {
     let cases = [
         (0, Some(100), Some(0)),
         (41, Some(100), Some(41)),

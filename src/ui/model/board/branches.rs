@@ -1,4 +1,4 @@
-//! Pure: which completed tasks are merged and which are not, as the crew tells of their branches.
+//! The merge status of task branches, as reported by the crew. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,22 +13,23 @@ use crate::ui::model::style::Look;
 use crate::ui::model::{Model, style};
 use crate::ui::theme::Theme;
 
-/// Most branches that are kept, those whose worktrees are gone as long as there is room; those beyond have no mark.
+/// Maximum number of branches kept. When it is reached, branches of removed worktrees are dropped first; a new branch that
+/// still does not fit is not tracked.
 const BRANCHES_MAX: usize = 20_000;
 
-/// The shape of a completed task whose branch is to be merged.
+/// The symbol of a completed task whose branch is not merged.
 pub const UNMERGED: &str = "⇡";
 
-/// Where the branches of the worktrees stand.
+/// The state of each worktree's branch, by worktree name.
 #[derive(Debug, Default)]
 pub struct Branches {
-    /// Counts the changes.
+    /// Incremented with every change; part of cache keys.
     version: u64,
     of: HashMap<String, BranchState>,
 }
 
 impl Branches {
-    /// Takes in what the crew tells.
+    /// Records the branch states of an event.
     pub fn changed(&mut self, branches: &[Branch]) {
         self.version += 1;
         for branch in branches {
@@ -42,46 +43,45 @@ impl Branches {
         }
     }
 
-    /// How often it has changed.
+    /// Returns the number of changes so far.
     pub fn version(&self) -> u64 {
         self.version
     }
 }
 
-/// Where the branch of a task stands; `None`: it has none, or nobody has told of it.
+/// Returns the state of a task's branch, or `None` if the task has no branch or its state was not reported.
 pub fn branch<'a>(model: &'a Model, task: &Task) -> Option<&'a BranchState> {
     model.branches.of.get(&task.worktree)
 }
 
-/// Whether the worktree of `task` stands, as somebody has told.
+/// Whether the worktree of `task` is reported to exist.
 pub fn has_tree(model: &Model, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
-/// Why there is no worktree of `task` to look at; `None`: there is one, as far as is known. Of one that nobody has told of
-/// the crew knows.
+/// Returns why `task` has no worktree to open, or `None` if it may have one. A worktree that was not reported counts as
+/// present: the crew checks it.
 pub fn why_no_tree(model: &Model, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
-        return Some(format!("{id} has no worktree: nothing was changed apart."));
+        return Some(format!("{id} has no worktree."));
     }
     let is_gone = branch(model, task) == Some(&BranchState::Gone);
-    is_gone.then(|| format!("The worktree of {id} is removed."))
+    is_gone.then(|| format!("The worktree of {id} was removed."))
 }
 
-/// Whether `task` has the mark of those that are done and not merged: as many tasks have it as are counted beside the
-/// board.
+/// Whether `task` is shown as done and not merged. Uses [`unmerged`], so that marks and counts on the screen agree.
 pub fn is_unmerged(model: &Model, task: &Task) -> bool {
     unmerged(model).contains_key(&task.id)
 }
 
-/// Whether the branch of `task` can be merged now, as far as is known.
+/// Whether the branch of `task` can be merged now, as far as this screen knows.
 pub fn is_mergeable(model: &Model, task: &Task) -> bool {
     let is_unmerged = matches!(branch(model, task), Some(BranchState::Unmerged { .. }));
     is_unmerged && refusal(model, task).is_none()
 }
 
-/// How a task looks: as everywhere, and with a mark of its own while its branch is to be merged.
+/// Returns symbol, label and style of a task. A completed task with an unmerged branch has its own symbol.
 pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
@@ -89,13 +89,13 @@ pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
     style::task(&model.board, task, theme)
 }
 
-/// The words of a task's page about its branch; empty where there is nothing to say.
+/// Describes the branch of a task for its page; empty if there is nothing to report.
 pub fn words(model: &Model, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
             let size = size.map_or_else(String::new, |size| format!(": {size}"));
             let first = match unmerged(model).get(&task.id) {
-                Some(Some(open)) => format!("; {open} has to be completed first"),
+                Some(Some(open)) => format!("; complete {open} first"),
                 Some(None) | None => String::new(),
             };
             format!("not in {into} yet{size}{first}")
@@ -106,12 +106,12 @@ pub fn words(model: &Model, task: &Task) -> String {
         Some(BranchState::Merged { into, commit }) => {
             format!("merged into {into}: commit {commit}")
         }
-        Some(BranchState::Empty) => "holds nothing of its own".into(),
+        Some(BranchState::Empty) => "no changes".into(),
         Some(BranchState::Gone) | None => String::new(),
     }
 }
 
-/// Why the branch of a task can not be merged now; `None`: it can, as far as is known.
+/// Returns why the branch of a task cannot be merged now, or `None` if it can, as far as this screen knows.
 pub fn refusal(model: &Model, task: &Task) -> Option<String> {
     let id = task.id;
     if let Some(why) = why_no_tree(model, task) {
@@ -130,17 +130,17 @@ pub fn refusal(model: &Model, task: &Task) -> Option<String> {
     {
         let other = other.id;
         return Some(format!(
-            "Not merged: {other} has to be completed first, in its worktree."
+            "Not merged: complete {other} first, it shares the worktree."
         ));
     }
     match branch(model, task) {
         Some(BranchState::Merged { commit, .. }) if !commit.is_empty() => {
             let commit = one_line(commit);
-            Some(format!("{id} is merged already (commit {commit})."))
+            Some(format!("{id} is already merged (commit {commit})."))
         }
         Some(BranchState::Merged { into, .. }) => {
             let into = one_line(into);
-            Some(format!("{id} is merged already: {into} has all of it."))
+            Some(format!("{id} is already merged into {into}."))
         }
         Some(BranchState::Empty) => {
             Some(format!("{id} has nothing to merge: its branch is empty."))
@@ -149,8 +149,8 @@ pub fn refusal(model: &Model, task: &Task) -> Option<String> {
     }
 }
 
-/// The completed tasks whose branches are not merged, one for each branch, and for each the open task in its worktree
-/// that has to be completed first.
+/// Returns the completed tasks with unmerged branches, one task for each branch. The value is the first open task in the
+/// same worktree, which must be completed before the merge.
 pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
@@ -162,7 +162,7 @@ pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     })
 }
 
-/// Those of them that can be merged now, what others build on first.
+/// Returns the tasks that can be merged now, in dependency order.
 pub fn to_merge(model: &Model) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
@@ -188,7 +188,7 @@ mod tests {
     use crate::ui::fixture::{branches_told, merging};
 
     #[test]
-    fn what_can_be_merged_comes_in_the_order_of_the_edges() {
+    fn mergeable_tasks_are_in_dependency_order() {
         let mut state = merging(160, 45);
         let ids = |state: &UiState| to_merge(state).iter().map(|id| id.0).collect::<Vec<_>>();
         assert_eq!(ids(&state), [2, 6, 1]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn worktrees_that_are_gone_take_no_room_from_those_that_stand() {
+    fn removed_worktrees_are_dropped_first_at_the_limit() {
         let told = |name: &str, state| Branch {
             worktree: worktree::WorktreeName::new(name).unwrap(),
             state,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_why() {
+    fn merge_refusal_names_the_reason() {
         let state = merging(160, 45);
         let refusals: Vec<_> = state
             .model
@@ -225,11 +225,11 @@ mod tests {
             [
                 None,
                 None,
-                no("#3 is merged already (commit 0123456789)."),
+                no("#3 is already merged (commit 0123456789)."),
                 no("Not merged: #4 is still in progress."),
-                no("#5 has no worktree: nothing was changed apart."),
+                no("#5 has no worktree."),
                 None,
-                no("Not merged: #8 has to be completed first, in its worktree."),
+                no("Not merged: complete #8 first, it shares the worktree."),
                 no("Not merged: #8 is not completed yet."),
                 no("#9 has nothing to merge: its branch is empty."),
             ]

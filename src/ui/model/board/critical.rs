@@ -1,13 +1,14 @@
-//! Pure: the critical path, the longest chain of open tasks. The work takes that many steps, however many help.
+//! The critical path: the longest chain of open tasks that depend on one another. Its length is the minimum number of
+//! sequential steps, however many teammates work. Pure.
 
 use crate::ui::model::board::index::{Index, Standing};
 
-/// The places of the tasks on the longest chain of open tasks, the first one first; empty when none waits for
-/// another. Of chains with the same length: the one that ends, then waits, with the smallest numbers.
+/// Returns the positions of the tasks on the critical path, in order. Empty if no open task depends on another. Of chains
+/// with equal length, the one whose last task has the lowest number is chosen, then the one whose blockers have.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
     let is_open = |task: usize| index.standing(task) != Standing::Done;
-    // By their columns each task comes behind what it waits for; lines that would close a circle do not count.
+    // Sorted by layer, each task comes after its blockers. Edges that would close a cycle are ignored.
     let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
     order.sort_by_key(|task| index.steps(*task));
     let mut length = vec![0_usize; count];
@@ -42,8 +43,8 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_chain_of_open_tasks() {
-        // How many, which waits for which, how many are done, the path.
+    fn critical_path_is_the_longest_open_chain() {
+        // Number of tasks, edges (blocker, blocked), number of completed tasks, expected path.
         type Case = (u64, &'static [(u64, u64)], u64, &'static [u64]);
         let cases: [Case; 9] = [
             (0, &[], 0, &[]),
@@ -58,10 +59,10 @@ mod tests {
                 0,
                 &[1, 3, 4, 5],
             ),
-            // What is done is no step any more.
+            // Completed tasks are not part of the path.
             (5, &[(1, 2), (1, 3), (3, 4), (2, 5), (4, 5)], 1, &[3, 4, 5]),
             (4, &[(1, 2), (2, 3), (3, 4)], 3, &[]),
-            // Parts beside one another: the longer one, else the first.
+            // Separate parts: the longer one, otherwise the first.
             (5, &[(1, 2), (3, 4), (4, 5)], 0, &[3, 4, 5]),
             (4, &[(1, 2), (3, 4)], 0, &[1, 2]),
         ];
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_of_other_programs_end_somewhere() {
+    fn cycles_in_task_files_do_not_loop_forever() {
         let mut tasks: Vec<_> = board(3, &[(1, 2), (2, 3)], 0).tasks().cloned().collect();
         tasks[0].blocked_by = vec![TaskId(3), TaskId(99)];
         assert_eq!(path(&TaskGraph::new(tasks)), [1, 2, 3]);
@@ -80,12 +81,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_open_task_lies_deeper_than_the_path_is_long(
+        fn critical_path_is_as_long_as_the_deepest_open_task(
             edges in prop::collection::vec((1_u64..20, 1_u64..20), 0..60), done in 0_u64..3
         ) {
             let edges: Vec<(u64, u64)> =
                 edges.into_iter().filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
-            // Only what waits for nothing can be done first.
+            // Only tasks without blockers can be completed first.
             let free = (1..=done).all(|id| edges.iter().all(|(_, to)| *to != id));
             prop_assume!(free);
             let index = Index::new(&board(20, &edges, done));
@@ -93,7 +94,7 @@ mod tests {
             for pair in path.windows(2) {
                 prop_assert!(index.waits(pair[1]).contains(&pair[0]));
             }
-            // The depth of each task among the open ones, worked out in another way.
+            // The depth of each open task, computed independently.
             let mut depth = [1_usize; 20];
             for _ in 0..20 {
                 for (from, to) in index.edges() {

@@ -1,4 +1,4 @@
-//! The filter's language: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` before what is not wanted.
+//! The filter language of the board: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` to exclude.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::ui::model::board::index::Standing;
 use crate::ui::text::called;
 use crate::ui::text::terms::{Sign, Term as Word, terms};
 
-/// The keys.
+/// The supported keys, as listed in an error.
 const KEYS: &str = "owner: status: tag:";
 
-/// The words for where a task stands; the beginning of one is enough.
+/// The values of `status:`. A prefix of a value is enough.
 const STATUS: [(&str, &[Standing]); 10] = [
     ("ready", &[Standing::Ready]),
     ("blocked", &[Standing::Blocked]),
@@ -35,7 +35,7 @@ const STATUS: [(&str, &[Standing]); 10] = [
     ),
 ];
 
-/// What is looked for: tasks that all terms let through.
+/// A parsed filter. A task matches if all terms match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     terms: Vec<Term>,
@@ -56,29 +56,29 @@ enum Looks {
     Status(&'static [Standing]),
 }
 
-/// A term that means nothing; it is left out.
+/// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// No such key.
+    /// The key is unknown.
     Key(String),
-    /// No such standing.
+    /// The value of `status:` is unknown.
     Status(String),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key} is none of {KEYS}"),
+            Problem::Key(key) => write!(f, "{key} not one of {KEYS}"),
             Problem::Status(word) => write!(
                 f,
-                "{word} is none of ready blocked in_progress assigned done open pending"
+                "{word} not one of ready blocked in_progress assigned done open pending"
             ),
         }
     }
 }
 
 impl Query {
-    /// Reads `text`. A key without its value is not finished yet: it lets everything through.
+    /// Parses `text`. A key without a value matches every task: the user is still typing.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
         for Word { sign, key, value } in terms(text) {
@@ -91,12 +91,12 @@ impl Query {
         out
     }
 
-    /// What could not be understood.
+    /// The invalid terms.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether a task that stands so is looked for.
+    /// Whether ` task`, with status `standing` on the board, matches the filter.
     pub fn matches(&self, task: &Task, standing: Standing) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {
@@ -159,7 +159,7 @@ mod tests {
     use crate::ui::fixture;
 
     #[test]
-    fn what_each_filter_finds() {
+    fn filter_finds_the_expected_tasks() {
         // 1 done by alice, 2 bob and 3 alice in progress, 4 blocked, 5 ready with a tag.
         let board = fixture::board();
         let mut tagged = board.get(TaskId(5)).cloned().unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_told() {
+    fn invalid_terms_are_reported() {
         let cases = [
             ("colour:red", vec![Problem::Key("colour:".into())]),
             ("status:lazy", vec![Problem::Status("lazy".into())]),
@@ -221,7 +221,7 @@ mod tests {
         }
         assert_eq!(
             Problem::Key("colour:".into()).to_string(),
-            "colour: is none of owner: status: tag:"
+            "colour: not one of owner: status: tag:"
         );
     }
 }

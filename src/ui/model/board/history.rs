@@ -1,6 +1,6 @@
-//! Pure: what became of each task, told by the changes of the board and by the words about its branch.
+//! The history of each task, derived from board changes and notices about its branch. Pure.
 //!
-//! All of it comes from events, so a session that goes on and one that is replayed show the same.
+//! All of it comes from events, so a resumed and a replayed session show the same history.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,43 +12,43 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 use crate::ui::text::called;
 
-/// Most steps that are kept of all tasks together; the oldest go first.
+/// Maximum number of steps kept for all tasks together; the oldest are dropped first.
 pub const STEPS_MAX: usize = 20_000;
-/// Longest words of one step, in characters.
+/// Maximum length of the text of one step, in characters.
 const WORDS_MAX: usize = 200;
 
 /// What happened to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Somebody took it, for the time of that number.
+    /// It was claimed.
     Claimed {
-        /// Who.
+        /// The new owner.
         by: String,
-        /// How often it has been claimed.
+        /// The number of claims so far, including this one.
         attempt: u32,
     },
-    /// It went back to the board.
+    /// It was released and can be claimed again.
     Released {
-        /// Who had it.
+        /// The previous owner.
         by: String,
     },
-    /// It is finished.
+    /// It was completed.
     Completed {
-        /// By whom; empty: nobody is named.
+        /// The owner; empty if the task file names none.
         by: String,
     },
-    /// What it waited for is done.
+    /// Its last blocker is completed or was removed.
     Freed,
-    /// It has to wait for others.
+    /// It has blockers now.
     Blocked,
-    /// Its words, tags or lines are others.
+    /// Its subject, description or tags changed.
     Edited,
-    /// What was said of its branch: merged, in conflict.
+    /// A notice about its branch: merged, in conflict.
     Branch(String),
 }
 
 impl Step {
-    /// In words.
+    /// Describes the step for the task page.
     pub fn words(&self) -> String {
         match self {
             Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
@@ -56,26 +56,26 @@ impl Step {
             Step::Released { by } => format!("released by {by}"),
             Step::Completed { by } if by.is_empty() => "completed".into(),
             Step::Completed { by } => format!("completed by {by}"),
-            Step::Freed => "ready: nothing keeps it any more".into(),
-            Step::Blocked => "waits for others now".into(),
+            Step::Freed => "unblocked".into(),
+            Step::Blocked => "blocked by other tasks".into(),
             Step::Edited => "edited".into(),
             Step::Branch(words) => words.clone(),
         }
     }
 }
 
-/// The steps of all tasks, the newest of them.
+/// The latest steps of all tasks, at most [`STEPS_MAX`].
 #[derive(Debug, Default)]
 pub struct History {
     steps: VecDeque<(TaskId, Stamp, Step)>,
-    /// Since when each task stands where it stands, where that was seen. No longer than the board.
+    /// The time of each task's last status change that was observed. Holds only tasks of the board.
     since: HashMap<TaskId, Stamp>,
-    /// Whether steps had to go.
+    /// Whether old steps were dropped.
     is_cut: bool,
 }
 
 impl History {
-    /// The board changes from `board`. What is seen for the first time has no step: it was there before.
+    /// Records how tasks differ from `board`, the state before the change. A task that is not on `board` yet gets no step.
     pub fn changed(
         &mut self,
         board: &TaskGraph,
@@ -87,13 +87,13 @@ impl History {
             let Some(before) = board.get(task.id) else {
                 continue;
             };
-            // The file knows it better, unless its clock is ahead.
+            // The time in the task file is more precise, unless the clock of its writer is ahead.
             let known = task.updated_at.0 > 0.0 && task.updated_at.0 <= at.0;
             let at = if known { task.updated_at } else { at };
             match step(before, task) {
                 None => {}
                 Some(Step::Edited) => {
-                    // An edit is no change of where it stands.
+                    // An edit does not change the status.
                     self.since.entry(task.id).or_insert(before.updated_at);
                     self.push(task.id, at, Step::Edited);
                 }
@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// crewdeck said something about a branch: it belongs to the task that was worked on there.
+    /// Adds a notice that begins with `wt/NAME` to the history of the task with that worktree.
     pub fn said(&mut self, board: &TaskGraph, text: &str, at: Stamp) {
         let Some(name) = text.strip_prefix("wt/") else {
             return;
@@ -129,25 +129,25 @@ impl History {
         }
     }
 
-    /// The steps of a task, the newest first.
+    /// Returns the steps of a task, newest first.
     pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Stamp, &Step)> {
         let steps = self.steps.iter().rev();
         steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
     }
 
-    /// Whether some steps are too old to be kept.
+    /// Whether old steps were dropped.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Since when `task` stands where it stands; `None`: not known.
+    /// Returns when `task` got its current status, or `None` if that is unknown.
     pub fn since(&self, task: &Task) -> Option<Stamp> {
         let at = self.since.get(&task.id).copied();
         Some(at.unwrap_or(task.updated_at)).filter(|at| at.0 > 0.0)
     }
 }
 
-/// What leads from one version of a task to the next one; `None`: nothing that matters.
+/// Returns the step between two versions of a task, or `None` if nothing relevant changed.
 fn step(before: &Task, after: &Task) -> Option<Step> {
     let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();
@@ -187,7 +187,7 @@ mod tests {
     use crate::ui::fixture::{NOON, name};
     use crate::ui::panes::board::tests::board;
 
-    /// Follows a board through changes, a second apart.
+    /// A board and its history; each change is one second after the previous one.
     struct Story {
         board: TaskGraph,
         history: History,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_a_step_at_its_time() {
+    fn each_change_is_recorded_with_its_time() {
         let claimer = |who: &str| Claimer {
             name: name(who),
             tags: vec![],
@@ -248,7 +248,10 @@ mod tests {
             b.edit(TaskId(2), &edit, now).unwrap();
         });
         let edited = story.history.since(story.board.get(TaskId(2)).unwrap());
-        assert_eq!(edited, claimed, "an edit does not begin the time anew");
+        assert_eq!(
+            edited, claimed,
+            "an edit does not change the time of the status"
+        );
         story.goes_on(|b, now| {
             b.complete(TaskId(2), &name("carol"), now).unwrap();
         });
@@ -262,11 +265,11 @@ mod tests {
                 "1 claimed by bob",
             ]
         );
-        assert_eq!(story.told(3), ["5 ready: nothing keeps it any more"]);
+        assert_eq!(story.told(3), ["5 unblocked"]);
     }
 
     #[test]
-    fn words_about_a_branch_belong_to_its_task() {
+    fn branch_notices_are_added_to_their_task() {
         let mut tasks: Vec<Task> = board(2, &[], 0).tasks().cloned().collect();
         tasks[1].worktree = "task-2".into();
         let board = TaskGraph::new(tasks);

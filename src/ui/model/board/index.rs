@@ -1,4 +1,4 @@
-//! The tasks of a board by their places, each with where it stands and its edges: made once a change.
+//! An index of the board: status, edges and critical path of each task, addressed by position. Rebuilt at each board change.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,23 +9,23 @@ use crate::ui::graph;
 use crate::ui::model::board::critical::critical;
 use crate::ui::text::{called, width};
 
-/// Where a task stands, as the board shows it.
+/// The status of a task as the board shows it, in the sort order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Somebody works on it.
+    /// Its owner works on it.
     InProgress,
-    /// It may be claimed.
+    /// Pending, without owner and open blockers: it can be claimed.
     Ready,
-    /// It has an owner who has not begun.
+    /// Pending with an owner.
     Assigned,
-    /// It waits for others.
+    /// Pending with open blockers.
     Blocked,
-    /// It is finished.
+    /// Completed.
     Done,
 }
 
 impl Standing {
-    /// In words.
+    /// The label of the status.
     pub fn word(self) -> &'static str {
         match self {
             Standing::InProgress => "in progress",
@@ -37,7 +37,7 @@ impl Standing {
     }
 }
 
-/// Where `task` stands on `board`.
+/// Returns the status of `task` on `board`.
 pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
     match task.status {
         TaskStatus::Completed => Standing::Done,
@@ -48,7 +48,7 @@ pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
     }
 }
 
-/// The tasks in the order of their numbers; a task is called by its place among them.
+/// The tasks in the order of their numbers. A task's position is its index in this order.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
@@ -64,7 +64,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index of `board`. Edges that lead off the board are left out.
+    /// Builds the index of `board`. Edges to tasks that are not on the board are ignored.
     pub fn new(board: &TaskGraph) -> Index {
         let mut out = Index {
             ids: board.tasks().map(|t| t.id).collect(),
@@ -73,7 +73,7 @@ impl Index {
         };
         out.waits = vec![Vec::new(); out.ids.len()];
         out.frees = vec![Vec::new(); out.ids.len()];
-        // Either end of an edge may be the only one that knows of it.
+        // An edge may be recorded in only one of its two task files.
         for (at, task) in board.tasks().enumerate() {
             let before: Vec<usize> = task
                 .blocked_by
@@ -117,83 +117,83 @@ impl Index {
         out
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// The place of a task.
+    /// Returns the position of a task, or `None` if it is not on the board.
     pub fn place(&self, id: TaskId) -> Option<usize> {
         self.ids.binary_search(&id).ok()
     }
 
-    /// The task at a place.
+    /// Returns the task at a position.
     pub fn id(&self, place: usize) -> Option<TaskId> {
         self.ids.get(place).copied()
     }
 
-    /// Where the task at a place stands.
+    /// Returns the status of the task at a position.
     pub fn standing(&self, place: usize) -> Standing {
         self.standing.get(place).copied().unwrap_or(Standing::Done)
     }
 
-    /// What the task at a place waits for, or waited for.
+    /// Returns the blockers of the task at a position, open and completed.
     pub fn waits(&self, place: usize) -> &[usize] {
         self.waits.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// What waits for the task at a place, or waited for it.
+    /// Returns the tasks that the task at a position blocks or blocked.
     pub fn frees(&self, place: usize) -> &[usize] {
         self.frees.get(place).map_or(&[], Vec::as_slice)
     }
 
-    /// The longest way to the task at a place, in edges.
+    /// Returns the layer of the task at a position: the number of edges on the longest path to it.
     pub fn steps(&self, place: usize) -> usize {
         self.steps.get(place).copied().unwrap_or(0)
     }
 
-    /// The columns that a drawing needs, in tasks, and the rows that it needs at least.
+    /// Returns the number of layers and the size of the largest layer: the minimum size of a drawing, in tasks.
     pub fn extent(&self) -> (usize, usize) {
         self.extent
     }
 
-    /// The places of the tasks on the critical path: see [`critical`].
+    /// Returns the positions of the tasks on the critical path: see [`critical`].
     pub fn critical(&self) -> &[usize] {
         &self.critical
     }
 
-    /// Which step of the critical path the task at a place is, from 0; `None`: it is not on it.
+    /// Returns the index, from 0, of the task at a position on the critical path, or `None` if it is not on it.
     pub fn critical_step(&self, place: usize) -> Option<usize> {
         let key = self.steps(place);
         let at = self.critical.binary_search_by_key(&key, |p| self.steps(*p));
         at.ok().filter(|at| self.critical[*at] == place)
     }
 
-    /// Whether the line between two places is one of the critical path.
+    /// Whether the edge between two positions is on the critical path.
     pub fn is_critical(&self, from: usize, to: usize) -> bool {
         let step = self.critical_step(from);
         step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
-    /// The first task that `owner` has not completed.
+    /// Returns the first task of `owner` that is not completed.
     pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())
             .copied()
     }
 
-    /// The columns of the longest name of an owner.
+    /// The width of the longest owner name, in columns.
     pub fn longest_owner(&self) -> usize {
         self.longest_owner
     }
 
-    /// All edges, from what is waited for to what waits.
+    /// Returns all edges as (blocker, blocked).
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         let from = self.frees.iter().enumerate();
         from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
     }
 
-    /// How many tasks stand so.
+    /// Returns the number of tasks with that status.
     pub fn count(&self, standing: Standing) -> usize {
         self.counts.get(&standing).copied().unwrap_or(0)
     }

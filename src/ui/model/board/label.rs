@@ -1,4 +1,4 @@
-//! What stands on the node of a task, and how many columns it takes to say it whole.
+//! The label of a task's graph node, and the width that it needs.
 
 use crate::domain::graph::SUBJECT_MAX;
 use crate::domain::task::Task;
@@ -6,40 +6,40 @@ use crate::domain::text::{clip, one_line};
 use crate::ui::graph::{NODE_MIN, rows_for};
 use crate::ui::text::{called, width};
 
-/// The columns before the further rows of a node.
+/// Indentation of the second and further rows of a node, in columns.
 pub const INDENT: usize = 2;
 
-/// Widest node that is asked for so that its words stay whole; longer words may be cut.
+/// Maximum node width that is requested to keep words whole, in columns. Longer words may be truncated.
 const LEAST_MAX: usize = 30;
 
-/// Shortest and longest name that nodes keep room for.
+/// Minimum and maximum width that nodes reserve for the owner's name, in columns.
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
 
-/// What stands on a node.
+/// The text of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// The task's number.
+    /// The task's number, as `#12`.
     pub number: String,
-    /// Its subject.
+    /// The task's subject, on one line.
     pub subject: String,
-    /// Its owner; empty: nobody.
+    /// The owner's display name; empty if there is none.
     pub owner: String,
 }
 
 impl Label {
-    /// The columns that it takes: a shape, the number and the subject with blanks between them, and those for an owner,
-    /// who may come and go and moves nothing by it.
+    /// Returns the width of the label on one row: symbol, number, subject and `owners` columns for the owner. The owner's
+    /// columns are always reserved, so that a claim or release does not move nodes.
     pub fn width(&self, owners: usize) -> usize {
         self.head() + width(&self.subject) + owners
     }
 
-    /// The columns that the shape and the number take.
+    /// Returns the width of symbol and number, in columns.
     pub fn mark_width(&self) -> usize {
         self.number.len() + 2
     }
 
-    /// The columns in which at most `rows` rows hold it with no word cut; no more than [`LEAST_MAX`].
+    /// Returns the smallest width at which the label fits into `rows` rows without truncating a word, at most [`LEAST_MAX`].
     pub fn least(&self, rows: usize, owners: usize) -> usize {
         let natural = self.width(owners);
         let most = natural.min(LEAST_MAX);
@@ -50,12 +50,12 @@ impl Label {
         (NODE_MIN..most).find(fits).unwrap_or(most)
     }
 
-    /// The rows that it needs in so many columns; `None`: a word does not fit.
+    /// Returns the number of rows that the label needs at a width of ` columns`, or `None` if a word does not fit.
     fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
         let mut is_fresh = true;
-        // With a blank before it, as words have.
+        // `owners` includes the space before the name.
         let by = owners.saturating_sub(1);
         let words = self.subject.split_whitespace().map(width);
         for word in words.chain((by > 0).then_some(by)) {
@@ -78,16 +78,16 @@ impl Label {
     }
 }
 
-/// The columns for the owner of any task: for the longest name, within bounds, with a blank and its sign.
+/// Returns the columns that every node reserves for its owner: the longest name, within bounds, plus a space and `@`.
 pub fn owners(longest: usize) -> usize {
     longest.clamp(OWNER_MIN, OWNER_MAX) + 2
 }
 
-/// What stands on the node of a task.
+/// Returns the label of a task.
 pub fn label(task: &Task) -> Label {
     Label {
         number: task.id.to_string(),
-        // Other programs may write longer ones.
+        // Task files written by other programs may have longer subjects.
         subject: clip(&one_line(&task.subject), SUBJECT_MAX),
         owner: called(&task.owner),
     }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_columns_keep_words_whole() {
+    fn least_width_keeps_words_whole() {
         let label = |subject: &str| Label {
             number: "#2".into(),
             subject: subject.into(),

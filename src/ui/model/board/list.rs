@@ -1,25 +1,25 @@
-//! The rows of the list: what is worked on, what is ready, below each what waits for it; what is done last.
+//! The rows of the board's list: tasks sorted by status, blocked tasks indented below a blocker, completed tasks last.
 
 use crate::domain::graph::TaskGraph;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index::{Index, Standing};
 
-/// Deepest row that is still moved to the right.
+/// Maximum indentation depth.
 const DEPTH_MAX: usize = 8;
 
-/// A row.
+/// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The place of its task.
+    /// The position of its task in the [`Index`].
     pub task: usize,
-    /// How many tasks above it wait for one another; at most [`DEPTH_MAX`].
+    /// The indentation depth, at most [`DEPTH_MAX`].
     pub depth: usize,
-    /// For each step of the depth, whether a line goes on below it: bit 0 for the first.
+    /// A bit for each depth, bit 0 for the first: whether the vertical guide line continues below this row.
     pub rails: u16,
 }
 
 impl Row {
-    /// The lines before the row, two columns for each step.
+    /// Returns the guide lines before the row, two columns for each depth.
     pub fn guide(self) -> String {
         let goes_on = |step: usize| self.rails & (1 << step) != 0;
         (0..self.depth)
@@ -49,35 +49,35 @@ impl Rows {
         Rows { rows, of_task }
     }
 
-    /// How many there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The row at a place of the list.
+    /// Returns the row at index `at`.
     pub fn get(&self, at: usize) -> Option<Row> {
         self.rows.get(at).copied()
     }
 
-    /// The rows from one on.
+    /// Returns the rows from index `first` on.
     pub fn from(&self, first: usize) -> &[Row] {
         self.rows.get(first..).unwrap_or(&[])
     }
 
-    /// Where the task at a place stands in the list.
+    /// Returns the row index of a task, given by its position in the [`Index`].
     pub fn row_of(&self, task: usize) -> Option<usize> {
         self.of_task.get(task).copied().flatten()
     }
 }
 
-/// All tasks: each one that waits stands below the one that will free it, as far as can be told.
+/// Returns all tasks as a tree: each blocked task is below its deepest open blocker.
 pub fn tree(index: &Index) -> Rows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
     let mut top = Vec::new();
     for task in 0..count {
         let is_open = |w: &&usize| index.standing(**w) != Standing::Done;
-        // Never below a task of a later column, so that no circle can arise.
+        // Only blockers of an earlier layer, so that no cycle can arise.
         let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
         let waits = index.waits(task).iter().filter(is_open).filter(is_before);
         match waits.max_by_key(|w| (index.steps(**w), **w)) {
@@ -113,7 +113,7 @@ pub fn tree(index: &Index) -> Rows {
     Rows::new(rows, count)
 }
 
-/// The tasks that are looked for, without lines: what they wait for may not be among them.
+/// Returns the tasks that match `query`, without indentation: their blockers may be filtered out.
 pub fn flat(index: &Index, board: &TaskGraph, query: &Query) -> Rows {
     let mut found: Vec<usize> = board
         .tasks()

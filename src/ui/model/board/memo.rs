@@ -1,8 +1,8 @@
-//! A value that follows from others: made when it is asked for, kept as long as those are the same.
+//! A memo cell: a derived value that is computed on demand and cached until its key changes.
 
 use std::cell::RefCell;
 
-/// Room for one value and what it was made from.
+/// Caches one value together with the key that it was computed for.
 #[derive(Debug)]
 pub struct Slot<K, V>(RefCell<Option<(K, V)>>);
 
@@ -13,7 +13,7 @@ impl<K, V> Default for Slot<K, V> {
 }
 
 impl<K: PartialEq, V: Clone> Slot<K, V> {
-    /// The value for `key`; `make` is called when another one is there, or none.
+    /// Returns the value for `key`. Calls `make` if the cache is empty or holds another key.
     pub fn get(&self, key: K, make: impl FnOnce() -> V) -> V {
         if let Some((of, value)) = &*self.0.borrow()
             && *of == key
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_made_once_for_a_key() {
+    fn value_is_recomputed_only_when_the_key_changes() {
         let slot = Slot::default();
         let mut made = Vec::new();
         for key in [1, 1, 2, 2, 1] {

@@ -22,24 +22,24 @@ use crate::ui::model::Model;
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Slot;
 
-/// What is worked out from the board, kept until it is out of date. Its loss changes no pixel.
+/// Cached values derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct Kept {
     /// Counts the boards.
     version: u64,
     index: Slot<u64, Arc<Index>>,
-    /// By the board and the task.
+    /// Key: board version and task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
-    /// By the board.
+    /// Key: board version.
     under_way: Slot<u64, Arc<[Stamp]>>,
-    /// By the board and what is known of the branches.
+    /// Key: board version and branches version.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
-    /// By the same.
+    /// Key: board version and branches version.
     unmerged: Slot<(u64, u64), Arc<Unmerged>>,
 }
 
 impl Kept {
-    /// The board has changed: whatever is kept is out of date.
+    /// Invalidates all cached values after a board change.
     pub fn outdated(&mut self) {
         self.version += 1;
     }
@@ -50,17 +50,17 @@ impl Kept {
     }
 }
 
-/// The completed tasks that are not merged, each with the open task in the same worktree that comes first, if any.
+/// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
 pub type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
 
-/// The tasks by their places, with their edges.
+/// Returns the index of the board.
 pub fn index(model: &Model) -> Arc<Index> {
     let kept = &model.memo;
     kept.index
         .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
-/// The tasks that become ready when `id` is done: see [`unlocks::unlocks`].
+/// Returns the tasks that become ready when `id` is completed: see [`unlocks::unlocks`].
 pub fn unlocks(model: &Model, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));
@@ -73,21 +73,21 @@ pub fn under_way(model: &Model) -> Arc<[Stamp]> {
     kept.under_way.get(kept.version, || of_tasks(model).into())
 }
 
-/// The first task of `owner` that is not completed.
+/// Returns the first task of `owner` that is not completed.
 pub fn open_task<'a>(model: &'a Model, owner: &Name) -> Option<&'a Task> {
     model.board.get(index(model).open_of(owner)?)
 }
 
-/// The tags of a task, as `#rust #docs`.
+/// Returns the tags of a task, as `#rust #docs`.
 pub fn tags(task: &Task) -> String {
     let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
     one_line(&tags.join(" "))
 }
 
-/// Most tasks whose ages are seen to: more than a screen has rows.
+/// Maximum number of tasks whose ages are tracked; more than a screen has rows.
 pub const AGES_MAX: usize = 256;
 
-/// When the tasks that are in progress began to be, [`AGES_MAX`] at most.
+/// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
 pub fn of_tasks(model: &Model) -> Vec<Stamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

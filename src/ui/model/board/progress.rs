@@ -1,8 +1,8 @@
-//! Pure: how much of the board is done, at work, ready and blocked, in cells.
+//! The progress bar of the board: cells for completed, running, ready and blocked tasks. Pure.
 
 use crate::ui::model::board::index::{Index, Standing};
 
-/// The kinds of a progress bar, from the left.
+/// The segments of the progress bar, from the left.
 pub const KINDS: [Standing; 4] = [
     Standing::Done,
     Standing::InProgress,
@@ -10,7 +10,7 @@ pub const KINDS: [Standing; 4] = [
     Standing::Blocked,
 ];
 
-/// How many tasks are of each of [`KINDS`]; what is assigned could be begun, as what is ready.
+/// Returns the number of tasks for each of [`KINDS`]. Assigned tasks count as ready.
 pub fn counts(index: &Index) -> [usize; 4] {
     KINDS.map(|kind| match kind {
         Standing::Ready => index.count(Standing::Ready) + index.count(Standing::Assigned),
@@ -20,13 +20,13 @@ pub fn counts(index: &Index) -> [usize; 4] {
     })
 }
 
-/// How much is done, in whole percent: 100 only when all is.
+/// Returns the share of completed tasks in whole percent, rounded down: 100 only if all are completed.
 pub fn percent(counts: [usize; 4]) -> usize {
     let total: usize = counts.iter().sum();
     counts[0].saturating_mul(100) / total.max(1)
 }
 
-/// The cells of each kind in a bar of `columns`: as many as its share, and one at least where there is any.
+/// Returns the cells of each segment in a bar of `columns`: proportional, and at least one for a segment with any task.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();
@@ -34,7 +34,7 @@ pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
         return [0; 4];
     }
     let mut out = counts.map(|count| (count * columns / total).max(usize::from(count > 0)));
-    // What is left, or too much, goes to the one that is the furthest from its share.
+    // Rounding errors are corrected at the segment that is furthest from its share.
     while out.iter().sum::<usize>() != columns {
         let missing = out.iter().sum::<usize>() < columns;
         let short =
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_a_bar() {
+    fn bar_segments_are_proportional() {
         let cases = [
             ([0, 0, 0, 0], 10, [0, 0, 0, 0]),
             ([5, 2, 1, 2], 10, [5, 2, 1, 2]),
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bar_is_full_and_hides_nothing(counts in prop::array::uniform4(0_usize..5000), columns in 4_usize..80) {
+        fn bar_is_full_and_shows_every_segment(counts in prop::array::uniform4(0_usize..5000), columns in 4_usize..80) {
             let out = cells(counts, columns);
             let total: usize = counts.iter().sum();
             prop_assert_eq!(out.iter().sum::<usize>(), if total == 0 { 0 } else { columns });

@@ -1,10 +1,10 @@
-//! Pure: what can be begun once a task is done.
+//! The tasks that become ready when a task is completed. Pure.
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 
-/// The tasks that become ready when `id` is done, in the order of their numbers: they wait for nothing else.
+/// Returns the pending tasks whose only open blocker is `id`, in the order of their numbers.
 pub fn unlocks(board: &TaskGraph, id: TaskId) -> Vec<TaskId> {
     let is_done = |t: &crate::domain::task::Task| t.status == TaskStatus::Completed;
     if board.get(id).is_none_or(is_done) {
@@ -27,7 +27,7 @@ mod tests {
     use crate::ui::panes::board::tests::board;
 
     #[test]
-    fn only_what_waits_for_nothing_else_becomes_ready() {
+    fn only_tasks_without_other_open_blockers_become_ready() {
         let edges = [(1, 3), (2, 3), (1, 4), (4, 5), (2, 6)];
         let cases: [(u64, u64, &[u64]); 6] = [
             (0, 1, &[4]),
@@ -35,7 +35,7 @@ mod tests {
             (0, 4, &[5]),
             (0, 5, &[]),
             (1, 2, &[3, 6]),
-            // What is done unlocks nothing any more.
+            // A completed task unlocks nothing.
             (1, 1, &[]),
         ];
         for (done, id, expected) in cases {

@@ -1,4 +1,4 @@
-//! What is told of agents: how their turns end, what they do, who comes and who goes.
+//! Log lines about agents: ends of turns, activities, and who joins or leaves the team.
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
@@ -9,11 +9,11 @@ use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};
 use crate::ui::model::{Model, style};
 
-/// What is told of the end of a turn.
+/// Returns the log line for the end of a turn, or `None` if the turn of a team member ended normally.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
     let told = match end {
         TurnEnd::Done if agent.parent().is_some() => {
-            Told::new(Topic::Team, format!("{agent} has brought its answer back")).tone(Tone::Good)
+            Told::new(Topic::Team, format!("{agent} returned its answer")).tone(Tone::Good)
         }
         TurnEnd::Done => return None,
         TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
@@ -26,13 +26,13 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
         )
         .tone(Tone::Error),
         TurnEnd::Stopped { why } => {
-            Told::new(Topic::Model, format!("{agent}'s turn was ended: {why}")).tone(Tone::Warn)
+            Told::new(Topic::Model, format!("{agent}'s turn was stopped: {why}")).tone(Tone::Warn)
         }
     };
     Some(told.of(agent))
 }
 
-/// What is told of what an agent does now.
+/// Returns the log line for a new activity, or `None` if it is not logged.
 pub(in crate::ui) fn activity_changed(
     model: &Model,
     agent: &Name,
@@ -64,19 +64,19 @@ pub(in crate::ui) fn activity_changed(
         Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
         Activity::Queued { place } => Told::new(
             Topic::Model,
-            format!("{agent} waits for a free call, place {place}: no more may run at once"),
+            format!("{agent}'s call is queued at position {place}"),
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {
             let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
             Told::new(Topic::Team, words)
         }
-        // The end of the turn, the notice or the request that comes with it says more.
+        // The turn end, notice or request that comes with these has more details.
         Activity::Failed { .. }
         | Activity::Stuck { .. }
         | Activity::NeedsYou { .. }
         | Activity::Gone
-        // The team's pane shows it.
+        // The team pane shows these.
         | Activity::Thinking
         | Activity::Compacting
         | Activity::Tool { .. } => return None,
@@ -84,10 +84,10 @@ pub(in crate::ui) fn activity_changed(
     Some(told.of(agent))
 }
 
-/// Why an agent has nothing to do, as far as the board tells it; `None`: it goes on at once with what is ready for it.
+/// Returns why an agent is idle, or `None` if a task is ready for it and will be assigned at once.
 fn why_idle(model: &Model, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
-        return Some(format!("its turn is over and {} is still open", own.id));
+        return Some(format!("its turn ended with {} still open", own.id));
     }
     let tags = model.team.find(agent).map(|m| m.tags.clone());
     let claimer = Claimer {
@@ -95,18 +95,18 @@ fn why_idle(model: &Model, agent: &Name) -> Option<String> {
         tags: tags.unwrap_or_default(),
     };
     if !model.board.has_open() {
-        return Some("nothing is left to do on the board".into());
+        return Some("no open tasks".into());
     }
     let is_ready = model.board.claimable_unasked(&claimer).is_some();
     (!is_ready).then(|| "no task is ready for it".into())
 }
 
-/// What is said of a teammate that leaves, until a notice says why.
+/// The line about a teammate that leaves. A notice with the reason replaces it.
 pub(in crate::ui) fn gone(name: &str) -> String {
-    format!("{name} has left the team")
+    format!("{name} left the team")
 }
 
-/// What is told of who came and who went.
+/// Returns the log lines for members that joined or left.
 pub(in crate::ui) fn team_changed(model: &Model, team: &Team, at: Stamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
@@ -125,7 +125,7 @@ pub(in crate::ui) fn team_changed(model: &Model, team: &Team, at: Stamp) -> Vec<
             Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
                 .of(name)
                 .by(by.as_str()),
-            None => Told::new(Topic::Team, format!("{name} is on the team{role}")).of(name),
+            None => Told::new(Topic::Team, format!("{name} joined the team{role}")).of(name),
         }
     });
     let left = model.team.members.iter().filter(here);

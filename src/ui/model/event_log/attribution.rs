@@ -1,4 +1,5 @@
-//! Who did what to the board: the calls of the crew, so that a change without one is known to come from outside. Pure.
+//! Attribution of board changes: matches each change with a recent tool call or user action. A change without a match was
+//! made by another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,24 +12,24 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::event::PersonAct;
 use crate::protocol::{Event, EventKind};
 
-/// Most calls that are remembered.
+/// Maximum number of calls kept.
 const CALLS_MAX: usize = 128;
-/// Most requests that are remembered.
+/// Maximum number of requests kept.
 const REQUESTS_MAX: usize = 1000;
-/// How long after its end a call may still explain a change of the files: so long they may go unread where the system
-/// does not tell of every change.
+/// How long after its end a call may still explain a file change. The delay covers polling, where the system does not
+/// report every change.
 const EXPLAINS: Duration = Duration::from_secs(5);
 
-/// What a call does that others can see.
+/// The visible effect of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// Writes a task with that subject.
+    /// Creates a task with that subject.
     Create(String),
-    /// Writes the task of that number.
+    /// Creates the task with that number.
     Write(TaskId),
-    /// Changes a task; `None`: it is named by other words.
+    /// Changes a task; `None` if the call does not name it by its number.
     Change(Option<TaskId>),
-    /// Spawns a teammate of that name.
+    /// Spawns a teammate with that name.
     Spawn(String),
 }
 
@@ -40,19 +41,19 @@ struct Call {
     ended: Option<Stamp>,
 }
 
-/// What the log has to remember of the past to say who and why.
+/// Recent calls, requests and shutdowns, kept to attribute later events.
 #[derive(Debug, Default)]
 pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
-    /// Who is to shut down and has not said no, and since when. No longer than the roster.
+    /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
     parting: BTreeMap<Name, Stamp>,
-    /// When the crew was there for the first time.
+    /// The time of the first `CrewReady` event.
     began: Option<Stamp>,
 }
 
 impl Actors {
-    /// Takes an event in.
+    /// Records an event.
     pub fn heard(&mut self, event: &Event) {
         if let EventKind::CrewReady(_) = &event.kind {
             self.began.get_or_insert(event.at);
@@ -125,7 +126,7 @@ impl Actors {
         }
     }
 
-    /// Who did `deed`, as far as a call of the crew explains it at that time.
+    /// Returns the agent whose latest matching call explains `deed` at that time, or `None`.
     pub fn who(&self, deed: &Deed, at: Stamp) -> Option<&Name> {
         let explains = |call: &&Call| {
             let fits = match (&call.deed, deed) {
@@ -141,17 +142,17 @@ impl Actors {
         calls.find(explains).map(|call| &call.agent)
     }
 
-    /// How that request stood when it was last heard of.
+    /// Returns the last known status of a request.
     pub fn request(&self, id: &RequestId) -> Option<RequestStatus> {
         self.requests.get(id).copied()
     }
 
-    /// Since when that agent is to shut down; `None`: it is not.
+    /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
     pub fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
         self.parting.get(name).copied()
     }
 
-    /// Whether something that happened at `at` was before this crew, as its time says; without one it was not.
+    /// Whether `at` is before the start of this crew. An unknown time is not.
     pub fn is_before(&self, at: Stamp) -> bool {
         at.0 > 0.0 && self.began.is_some_and(|began| at < began)
     }
@@ -172,7 +173,7 @@ fn deed(tool: &str, input: &Value) -> Option<Deed> {
     }
 }
 
-/// The number in what a model wrote for a task.
+/// Parses a task number as written by a model, such as `3`, `"3"` or `"#3"`.
 fn number(value: &Value) -> Option<TaskId> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! The changes of the board as sentences: what became of each task, by whom, and what that frees. Pure.
+//! Log lines about board changes: what happened to each task, who did it, and which tasks it unblocked. Pure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, Told, Tone, Topic};
 use crate::ui::text::called;
 
-/// What is told of tasks that changed at once.
+/// Returns the log lines for one board change.
 pub(in crate::ui) fn changed(
     model: &Model,
     changed: &[Arc<Task>],
@@ -39,7 +39,7 @@ pub(in crate::ui) fn changed(
             let (was, is) = (before.blocked_by.is_empty(), after.blocked_by.is_empty());
             if !was && is && after.status == TaskStatus::Pending {
                 let task = titled(after.id, &after.subject);
-                let words = format!("{task} is ready: nothing keeps it any more");
+                let words = format!("{task} is unblocked");
                 out.push(told(after, words));
             }
         }
@@ -47,7 +47,7 @@ pub(in crate::ui) fn changed(
     for id in removed {
         if let Some(before) = board.get(*id) {
             let words = format!(
-                "{} was taken off the board from outside",
+                "{} was removed from the board (external change)",
                 titled(*id, &before.subject)
             );
             out.push(told(before, words).tone(Tone::Warn));
@@ -62,7 +62,7 @@ fn told(task: &Task, words: String) -> Told {
         .about(About::Task(task.id))
 }
 
-/// The tasks that are ready because `done` was completed.
+/// Returns the tasks that became ready because `done` was completed.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)
@@ -88,7 +88,7 @@ fn ids(ids: &[TaskId]) -> String {
     ids.join(" ")
 }
 
-/// One task before and after a change.
+/// One task before and after a change. Its methods describe the difference.
 struct News<'a> {
     model: &'a Model,
     before: Option<&'a Task>,
@@ -131,24 +131,24 @@ impl News<'_> {
             };
             out.push(told(before, words).tone(Tone::Warn));
         } else if before.status != after.status {
-            let words = format!("{task} is {} now{}", after.status, self.outside_mark());
+            let words = format!("{task} is now {}{}", after.status, self.outside_mark());
             out.push(told(after, words));
         }
         self.edited(before, &task, out);
         self.placed(before, &task, out);
     }
 
-    /// Who changed the task, as far as a call of the crew tells.
+    /// Returns who changed the task, or `None` if no call of the crew explains the change.
     fn by(&self) -> Option<&Name> {
         let actors = &self.model.event_log.actors;
         actors.who(&Deed::Change(Some(self.after.id)), self.at)
     }
 
-    /// What is added where nobody of the crew did it.
+    /// Returns a suffix for changes that no call of the crew explains; otherwise empty.
     fn outside_mark(&self) -> &'static str {
         match self.by() {
             Some(_) => "",
-            None => " (changed from outside)",
+            None => " (external change)",
         }
     }
 
@@ -157,20 +157,20 @@ impl News<'_> {
         let deed = Deed::Create(after.subject.clone());
         let waits = match after.blocked_by.as_slice() {
             [] => String::new(),
-            blockers => format!("; it waits for {}", ids(blockers)),
+            blockers => format!(", blocked by {}", ids(blockers)),
         };
         let told = |words| told(after, words);
         let actors = &self.model.event_log.actors;
         let by = actors.who(&Deed::Write(after.id), self.at);
         match by.or_else(|| actors.who(&deed, self.at)) {
             Some(by) => {
-                told(format!("{} wrote {task}{waits}", called(by.as_str()))).by(by.as_str())
+                told(format!("{} created {task}{waits}", called(by.as_str()))).by(by.as_str())
             }
-            // A conflict becomes a task that is bound to its worktree from the beginning.
+            // Only a task that crewdeck creates for a merge conflict has a worktree from the beginning.
             None if !after.worktree.is_empty() => {
-                told(format!("crewdeck wrote {task}{waits}")).tone(Tone::Warn)
+                told(format!("crewdeck created {task}{waits}")).tone(Tone::Warn)
             }
-            None => told(format!("{task} was written from outside{waits}")),
+            None => told(format!("{task} was created externally{waits}")),
         }
     }
 
@@ -178,7 +178,7 @@ impl News<'_> {
         let after = self.after;
         let frees = match frees {
             [] => String::new(),
-            freed => format!(" → frees {}", ids(freed)),
+            freed => format!(" → unblocks {}", ids(freed)),
         };
         let words = match after.owner.as_str() {
             "" => format!("{task} is completed{}{frees}", self.outside_mark()),
@@ -190,25 +190,25 @@ impl News<'_> {
         told(after, words).tone(Tone::Good)
     }
 
-    /// Why its owner has it no more.
+    /// Returns why the owner lost the task, as a predicate of the owner.
     fn why_released(&self, before: &Task) -> &'static str {
         let is_owner = |by: &Name| by.as_str().eq_ignore_ascii_case(&before.owner);
         if self.by().is_some_and(is_owner) {
-            return "gave it back";
+            return "released it";
         }
         let here = Name::party(&before.owner)
             .is_ok_and(|name| self.model.present().iter().any(|n| n.same(&name)));
         if here {
-            "does not go on with it"
+            "stopped working on it"
         } else {
-            "is not here"
+            "left"
         }
     }
 
     fn edited(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
         let after = self.after;
         let by = self.by();
-        let who = by.map_or("changed from outside".to_string(), |by| {
+        let who = by.map_or("external change".to_string(), |by| {
             format!("by {}", called(by.as_str()))
         });
         let push = |words: String, out: &mut Vec<Told>| {
@@ -227,10 +227,7 @@ impl News<'_> {
         .filter_map(|(is_other, part)| is_other.then_some(part))
         .collect();
         if !parts.is_empty() {
-            push(
-                format!("{task} has another {} ({who})", parts.join(" and ")),
-                out,
-            );
+            push(format!("{task}: new {} ({who})", parts.join(" and ")), out);
         }
         let new: Vec<TaskId> = after
             .blocked_by
@@ -239,16 +236,19 @@ impl News<'_> {
             .copied()
             .collect();
         if !new.is_empty() {
-            push(format!("{task} waits for {} now ({who})", ids(&new)), out);
+            push(
+                format!("{task} is now blocked by {} ({who})", ids(&new)),
+                out,
+            );
         }
     }
 
-    /// A worktree was made for it, or is there no more.
+    /// Reports a worktree that was created, removed or changed.
     fn placed(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
         let (was, is) = (before.worktree.as_str(), self.after.worktree.as_str());
         let words = match (was, is) {
             (was, is) if was == is => return,
-            ("", is) => format!("wt/{is} was made: {task} is worked on there"),
+            ("", is) => format!("wt/{is} was created for {task}"),
             (was, "") => format!("wt/{was} is no longer the worktree of {task}"),
             (was, is) => format!("{task} moved from wt/{was} to wt/{is}"),
         };

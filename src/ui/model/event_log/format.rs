@@ -1,7 +1,7 @@
-//! Which events are told, and in which words: the one place that says it for each kind.
+//! Converts events to log lines; the only place that decides which event kinds are logged.
 //!
-//! What an agent says and which tools it calls is in its conversation and not told here; what happened to the tasks, the
-//! letters, the team and the calls of the models is.
+//! Agent output and tool calls are in the conversations and are not logged. Events about tasks, messages, the team and
+//! model calls are.
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
@@ -18,7 +18,7 @@ use crate::ui::model::{Model, sentence};
 use crate::ui::text::called;
 use crate::ui::transcript::apply;
 
-/// What is told of an event; `state` has not followed it yet. Most events tell nothing or one line.
+/// Returns the log lines for an event, usually none or one. `state` is the state before the event.
 pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
     let one = |told: Told| vec![told];
     match &event.kind {
@@ -31,7 +31,7 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
         .by("user")),
         EventKind::StreamReset { agent } => one(Told::new(
             Topic::Model,
-            format!("the answer to {agent} broke off: it is asked for again"),
+            format!("{agent}'s response was cut off, retrying"),
         )
         .of(agent)
         .tone(Tone::Warn)),
@@ -43,7 +43,7 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
             ..
         } if tool == "merge_worktree" && *outcome == crate::domain::chat::Outcome::Ok => {
             let text = output.lines().next().unwrap_or_default();
-            // A conflict was told to everybody.
+            // A conflict is already in the log as a notice.
             let is_told = model.event_log.lines().rev().take(8).any(|l| l.words == text);
             let told = Told::new(Topic::Worktree, text).by(agent.as_str());
             if is_told { Vec::new() } else { one(told.about(about_words(model, text))) }
@@ -65,7 +65,7 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
             ..
         } => one(Told::new(
             Topic::Team,
-            format!("{parent} sent {agent} out to {kind}: {prompt}"),
+            format!("{parent} started {agent} to {kind}: {prompt}"),
         )
         .of(agent)
         .by(parent.as_str())),
@@ -91,12 +91,12 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
             .tone(Tone::Warn)),
         EventKind::CrewAtRest => {
             let words = match (model.board.done(), model.board.len()) {
-                (_, 0) => "everybody rests".into(),
-                (done, all) => format!("everybody rests, {done} of {all} tasks are done"),
+                (_, 0) => "all idle".into(),
+                (done, all) => format!("all idle, {done}/{all} tasks done"),
             };
             one(Told::new(Topic::Team, words))
         }
-        // Its conversation has it, or the board, the letters and the requests tell it.
+        // Shown in the conversation, or covered by the events of the board, messages and requests.
         EventKind::Injected { .. }
         | EventKind::TurnStarted { .. }
         | EventKind::TextDelta { .. }
@@ -109,11 +109,11 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
         | EventKind::TodoChanged { .. }
         | EventKind::LimitsChanged(_)
         | EventKind::JobOutput { .. }
-        // The board has its mark; a merge of the crew is a notice.
+        // Shown as a mark on the board; a merge also sends a notice.
         | EventKind::BranchesChanged { .. }
-        // It stands in the status line.
+        // Shown in the status line.
         | EventKind::HeadChanged { .. }
-        // It opens what was asked for.
+        // Answers to commands of one screen, and input for the attribution of board changes.
         | EventKind::ModelsListed { .. }
         | EventKind::PersonActed { .. }
         | EventKind::WorktreeJudged { .. }
@@ -127,24 +127,15 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
         None => Told::new(
             Topic::Team,
             format!(
-                "crewdeck began session {} with {model} ({provider})",
+                "session {} started with {model} ({provider})",
                 setup.session
             ),
         ),
         Some(before) if before.model != setup.model => Told::new(
             Topic::Model,
-            format!(
-                "the model is {model} from now on, before it was {}",
-                before.model
-            ),
+            format!("model changed from {} to {model}", before.model),
         ),
-        Some(_) => Told::new(
-            Topic::Team,
-            format!(
-                "crewdeck was started again and goes on with session {}",
-                setup.session
-            ),
-        ),
+        Some(_) => Told::new(Topic::Team, format!("session {} resumed", setup.session)),
     }
 }
 
@@ -166,7 +157,7 @@ fn job_changed(model: &Model, job: &Job) -> Option<Told> {
                 | JobEnd::TimedOut { .. }
                 | JobEnd::NotStarted { .. } => Tone::Error,
             };
-            let words = format!("{agent}'s background job is over: {end}: {title}");
+            let words = format!("{agent}'s background job ended: {end}: {title}");
             Told::new(Topic::Job, words).tone(tone)
         }
     };
@@ -178,7 +169,7 @@ fn letter_moved(model: &Model, letter: &Letter, step: LetterStep) -> Vec<Told> {
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
     }
-    // What was written before this crew began is no news; what becomes of it now is.
+    // Messages sent before this crew started are not logged, but their later steps are.
     if known.is_none() && model.event_log.actors.is_before(letter.timestamp) {
         return Vec::new();
     }
@@ -230,14 +221,14 @@ fn request_changed(model: &Model, request: &Request) -> Option<Told> {
     };
     let by = called(&request.decided_by);
     let asked = match request.kind {
-        RequestKind::Plan => format!("the plan of {from}{task}"),
-        RequestKind::Shutdown => format!("that {target} shuts down"),
-        RequestKind::Permission => format!("what {target} asked permission for{task}"),
-        RequestKind::Ceiling => format!("that {from} goes on past its ceiling"),
-        RequestKind::Question => format!("the question of {from}{task}"),
+        RequestKind::Plan => format!("{from}'s plan{task}"),
+        RequestKind::Shutdown => format!("the shutdown of {target}"),
+        RequestKind::Permission => format!("{target}'s permission request{task}"),
+        RequestKind::Ceiling => format!("a higher budget for {from}"),
+        RequestKind::Question => format!("{from}'s question{task}"),
     };
     let (words, tone) = match request.status {
-        // The person's own wish is asked of nobody else.
+        // A shutdown that the user asks for needs no approval: log it once.
         RequestStatus::Pending | RequestStatus::Approved
             if request.kind == RequestKind::Shutdown && from.is_user() =>
         {
@@ -260,7 +251,7 @@ fn request_changed(model: &Model, request: &Request) -> Option<Told> {
         }
         RequestStatus::Rejected => (format!("{by} rejected {asked}{comment}"), Tone::Plain),
         RequestStatus::Withdrawn => {
-            let words = format!("withdrawn, nobody decides it any more: {asked}{comment}");
+            let words = format!("withdrawn: {asked}{comment}");
             (words, Tone::Warn)
         }
     };
@@ -276,7 +267,7 @@ fn rules_changed(before: &[SessionRule], after: &[SessionRule]) -> Vec<Told> {
         let (by, scope) = (called(rule.by.as_str()), &rule.scope);
         Told::new(
             Topic::Request,
-            format!("{by} allowed the whole team {scope}"),
+            format!("{by} allowed for the whole team: {scope}"),
         )
         .by(rule.by.as_str())
         .by(rule.asked_by.as_str())
@@ -284,18 +275,18 @@ fn rules_changed(before: &[SessionRule], after: &[SessionRule]) -> Vec<Told> {
     let taken = before.iter().filter(|r| !has(after, r)).map(|rule| {
         Told::new(
             Topic::Request,
-            format!("no longer allowed unasked: {}", rule.scope),
+            format!("no longer allowed for the whole team: {}", rule.scope),
         )
     });
     made.chain(taken).collect()
 }
 
 fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
-    // The first ones are what was there.
+    // The first list is the initial state, not a change.
     if before == after || *before == SkillBook::default() {
         return None;
     }
-    let words = format!("the skills changed: {} can be loaded", after.skills.len());
+    let words = format!("skills changed: {} available", after.skills.len());
     Some(Told::new(Topic::Notice, words))
 }
 
@@ -323,7 +314,7 @@ fn notice(model: &Model, level: Level, agent: Option<&Name>, text: &str) -> Told
     }
 }
 
-/// The task that a sentence of crewdeck is about: that of the branch it begins with, or the first one that it names.
+/// Returns the task that a notice is about: the one of the branch that it begins with, or the first one named as `#N`.
 fn about_words(model: &Model, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")
@@ -343,7 +334,7 @@ fn about_words(model: &Model, text: &str) -> About {
     named.map_or(About::Nothing, About::Task)
 }
 
-/// A task in a sentence: its number and what it is called.
+/// Formats a task for a log line: number and subject.
 pub(in crate::ui) fn task(id: TaskId, subject: &str) -> String {
     format!("{id} {}", one_line(subject))
 }

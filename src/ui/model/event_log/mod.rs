@@ -1,8 +1,7 @@
-//! The event log: what happened in the crew, when, by whom and why, one sentence an event, the newest last. Pure.
+//! The event log: one line per event with time, topic, actor and reason, newest last. Pure.
 //!
-//! All of it comes from events ([`tell`] says for each kind whether and how it is told), so a screen that was there, one
-//! that looks on, one that goes on with a session and one that replays it have the same lines. Only what a command was
-//! refused for stays with the screen that gave it.
+//! All lines are derived from events ([`tell`] decides which kinds are logged, and how), so the crew's own screen, a viewer,
+//! a resumed session and a replay show the same lines. Only the refusal of a command is limited to the screen that sent it.
 
 mod agents;
 pub(in crate::ui) mod attribution;
@@ -20,38 +19,38 @@ use crate::ui::model::Model;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::text::called;
 
-/// Most lines that are kept; the oldest go first. The journal has all events.
+/// Maximum number of lines kept; the oldest are dropped first. The journal has all events.
 pub const LINES_MAX: usize = 2000;
-/// Longest sentence, in characters.
+/// Maximum length of a line, in characters.
 pub const WORDS_MAX: usize = 400;
-/// Most names that a line is found by.
+/// Maximum number of names that `who:` finds a line by.
 const WHO_MAX: usize = 8;
-/// How far back a line is looked for that another one says better.
+/// How many of the latest lines are searched for one that a new line replaces.
 const RECENT: usize = 16;
 
-/// What a line is about, roughly: what `kind:` finds.
+/// The topic of a line, as filtered by `kind:`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// A task of the board.
     Task,
-    /// A letter, or words of the person.
+    /// A message or a prompt.
     Mail,
-    /// A request that somebody decides, or a rule of the session.
+    /// A request that needs a decision, or a session permission.
     Request,
-    /// Who is there and what they are up to.
+    /// Agents that join, leave or become idle.
     Team,
     /// A worktree and its branch.
     Worktree,
-    /// The calls of the models: what failed, what waits, what was shortened.
+    /// Model calls: failures, queueing, compaction.
     Model,
     /// A background job.
     Job,
-    /// What crewdeck has to say.
+    /// A notice from crewdeck.
     Notice,
 }
 
 impl Topic {
-    /// All of them, as the filter names them.
+    /// All topics, in the order in which the filter lists them.
     pub const ALL: [Topic; 8] = [
         Topic::Task,
         Topic::Mail,
@@ -63,7 +62,7 @@ impl Topic {
         Topic::Notice,
     ];
 
-    /// Its word, for the filter and the screen.
+    /// The name of the topic, for the filter and the screen.
     pub fn word(self) -> &'static str {
         match self {
             Topic::Task => "task",
@@ -78,21 +77,21 @@ impl Topic {
     }
 }
 
-/// How a line is meant.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// It happened.
+    /// A neutral event.
     Plain,
-    /// Something is finished.
+    /// A success.
     Good,
-    /// Something is not as it should be, work goes on.
+    /// A problem that does not stop the work.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
 impl Tone {
-    /// Whether it is trouble: what `!` finds.
+    /// Whether it is a warning or an error, as found by `!`.
     pub fn is_trouble(self) -> bool {
         match self {
             Tone::Plain | Tone::Good => false,
@@ -101,7 +100,7 @@ impl Tone {
     }
 }
 
-/// What Enter on a line shows.
+/// What ` Enter` on a line opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     /// Nothing.
@@ -110,21 +109,21 @@ pub enum About {
     Task(TaskId),
     /// The conversation of an agent.
     Agent(Name),
-    /// A letter and its thread.
+    /// A message and its thread.
     Letter(LetterId),
-    /// The card of a request; when it is decided, the conversation of that agent.
+    /// The card of a request, or the conversation of that agent once the request is decided.
     Request(RequestId, Name),
-    /// The background jobs, at that one.
+    /// The list of background jobs with that one selected.
     Job(JobId),
 }
 
-/// What is told of an event, before it has its number and its time.
+/// A line before it gets its number and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::ui) struct Told {
     topic: Topic,
     tone: Tone,
     about: About,
-    /// Whom it concerns, for `who:`.
+    /// The names that `who:` finds it by.
     who: Vec<String>,
     words: String,
 }
@@ -158,7 +157,7 @@ impl Told {
         self
     }
 
-    /// What happened to an agent: it is about it and found by its name.
+    /// Makes ` agent` the target of the line, and adds its name for `who:`.
     fn of(self, agent: &Name) -> Told {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -167,23 +166,23 @@ impl Told {
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
-    /// Counts up by one; what a selection holds on to.
+    /// A sequential number that identifies the line, for the selection.
     pub number: u64,
-    /// When it happened.
+    /// The time of the event.
     pub at: Stamp,
-    /// What it is about, roughly.
+    /// The topic.
     pub topic: Topic,
-    /// How it is meant.
+    /// The severity.
     pub tone: Tone,
-    /// What Enter shows.
+    /// What ` Enter` opens.
     pub about: About,
-    /// Whom it concerns.
+    /// The names that `who:` finds it by.
     pub who: Vec<String>,
-    /// The sentence.
+    /// The text.
     pub words: String,
 }
 
-/// The newest lines, the oldest first.
+/// The latest [`LINES_MAX`] lines, oldest first.
 #[derive(Debug, Default)]
 pub struct EventLog {
     lines: VecDeque<LogLine>,
@@ -193,17 +192,17 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// All lines that are kept, the oldest first.
+    /// Returns all kept lines, oldest first.
     pub fn lines(&self) -> impl ExactSizeIterator<Item = &LogLine> + DoubleEndedIterator {
         self.lines.iter()
     }
 
-    /// How many lines are kept.
+    /// The number of kept lines.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether nothing has happened.
+    /// Whether the log has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -217,12 +216,12 @@ impl EventLog {
         self.is_cut = true;
     }
 
-    /// Since when that agent is to shut down and has not; `None`: nobody wants it to.
+    /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
     pub(in crate::ui) fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
         self.actors.asked_to_go(name)
     }
 
-    /// Forgets the crew. What crewdeck itself had to say stays: no other event says it again.
+    /// Clears the log except for notices, which no later event repeats.
     pub(in crate::ui) fn forget_crew(&mut self) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.retain(|l| l.topic == Topic::Notice);
@@ -243,14 +242,14 @@ impl EventLog {
             who: told.who,
             words: clip(&one_line(&told.words), WORDS_MAX),
         };
-        // A journal that is read again says a notice again that was kept.
+        // A journal that is read again repeats notices that were kept.
         let same =
             |l: &LogLine| l.at == line.at && l.topic == Topic::Notice && l.words == line.words;
         if line.topic == Topic::Notice && self.lines.iter().rev().any(same) {
             return;
         }
         self.next += 1;
-        // The newest is the last, also where a journal is read after something was said here.
+        // Insert by time: a journal may be read after newer lines were added.
         let later = self.lines.iter().rev().take_while(|l| l.at > line.at);
         let place = self.lines.len() - later.count();
         self.lines.insert(place, line);
@@ -260,7 +259,7 @@ impl EventLog {
         }
     }
 
-    /// The place of a line with these words among the last ones.
+    /// Returns the index of the latest line with that text among the last [`RECENT`] lines.
     fn just_said(&self, words: &str) -> Option<usize> {
         let from = self.lines.len().saturating_sub(RECENT);
         let at = self.lines.range(from..).rposition(|l| l.words == words);
@@ -271,7 +270,7 @@ impl EventLog {
         self.just_said(words).is_some()
     }
 
-    /// Takes a line out that says nothing beside what comes now.
+    /// Removes a recent line with that text, because the next line has more details.
     fn say_better(&mut self, words: &str) {
         if let Some(at) = self.just_said(words) {
             self.lines.remove(at);
@@ -280,7 +279,7 @@ impl EventLog {
 }
 
 impl Model {
-    /// Writes an event into the log, before the rest of the state follows it.
+    /// Adds an event to the log. Must be called before the event is applied to the rest of the state.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();
@@ -298,12 +297,12 @@ impl Model {
         }
     }
 
-    /// What happened before the first event is not known: only the end of a long journal was read.
+    /// Marks older lines as missing: only the end of a long journal was read.
     pub fn begins_late(&mut self) {
         self.event_log.begins_late();
     }
 
-    /// The journal that has every event of this session, below the root.
+    /// Returns the path of the session's journal, relative to the root.
     pub fn journal_path(&self) -> Option<String> {
         let session = one_line(&self.setup.as_ref()?.session);
         Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))

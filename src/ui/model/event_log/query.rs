@@ -1,11 +1,12 @@
-//! The log's filter: words, `who:NAME`, `kind:mail`, `!` alone for trouble, and `!` before what is not wanted.
+//! The filter language of the event log: words, `who:NAME`, `kind:mail`, `!` alone for warnings and errors, and `!` before
+//! a term to exclude it.
 
 use std::fmt;
 
 use crate::ui::model::event_log::{LogLine, Topic};
 use crate::ui::text::terms::{Sign, Term, terms};
 
-/// What is looked for: lines that all terms let through.
+/// A parsed filter. A line matches if all terms match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     wanted: Vec<(Sign, Looks)>,
@@ -20,29 +21,29 @@ enum Looks {
     Trouble,
 }
 
-/// A term that means nothing; it is left out.
+/// An invalid term, which the filter ignores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// No such key.
+    /// The key is unknown.
     Key(String),
-    /// No such kind.
+    /// The value of ` kind:` is unknown.
     Kind(String),
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Key(key) => write!(f, "{key}: is none of who: kind:"),
+            Problem::Key(key) => write!(f, "{key}: not one of who: kind:"),
             Problem::Kind(word) => {
                 let words = Topic::ALL.map(Topic::word);
-                write!(f, "{word} is none of {}", words.join(" "))
+                write!(f, "{word} not one of {}", words.join(" "))
             }
         }
     }
 }
 
 impl Query {
-    /// Reads `text`. A key without its value is not finished yet: it lets everything through.
+    /// Parses `text`. A key without a value matches every line: the user is still typing.
     pub fn new(text: &str) -> Query {
         let mut out = Query::default();
         for Term { sign, key, value } in terms(text) {
@@ -73,12 +74,12 @@ impl Query {
         out
     }
 
-    /// What could not be understood.
+    /// The invalid terms.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }
 
-    /// Whether a line is looked for.
+    /// Whether ` line` matches the filter.
     pub fn matches(&self, line: &LogLine) -> bool {
         let mut hay = None;
         self.wanted.iter().all(|(sign, looks)| {

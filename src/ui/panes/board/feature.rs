@@ -21,7 +21,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Placed;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// The tasks.
+/// The task board.
 pub struct BoardPane;
 
 impl PaneFeature for BoardPane {

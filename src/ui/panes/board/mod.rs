@@ -1,7 +1,7 @@
-//! Pure: what the board's pane shows: which tasks in which order, drawn or listed, and where.
+//! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
-//! All of it follows from the tasks, the filter and the room. It is worked out when it is asked for and kept
-//! until one of these changes ([`Kept`]), so that a frame costs the same with 10 000 tasks as with 12.
+//! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
+//! these changes ([`Kept`]), so that the cost of a frame does not grow with the number of tasks.
 
 mod feature;
 mod places;
@@ -36,38 +36,38 @@ pub use crate::ui::panes::board::task_actions::{
 use crate::ui::text::{age, width};
 pub use feature::BoardPane;
 
-/// Most tasks that are drawn as a graph.
+/// Maximum number of tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
 
-/// From this width on a drawing may be half as wide again.
+/// From this pane width on, in columns, a graph may be up to 1.5 times as wide as the pane.
 const PANNED_FROM: usize = 60;
 
-/// Why tasks are listed and not drawn.
+/// Why the board shows a list instead of a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The person wants it.
+    /// The user selected the list, or there are no tasks.
     Asked,
-    /// Some of them are looked for.
+    /// A filter is active.
     Filtered,
-    /// There are too many.
+    /// There are too many tasks; holds their number.
     Many(usize),
-    /// They wait for one another in too many steps for the width.
+    /// The dependency chains are too long for the width; holds the number of layers.
     Deep(usize),
-    /// The lines would be too many.
+    /// The graph has too many edges to draw.
     Tangled,
 }
 
-/// How the tasks are shown.
+/// The board view on the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
-    /// Drawn.
+    /// The tasks as a graph.
     Graph(Arc<Drawing>),
-    /// Listed.
+    /// The tasks as a list, with the reason.
     List(Why),
 }
 
 impl Model {
-    /// Keeps what an event tells of tasks, before the board follows it.
+    /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::BoardChanged { changed, removed } = &event.kind {
             self.memo.outdated();
@@ -79,7 +79,7 @@ impl Model {
     }
 }
 
-/// The rows of the list: of all tasks, or of those that the filter lets through.
+/// The rows of the list: all tasks, or those that match the filter.
 pub fn rows(app: &App) -> Arc<Rows> {
     let version = app.model.memo.version();
     let words = app.filters.words(Pane::Board);
@@ -93,7 +93,7 @@ pub fn rows(app: &App) -> Arc<Rows> {
     })
 }
 
-/// The tasks as a drawing that keeps to `room` where it can; `None` when they are too many or too tangled.
+/// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
 fn drawing(app: &App, room: Rect) -> Option<Arc<Drawing>> {
     let keeps = Keeps {
         columns: room.width,
@@ -127,7 +127,7 @@ fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
     {
         return Some(low);
     }
-    // Where the height allows it, subjects that are cut go on in further rows.
+    // If the height allows it, truncated subjects wrap into further rows.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.short = Short::Wrapped(rows);
         let tasks = model.board.tasks();
@@ -140,20 +140,20 @@ fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
     Some(low)
 }
 
-/// The columns that each node keeps for an owner: for the longest name of the team and of those who own or owned tasks.
+/// Returns the columns that each node reserves for its owner: enough for the longest name of members and owners.
 fn owners(model: &Model) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
 }
 
-/// How long a task has stood where it stands, as `12m`; empty where that is not known.
+/// How long a task has had its current status, as `12m`; empty if that is unknown.
 pub fn standing_for(app: &App, task: &Task) -> String {
     let since = app.model.history.since(task);
     since.map_or_else(String::new, |at| age(app.now.since(at)))
 }
 
-/// The selected task and its row; the first row when none is selected, or it is not in the list any more.
+/// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
 pub fn selected(app: &App) -> Option<(usize, TaskId)> {
     let (index, rows) = (index(app), rows(app));
     let row = app

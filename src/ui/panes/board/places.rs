@@ -1,4 +1,4 @@
-//! Pure: where things lie in the board's pane: the filter, the drawing or the list, words below, the scrollbar.
+//! The layout of the board pane: filter, graph or list, details line, scrollbar. Pure.
 
 use ratatui::layout::Rect;
 
@@ -13,23 +13,23 @@ use crate::ui::panes::board::{GRAPH_MAX, PANNED_FROM, Shown, Why, drawing, rows,
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Rows that a pane must have before one is given to words about the selected task.
+/// Minimum height, in rows, for the line with details of the selected task.
 const ABOUT_FROM: u16 = 5;
 
-/// Where things lie in the pane.
+/// The areas of the board pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Places {
-    /// The filter.
+    /// The filter input, if it is open.
     pub filter: Option<Rect>,
-    /// The drawing or the list.
+    /// The graph or the list.
     pub body: Rect,
-    /// Words about the selected task, below a drawing.
+    /// The details of the selected task, below a graph.
     pub about: Option<Rect>,
-    /// What the body holds.
+    /// The content of the body.
     pub shown: Shown,
 }
 
-/// Where things lie in a pane with the inside `area`.
+/// Computes the layout of a pane with the inner area `area`.
 pub fn places(app: &App, area: Rect) -> Places {
     let wanted_rows = app.filters.of(Pane::Board).map_or(0, |filter| {
         let query = Query::new(filter.words.text());
@@ -47,7 +47,7 @@ pub fn places(app: &App, area: Rect) -> Places {
     };
     let about_rows = u16::from(body.height >= ABOUT_FROM);
     let drawn = Rect {
-        // The column before the nodes is for the mark of the selected one.
+        // The column before the nodes is for the selection mark.
         x: body.x + body.width.min(1),
         width: body.width.saturating_sub(1),
         height: body.height - about_rows,
@@ -86,16 +86,16 @@ fn shown(app: &App, room: Rect) -> Shown {
         return Shown::List(Why::Many(count));
     }
     let (columns, rows) = (usize::from(room.width), usize::from(room.height));
-    // Half of it in view is enough to find the way up and down.
+    // A graph may be twice as high as the pane: with half of it in view, scrolling is still easy to follow.
     let highest = rows * 2;
-    // A narrow drawing that has to be scrolled tells less than a list.
+    // In a narrow pane, a list is more useful than a graph that needs horizontal scrolling.
     let widest = if columns < PANNED_FROM {
         columns
     } else {
         columns * 3 / 2
     };
     if app.board_view.shape == Shape::Fitting {
-        // What can not fit is not drawn to find that out.
+        // Checked first: drawing a graph that cannot fit is expensive.
         let (steps, least) = index(app).extent();
         if least > highest {
             return Shown::List(Why::Many(count));
@@ -115,7 +115,7 @@ fn shown(app: &App, room: Rect) -> Shown {
     }
 }
 
-/// The tasks in view and the cells that each of them has, in the drawing or in the list.
+/// Returns the visible tasks with their areas on the screen, in the graph or the list.
 pub fn in_view(app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
     let body = places.body;
     let index = index(app);
@@ -142,7 +142,7 @@ pub fn in_view(app: &App, places: &Places) -> Vec<(Rect, TaskId)> {
     nodes.filter_map(cells).collect()
 }
 
-/// The scrollbar of the pane with the frame `area`: of the list, or of the drawing from above to below.
+/// Returns the vertical scrollbar of the pane with the frame `area`.
 pub fn scrollbar(app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
     let body = places.body;
     let (at, id) = selected(app)?;
@@ -159,7 +159,8 @@ pub fn scrollbar(app: &App, places: &Places, area: Rect) -> Option<Scrollbar> {
     }
 }
 
-/// The cells on the screen of `length` cells from `at` on, when `first` is the first one in view of a place with so many.
+/// Clips a span of `length` cells that starts at `at` to the visible part, which starts at `first`. `place` is the start
+/// and length of the view on the screen. Returns start and length on the screen, or `None` if the span is not visible.
 fn seen((at, length): (usize, usize), first: usize, place: (u16, u16)) -> Option<(u16, u16)> {
     let from = at.max(first);
     let to = (at + length).min(first + usize::from(place.1));

@@ -1,4 +1,5 @@
-//! Pure: what the person can do with a task by key, and why not: the rules are the board's own, the words name the keys.
+//! The user's actions on tasks, and why an action is refused. The rules are those of the task graph; the messages name
+//! the keys. Pure.
 
 use crate::domain::graph::{Claimer, GraphError};
 use crate::domain::ids::{Name, TaskId};
@@ -8,33 +9,33 @@ use crate::ui::app::App;
 use crate::ui::model::Model;
 use crate::ui::text::called;
 
-/// What the person does to a task.
+/// An action of the user on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hand {
-    /// Takes it.
+    /// The user becomes the owner.
     Claim,
-    /// Puts it back on the board.
+    /// The owner is removed; others can claim the task.
     Release,
-    /// Completes it.
+    /// The task is marked as completed.
     Complete,
 }
 
-/// Whether `task` is the person's.
+/// Whether `task` is open and owned by the user.
 pub fn is_own(task: &Task) -> bool {
     task.is_open_for(Name::user().as_str())
 }
 
-/// Whose task it is, where that is somebody with a name.
+/// Returns the owner of ` task`, or `None` if there is none or its name is not a valid member name.
 pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Whether its owner is at work here.
+/// Whether ` owner` is currently on the team.
 pub fn owner_is_here(model: &Model, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
 
-/// Why the person can not do that with `task` now; `None`: it can, as far as is known.
+/// Returns why the user cannot do `hand` with `task` now, or `None` if it is allowed, as far as this screen knows.
 pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
     let id = task.id;
     let refused = match hand {
@@ -42,12 +43,12 @@ pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
         Hand::Complete => app.model.board.may_complete(id, &Name::user()),
         Hand::Release if task.status == TaskStatus::Completed => Err(GraphError::Finished(id)),
         Hand::Release if task.owner.is_empty() => {
-            return Some(format!("{id} is nobody's: it is on the board already."));
+            return Some(format!("{id} has no owner, nothing to release."));
         }
         Hand::Release if owner(task).is_none() => {
             let owner = one_line(&task.owner);
             return Some(format!(
-                "{id} belongs to {owner}, who is not on this team: release it with the program that claimed it."
+                "{id} is owned by {owner}, who is not on this team. Release it with the program that claimed it."
             ));
         }
         Hand::Release => Ok(()),
@@ -56,14 +57,14 @@ pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
     Some(app.prefs.keymap.told(&words(task, &error)))
 }
 
-/// Why the person can not change the words of that task; `None`: it can.
+/// Returns why the user cannot edit that task, or `None` if it can be edited.
 pub fn why_no_edit(model: &Model, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
-    is_done.then(|| format!("{id} is completed: it stays as it is."))
+    is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Why the worktree of that task can not be removed now; `None`: it can, as far as is known.
+/// Returns why the worktree of that task cannot be removed now, or `None` if it can, as far as this screen knows.
 pub fn why_no_removal(model: &Model, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();
@@ -77,27 +78,27 @@ pub fn why_no_removal(model: &Model, id: TaskId) -> Option<String> {
         owner => format!("{owner} has"),
     };
     Some(format!(
-        "The worktree stays: {who_has} {id} in progress there."
+        "Worktree not removed: {who_has} {id} in progress there."
     ))
 }
 
-/// A refusal for one who has keys.
+/// Describes a refusal for the dashboard, with the keys that help.
 fn words(task: &Task, error: &GraphError) -> String {
     let id = task.id;
     if let GraphError::Finished(_) = error {
-        format!("{id} is completed already.")
+        format!("{id} is already completed.")
     } else if let GraphError::Claimed(..) | GraphError::Foreign(..) = error {
         let owner = one_line(&task.owner);
         match owner.as_str() {
-            "user" => format!("{id} is yours already."),
-            "" => format!("{id} is in progress, and nobody is named."),
-            _ => format!("{id} is the task of {owner}: {{board.release}} releases it."),
+            "user" => format!("{id} is already yours."),
+            "" => format!("{id} is in progress and has no owner."),
+            _ => format!("{id} is owned by {owner}: {{board.release}} releases it."),
         }
     } else if let GraphError::Blocked(_, open) = error {
         format!("{id} waits for {open}.")
     } else if let GraphError::Busy { open, .. } = error {
         format!(
-            "You work on {open} already: {{board.complete_task}} there completes it, {{board.release}} releases it."
+            "You already own {open}. Select it: {{board.complete_task}} completes it, {{board.release}} releases it."
         )
     } else {
         format!("{error}.")
@@ -112,43 +113,38 @@ mod tests {
     use crate::ui::fixture::hands;
 
     #[test]
-    fn each_refusal_says_why_and_names_the_key_that_helps() {
+    fn refusal_gives_the_reason_and_the_key_that_helps() {
         let state = hands(160, 45, Some(6));
         let why = |id, hand| why_not(&state, state.model.board.get(TaskId(id)).unwrap(), hand);
         let no = |text: &str| Some(text.to_string());
-        let busy = no("You work on #6 already: d there completes it, u releases it.");
+        let busy = no("You already own #6. Select it: d completes it, u releases it.");
         let cases = [
             (
                 1,
-                no("#1 is completed already."),
-                no("#1 is completed already."),
-                no("#1 is completed already."),
+                no("#1 is already completed."),
+                no("#1 is already completed."),
+                no("#1 is already completed."),
             ),
             (
                 2,
-                no("#2 is the task of alice: u releases it."),
+                no("#2 is owned by alice: u releases it."),
                 None,
-                no("#2 is the task of alice: u releases it."),
+                no("#2 is owned by alice: u releases it."),
             ),
             (
                 3,
-                no("#3 is the task of carol: u releases it."),
+                no("#3 is owned by carol: u releases it."),
                 None,
-                no("#3 is the task of carol: u releases it."),
+                no("#3 is owned by carol: u releases it."),
             ),
             (
                 4,
                 no("#4 waits for #2."),
-                no("#4 is nobody's: it is on the board already."),
+                no("#4 has no owner, nothing to release."),
                 no("#4 waits for #2."),
             ),
-            (
-                5,
-                busy,
-                no("#5 is nobody's: it is on the board already."),
-                None,
-            ),
-            (6, no("#6 is yours already."), None, None),
+            (5, busy, no("#5 has no owner, nothing to release."), None),
+            (6, no("#6 is already yours."), None, None),
         ];
         for (id, claim, release, complete) in cases {
             assert_eq!(why(id, Hand::Claim), claim, "{id} claim");
@@ -161,7 +157,7 @@ mod tests {
         assert_eq!(
             why_not(&state, tagged, Hand::Claim),
             None,
-            "the person has every tag"
+            "the user has every tag"
         );
     }
 }

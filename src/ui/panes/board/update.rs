@@ -1,4 +1,4 @@
-//! The keys of the board: the selection moves along the drawing or the list.
+//! Board actions: selection and scrolling in the graph or the list.
 
 use ratatui::layout::Rect;
 
@@ -22,16 +22,16 @@ fn shown(app: &App, area: Rect) -> Shown {
     board::places(app, area).shown
 }
 
-/// That there is no drawing, and the key that makes one.
+/// Returns the message for graph actions in the list view.
 fn listed(app: &App) -> String {
     let key = app
         .prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
-    format!("The tasks are listed; {key} draws them.")
+    format!("Tasks are shown as a list. {key} shows the graph.")
 }
 
-/// Moves the view over the drawing; the selection stays, and brings the view back when it moves.
+/// Pans the graph. The selection stays; moving it scrolls back to it.
 pub fn pan(app: &mut App, area: Rect, toward: Toward) {
     let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {
@@ -47,7 +47,7 @@ pub fn pan(app: &mut App, area: Rect, toward: Toward) {
         .panned(toward, &drawing, selected, places.body);
 }
 
-/// Draws more or less of each task.
+/// Sets the zoom of the graph.
 pub fn zoom(app: &mut App, area: Rect, zoom: Zoom) {
     app.board_view.camera = viewport::Camera {
         zoom,
@@ -73,8 +73,6 @@ fn walk(app: &mut App, drawing: &Drawing, step: Step) {
     let there = here.map(|at| navigation::step(drawing, at, step));
     select(app, there.and_then(|at| index.id(at)));
 }
-
-/// Moves the selection up or down.
 pub fn scroll(app: &mut App, area: Rect, by: Scroll) {
     let page = usize::from(area.height).max(1);
     match shown(app, area) {
@@ -102,7 +100,7 @@ pub fn scroll(app: &mut App, area: Rect, by: Scroll) {
     }
 }
 
-/// Goes to where a scrollbar is pulled: a list to its row `at`, a drawing so far that `first` rows of it lie above.
+/// Applies a dragged scrollbar: selects row `at` of a list, or scrolls the graph so that `first` rows are above.
 pub fn jump(app: &mut App, area: Rect, first: usize, at: usize) {
     let places = board::places(app, area);
     match &places.shown {
@@ -120,7 +118,7 @@ pub fn jump(app: &mut App, area: Rect, first: usize, at: usize) {
     }
 }
 
-/// Moves the selection along an edge: forward to what waits, back to what is waited for.
+/// Moves the selection along an edge: forward to a blocked task, back to a blocker.
 pub fn along(app: &mut App, area: Rect, way: Way) {
     match shown(app, area) {
         Shown::Graph(drawing) => {
@@ -148,24 +146,24 @@ pub fn along(app: &mut App, area: Rect, way: Way) {
     }
 }
 
-/// Draws what is listed, lists what is drawn.
+/// Switches between graph and list.
 pub fn turn(app: &mut App, area: Rect) {
     if app.filters.of(Pane::Board).is_some() {
         let key = app.prefs.keymap.key(Context::Panes, Action::Back);
-        let words = format!("What is looked for is listed. {key} clears the filter.");
+        let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
         app.say(Level::Info, words);
         return;
     }
     match shown(app, area) {
         Shown::Graph(_) => app.board_view.shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
-            let text = format!("{count} tasks are listed; {GRAPH_MAX} at most are drawn.");
+            let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
             app.say(Level::Info, text);
         }
         Shown::List(Why::Tangled) => {
             app.say(
                 Level::Info,
-                "The tasks wait for one another in too many ways to be drawn.",
+                "The tasks have too many dependencies for a graph.",
             );
         }
         Shown::List(Why::Asked | Why::Filtered | Why::Many(_) | Why::Deep(_)) => {
@@ -174,13 +172,13 @@ pub fn turn(app: &mut App, area: Rect) {
     }
 }
 
-/// A click on a task: the board gets the keys, and the task is selected.
+/// Focuses the board and selects a clicked task.
 pub fn click(app: &mut App, task: TaskId) {
     frame_navigation::focus(app, Pane::Board);
     select(app, Some(task));
 }
 
-/// The wheel: it moves the view over the drawing; a list moves as others do, up and down.
+/// Applies the mouse wheel: pans the graph, or moves the selection of the list up and down.
 pub fn wheel(app: &mut App, area: Rect, toward: Toward, cells: usize) {
     let by = match (shown(app, area), toward) {
         (Shown::List(_), Toward::Left | Toward::Right) => return,
@@ -193,7 +191,7 @@ pub fn wheel(app: &mut App, area: Rect, toward: Toward, cells: usize) {
     }
 }
 
-/// Moves the view over the drawing by columns and rows; a list stays.
+/// Pans the graph by columns and rows; does nothing in a list.
 pub fn shift(app: &mut App, area: Rect, by: (isize, isize)) {
     let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {

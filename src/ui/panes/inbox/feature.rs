@@ -91,7 +91,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn filter_changed(&self, app: &mut App) {
-        // The newest one.
+        // `None` selects the newest message.
         app.selected.letter = None;
     }
 

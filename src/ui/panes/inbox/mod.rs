@@ -10,13 +10,13 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::Traced;
 pub use feature::InboxPane;
 
-/// The numbers of the letters that the inbox shows, the oldest first: those that its filter lets through.
+/// Returns the numbers of the messages that match the inbox filter, oldest first.
 pub fn letters(app: &App) -> Arc<Vec<u64>> {
     app.model.letters.fitting(app.filters.words(Pane::Inbox))
 }
 
-/// The selected letter and its row; the newest when none is selected. One that the filter hides, or that fell off the log,
-/// gives way to the one that came next.
+/// Returns the selected message and its row; the newest if none is selected. A message that is filtered out or no
+/// longer kept is replaced by the next one.
 pub fn selected_letter(app: &App) -> Option<(usize, &Traced)> {
     let rows = letters(app);
     let newest = rows.len().checked_sub(1)?;
@@ -27,7 +27,7 @@ pub fn selected_letter(app: &App) -> Option<(usize, &Traced)> {
     Some((at, app.model.letters.get(*rows.get(at)?)?))
 }
 
-/// Selects a row of the inbox; on the newest it follows.
+/// Selects a row of the inbox; the newest row follows new messages.
 pub fn select_letter(app: &mut App, at: usize) {
     let rows = letters(app);
     let is_newest = at + 1 >= rows.len();

@@ -1,4 +1,4 @@
-//! The letters between the parties, as sentences, each with the step that it has reached.
+//! Draws the inbox: the messages between agents and their delivery steps.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
@@ -19,12 +19,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Fewest free rows in which the selected letter is shown whole below the list: a rule and two of text.
+/// Minimum free rows to show the selected message below the list: a rule and two rows of text.
 const PREVIEW_MIN: u16 = 3;
-/// The columns that time, route and step take of a row, about: a letter that needs fewer than the others is whole there.
+/// Approximate columns of time, route and step. A message that fits into the rest needs no preview.
 const SHORT: usize = 36;
 
-/// Draws them, the newest at the bottom.
+/// Draws the messages, newest last.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let numbers = inbox::letters(app);
     let letters: Vec<&Traced> = numbers
@@ -40,7 +40,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         name: frame::filtered(app, Pane::Inbox, letters.len(), app.model.letters.len()),
         aside: match unread {
             0 => Vec::new(),
-            n => vec![Span::styled(format!("{n} not read yet"), theme.warn)],
+            n => vec![Span::styled(format!("{n} unread"), theme.warn)],
         },
         foot: Vec::new(),
         below: frame::position(selected, letters.len(), height, theme),
@@ -55,7 +55,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         return;
     }
     if letters.is_empty() {
-        let words = "No messages yet. What the agents write to one another appears here; @name in the composer writes to one.";
+        let words = "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
         frame::empty(words, theme, inner, buffer);
         return;
     }
@@ -83,7 +83,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             ),
         ];
         let step = pad(&step, width("✓✓ acted on"));
-        // On a narrow row the shape alone says it.
+        // A narrow row shows only the symbol.
         let step = if columns < 30 { pad(shape, 2) } else { step };
         spans.extend(frame::sides(
             &sentence::letter(&traced.letter),
@@ -106,7 +106,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Shows the selected letter below the list, where the list leaves room and the letter has more than its row.
+/// Shows the selected message below the list, if there is room and its row does not show it in full.
 fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
     let area = Rect {
         y: inner.y + used.min(inner.height),
@@ -136,7 +136,7 @@ fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut 
         traced.letter.content.clone()
     };
     let shown = usize::from(area.height) - 1;
-    // More can not be shown, whatever other programs write.
+    // Bounds the work on long texts written by other programs.
     let content = clip(&content, columns * (shown + 2));
     let mut lines = wrap_some(&content, columns, shown + 1);
     if lines.len() > shown {

@@ -1,4 +1,4 @@
-//! Completing the first word of a message: a command is carried out, a name is put in.
+//! Completion of the first word of a message: runs a command or inserts a name.
 
 use crate::ui::app::App;
 use crate::ui::app::input::Completion;
@@ -7,17 +7,17 @@ use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::panes::lead::complete;
 
-/// What taking the selected row led to.
+/// The result of accepting the selected completion.
 pub enum Taken {
-    /// A command, to be carried out.
+    /// A command to run.
     Command(Action),
-    /// A name stands in the message now.
+    /// A name was inserted.
     Name,
-    /// Nothing is completed now.
+    /// No completion is open.
     Nothing,
 }
 
-/// Takes the selected row.
+/// Accepts the selected completion.
 pub fn take(app: &mut App) -> Taken {
     let Some((_, offer)) = complete::selected(app) else {
         return Taken::Nothing;
@@ -41,7 +41,7 @@ pub fn take(app: &mut App) -> Taken {
     }
 }
 
-/// Puts the selected word into the message, with a blank behind it.
+/// Inserts the selected word, followed by a blank.
 pub fn put_in(app: &mut App) {
     if let Some((_, offer)) = complete::selected(app) {
         app.input.composer.set(&format!("{} ", offer.words));
@@ -49,7 +49,7 @@ pub fn put_in(app: &mut App) {
     }
 }
 
-/// Selects another row; whether there is a list.
+/// Moves the selection. Returns whether a completion list is open.
 pub fn select(app: &mut App, by: Scroll) -> bool {
     let Some((row, _)) = complete::selected(app) else {
         return false;
@@ -64,7 +64,7 @@ pub fn select(app: &mut App, by: Scroll) -> bool {
     true
 }
 
-/// Puts the list away until more is written; whether there was one.
+/// Hides the list until more is typed. Returns whether it was open.
 pub fn put_away(app: &mut App) -> bool {
     let is_there = complete::selected(app).is_some();
     if is_there {

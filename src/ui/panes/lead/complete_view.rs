@@ -1,4 +1,4 @@
-//! The list that completes the first word of a message, right above it.
+//! The completion list for the first word of a message, directly above it.
 
 use ratatui::buffer::Buffer;
 use ratatui::text::Span;
@@ -13,7 +13,7 @@ use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Draws the list where something is completed.
+/// Draws the list if a completion is open.
 pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
     let offers = complete::offers(app);
     let Some((selected, offer)) = complete::selected(app) else {

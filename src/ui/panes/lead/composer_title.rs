@@ -1,4 +1,4 @@
-//! What the composer says of itself: to whom the draft goes, which question Enter answers, who else has a draft.
+//! The composer's title and placeholder: recipient, open question and other drafts.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -12,12 +12,12 @@ use crate::ui::panes::lead::answering;
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
 
-/// Fewest columns of a question in the title: with fewer it says nothing.
+/// Minimum columns for a question in the title.
 const QUESTION_LEAST: usize = 12;
-/// Columns of the frame's corners, and of a piece of the frame between the two titles.
+/// Columns of the two corners and of the border between the two titles.
 const FRAME: usize = 4;
 
-/// The title of a composer so many columns wide, and what stands at the end of that row.
+/// Returns the left and right title of a composer with `columns` columns.
 pub fn lines(
     app: &App,
     theme: &Theme,
@@ -81,7 +81,7 @@ fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
     Line::styled(text.to_string(), theme.dim)
 }
 
-/// The agents whose conversation is not open and that have a draft.
+/// Names the other agents that have a draft.
 fn other_drafts(app: &App) -> String {
     let names: Vec<&str> = app.input.drafts.others().map(Name::as_str).collect();
     match names.as_slice() {
@@ -92,7 +92,7 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// What an empty composer says while the agent waits for an answer, the longest first.
+/// Returns the placeholders for an open question, longest first.
 pub fn invitations(app: &App, question: &Request) -> Vec<String> {
     let key = app.prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;

@@ -60,7 +60,7 @@ impl PaneFeature for LeadPane {
 
     fn jump(&self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
         let viewport = viewport(app, area);
-        // How much is in view is another share at the end: its cells are longer or shorter.
+        // Entries differ in height, so the end is set explicitly.
         let is_end = row + 1 >= bar.at.bottom();
         let first = if is_end {
             bar.scrolled.len

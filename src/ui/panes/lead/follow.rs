@@ -7,7 +7,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::widgets::placed::{Placed, at_the_end};
 
-/// The words on the lower edge of a conversation's frame that follow the newest; `None` while it is followed.
+/// Returns the hint on the lower edge of a conversation that resumes following new output, or `None` while it follows.
 pub fn follow_mark(app: &App, area: Rect) -> Option<Placed<String>> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     if transcript.is_following() {
@@ -24,7 +24,7 @@ pub fn follow_mark(app: &App, area: Rect) -> Option<Placed<String>> {
     let edge = Rect {
         y: area.bottom().saturating_sub(1),
         height: 1.min(area.height),
-        // A corner and a blank are behind it.
+        // The last two columns are a space and the corner.
         width: area.width.saturating_sub(2),
         ..area
     };

@@ -1,4 +1,4 @@
-//! The first page: what is in the way, what it means, the steps and the keys. And the page without room.
+//! Draws the setup page (problem, explanation, steps and keys) and the page for a window that is too small.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -13,11 +13,11 @@ use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered;
 
-/// Most columns of a line: longer ones are hard to read.
+/// Maximum columns of a line; longer ones are hard to read.
 const COLUMNS_MAX: u16 = 76;
 
-/// Draws the page. Where there is little room, the blank lines go first, then what it means, then the last steps:
-/// what is the case and the keys stay.
+/// Draws the page. If there is little room, the blank lines go first, then the explanation, then the last steps; the
+/// problem and the keys always stay.
 pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
@@ -31,10 +31,10 @@ pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut
     }
 }
 
-/// The lines of a page that are in view.
+/// The visible lines of a page.
 pub(in crate::ui) struct Lines {
     shown: Vec<Line<'static>>,
-    /// Whether all steps are among them.
+    /// Whether all steps are visible.
     pub(in crate::ui) is_whole: bool,
 }
 
@@ -73,7 +73,8 @@ pub(in crate::ui) fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rec
     }
 }
 
-/// The four parts with blank lines between, as far as there is room; of the steps, only whole ones.
+/// Returns the four parts with blank lines in between, as far as there is room. Steps are shown completely or not at
+/// all.
 fn fitted(
     what: Vec<Line<'static>>,
     means: Vec<Line<'static>>,
@@ -115,7 +116,7 @@ fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     rows.into_iter().map(|l| Line::styled(l, style)).collect()
 }
 
-/// Words behind a mark; further rows stand below the words.
+/// Wraps text behind a mark, with a hanging indent.
 fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let indent = width(mark);
     let rows = wrap(words, columns.saturating_sub(indent));
@@ -133,10 +134,10 @@ fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'
     rows.collect()
 }
 
-/// Says on a screen without room for panes how much is needed.
+/// Draws the message about the required size.
 pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let words = format!(
-        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew goes on meanwhile.",
+        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",
         area.width, area.height
     );
     let lines = wrap(&words, usize::from(area.width));

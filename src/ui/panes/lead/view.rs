@@ -1,4 +1,4 @@
-//! The conversation that is shown, and where the person writes to its agent.
+//! Draws the shown conversation and the composer.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -60,8 +60,7 @@ pub fn draw(
     search_line(app, theme, area, buffer)
 }
 
-/// Draws what is searched for on the lower edge of the frame; while it is written, where the cursor is to be comes
-/// back.
+/// Draws the search on the lower border. Returns the cursor position while it is typed.
 fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     let transcript = &app.model.agents.get(&app.shown)?.transcript;
     let search = transcript.search()?;
@@ -120,7 +119,7 @@ fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
 fn welcome(app: &App) -> String {
     if !app.shown.is_lead() {
         return format!(
-            "{} has not said anything since crewdeck started. What it does appears here. {} goes back.",
+            "{} has no output since crewdeck started. Its activity appears here. {} goes back.",
             app.shown,
             app.prefs.keymap.key(Context::Panes, Action::Back),
         );
@@ -136,19 +135,19 @@ fn welcome(app: &App) -> String {
         text.push_str("\n\n");
         text.push_str(&one_line(&setup.root));
         if setup.scripted {
-            text.push_str("\nThe model is scripted: its answers are written down beforehand. Tools, files and mail are real.");
+            text.push_str("\nThe model is scripted: its answers are prepared. Tools, files and messages are real.");
         }
         if !setup.git {
-            text.push_str("\nThis is no git repository: teammates share the directory.");
+            text.push_str("\nNot a git repository: teammates share the directory.");
         }
         if setup.earlier {
-            text.push_str("\n\nA new session; crewdeck --resume goes on with the one before.");
+            text.push_str("\n\nNew session; crewdeck --resume continues the previous one.");
         }
     }
     text
 }
 
-/// Draws the messages that the agent has not taken up yet at the lower edge; returns what is left above.
+/// Draws the queued messages at the bottom. Returns the area above.
 fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     let waiting: Vec<&str> = app
         .model
@@ -181,7 +180,7 @@ fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
     rest
 }
 
-/// Draws a composer that nobody writes in, on a screen with few rows.
+/// Draws an unfocused composer on a screen with few rows.
 fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
     let does = if app.seat.is_crew() {
@@ -202,7 +201,7 @@ fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// Draws the composer; where the cursor is to be comes back.
+/// Draws the composer. Returns the cursor position.
 pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if area.height == 1 {
         folded(app, theme, area, buffer);

@@ -1,4 +1,4 @@
-//! Answering from the composer, and the words that went with a decision: they arrive, or come back as a draft.
+//! Answers from the composer, and the text of decisions: it is delivered or returned as a draft.
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
@@ -13,11 +13,12 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::panes::needs;
 
-/// Most characters of an answer that a status message quotes.
+/// Maximum characters of an answer that a status message quotes.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Whether there is one, or the user was told what Enter does
-/// now: then nothing was sent.
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
+/// without sending anything if Enter has changed its meaning since the draft was started: a status message then
+/// explains what Enter does now.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
     if !is_meant(app) {
         return true;
@@ -36,21 +37,22 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
     true
 }
 
-/// Whether the draft was begun for what Enter does now. Else says what Enter does, and the next Enter does it.
+/// Returns whether Enter still does what it did when the draft was started. If not, explains it in a status message,
+/// and the next Enter sends.
 fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.meant == question {
-        // The second press of the Enter that was held back.
+        // Ignores a double press: the next Enter counts only after [`SETTLE`].
         let told_at = app.input.drafts.told_at;
         return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
     let (to, key) = (app.shown.clone(), enter(app));
     let text = if question.is_some() {
         format!(
-            "Not sent yet: {to} asks a question now. {key} answers it; @{to} before it makes it a message."
+            "Not sent yet: {to} now asks a question. {key} answers it; start with @{to} to send a message."
         )
     } else {
-        format!("Not sent yet: {to}'s question is closed. {key} sends this as a message to {to}.")
+        format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };
     app.say(Level::Warn, text);
     app.input.drafts.meant = question;
@@ -62,7 +64,7 @@ fn enter(app: &App) -> String {
     app.prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// While nothing is written, what is written next is meant for what the composer's title says.
+/// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
 pub fn follow(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.told_at = None;
@@ -72,7 +74,7 @@ pub fn follow(app: &mut App) {
     }
 }
 
-/// What is said where words went to an agent as a message although it waits for an answer.
+/// Returns the status message for a message sent to an agent that waits for an answer; `None` if it does not wait.
 pub fn still_open(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
@@ -84,7 +86,7 @@ pub fn still_open(app: &App, to: &Name) -> Option<String> {
         .then(|| format!("Sent to {to} as a message. Its question is still open: {key} shows it."))
 }
 
-/// Decides a request, and remembers the words that go with it until they have arrived.
+/// Decides a request and keeps the text until it has been delivered.
 pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Do>) {
     if let Some(request) = app.model.requests.get(id)
         && !words.is_empty()
@@ -99,7 +101,7 @@ pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out:
     needs::update::answer(app, id, verdict, words, out);
 }
 
-/// A request waits no more. The words that the user gave it have arrived, or come back.
+/// Handles a closed request: the user's text was delivered, or returns as a draft.
 pub fn closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -107,7 +109,7 @@ pub fn closed(app: &mut App, request: &Request) {
     let is_users = request.decided_by == Name::user().as_str();
     let is_same = request.comment == sent.text || request.comment.contains(redact::MARK);
     if is_users && !is_same {
-        // Given in another window: the refusal of this one is on its way.
+        // The decision came from another window. The rejection of this one follows.
         return;
     }
     app.input.drafts.take_sent(&request.id);
@@ -115,11 +117,14 @@ pub fn closed(app: &mut App, request: &Request) {
         come_back(app, &sent, &why_closed(request));
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
         let words = clip(&one_line(&sent.text), QUOTED_MAX);
-        app.say(Level::Info, format!("{} has your answer: {words}", sent.to));
+        app.say(
+            Level::Info,
+            format!("{} received your answer: {words}", sent.to),
+        );
     }
 }
 
-/// The user writes an answer to a question that was closed by someone else: the text stays.
+/// Tells the user that the question of the current draft was closed by someone else. The draft stays.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.meant.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
@@ -129,7 +134,7 @@ fn tell_writer(app: &mut App, request: &Request) {
     }
 }
 
-/// The decision of that request was refused: the words that went with it come back.
+/// Returns the text of a rejected decision as a draft.
 pub fn refused(app: &mut App, request: &RequestId, why: &str) {
     if let Some(sent) = app.input.drafts.take_sent(request) {
         come_back(app, &sent, why);
@@ -142,14 +147,14 @@ fn come_back(app: &mut App, sent: &Sent, why: &str) {
     app.note(Level::Warn, format!("{why} {place}").trim_end());
 }
 
-/// A comment was being written to a request that waits no more: it becomes a draft to the agent that asked.
+/// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.return_words(to, text);
     let place = place(app, to, returned, "What you wrote");
     app.say(Level::Warn, format!("{why} {place}"));
 }
 
-/// Why a request waits no more, where the user did not decide it here.
+/// Returns why a request was closed, if it was not decided here.
 pub fn why_closed(request: &Request) -> String {
     let by = one_line(&request.decided_by);
     match request.status {
@@ -158,7 +163,7 @@ pub fn why_closed(request: &Request) -> String {
     }
 }
 
-/// Where returned words are, as a sentence.
+/// Returns a sentence that says where the returned text is.
 pub fn place(app: &App, to: &Name, returned: Returned, what: &str) -> String {
     match returned {
         Returned::Composer => format!("{what} is back in the composer."),

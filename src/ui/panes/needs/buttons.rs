@@ -10,7 +10,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{Placed, place};
 
-/// The buttons of a card that fit into its last row, the most needed first; none while they do not count.
+/// Returns the buttons of a request's card that fit into its last row, most important first. Empty if the pane does not
+/// have the focus or the request was answered.
 pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Placed<Button>> {
     let is_open = app.focus == Focus::Pane(Pane::Needs);
     if !is_open || app.model.requests.is_answered(&request.id) {
@@ -29,7 +30,7 @@ pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Placed<Button>> {
     place(row, shown)
 }
 
-/// The keys of the choices of a question, as `1-3`, or one by one where they do not follow one another.
+/// Returns the keys of a question's choices, as `1-3`, or one by one if they are not consecutive numbers.
 pub fn choice_keys(app: &App, count: usize) -> String {
     let key = |number| {
         app.prefs
@@ -64,7 +65,7 @@ pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
                 action: None,
             },
             key(Action::Reject, "decline"),
-            key(Action::Comment, "own words"),
+            key(Action::Comment, "own answer"),
             open,
         ],
         (

@@ -1,5 +1,5 @@
-//! The card of a request: what is asked, in lines of its width. Its height decides the pane's. A plan is read as the Markdown
-//! that it is; all else that is asked stands there letter by letter.
+//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as Markdown;
+//! everything else is shown verbatim.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -14,44 +14,44 @@ use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Most requests that are named at a time.
+/// Maximum number of request headings shown above the card.
 const LISTED_MAX: usize = 3;
-/// Most others who ask the same that are named.
+/// Maximum number of other requesters named.
 const OTHERS_MAX: usize = 6;
-/// Fewest rows that are left to the text before choices scroll with it.
+/// Minimum number of rows for the text; with fewer, the choices scroll with it.
 const TEXT_MIN: usize = 2;
 
-/// What a line of the card is.
+/// The kind of a line of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Where it is, who else asks, who else decides.
+    /// The working directory, other requesters, other approvers.
     Detail,
-    /// What is asked.
+    /// The request itself.
     Body,
-    /// The choice of that number, with its key.
+    /// The choice with that number, from 1, and its key.
     Choice(usize),
 }
 
 /// A line of the card.
 pub type CardLine = (Part, Line<'static>);
 
-/// The card of the selected request in a place of some rows: what scrolls, and what stays above the buttons.
+/// The card of the selected request: the lines that scroll, and the choices that stay above the buttons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Card {
     /// The lines that scroll.
     pub lines: Vec<CardLine>,
-    /// The rows that they have.
+    /// The number of visible rows for these lines.
     pub room: usize,
-    /// The choices, where there is room for all of them and some text; else they are the last lines.
+    /// The choices, if there is room for all of them and some text; otherwise they are part of ` lines`.
     pub pinned: Vec<CardLine>,
 }
 
-/// The place for words inside a pane with the frame `area`.
+/// Returns the area for text inside a pane with the frame `area`.
 pub fn inside(area: Rect) -> Rect {
     frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT)
 }
 
-/// The selected request's card in `height` rows of `width` columns, list and buttons among them.
+/// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
 pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
     let Some((_, request)) = needs::selected_request(app) else {
         return Card::default();
@@ -61,7 +61,7 @@ pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
     let rows = usize::from(height.saturating_sub(listed(app) + 1));
     if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
         let mut choices = choices;
-        // The buttons stand apart where nothing has to scroll for it.
+        // A blank line before the buttons, if nothing has to scroll for it.
         if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
             choices.push((Part::Detail, Line::default()));
         }
@@ -80,33 +80,33 @@ pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
     }
 }
 
-/// Where the parts of the card lie in the place for words `inside`.
+/// The areas of the card.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Places {
-    /// The rows that name the requests.
+    /// The headings of the requests.
     pub list: Rect,
     /// The lines that scroll.
     pub text: Rect,
-    /// The choices above the buttons, where they do not scroll.
+    /// The choices above the buttons, if they do not scroll.
     pub pinned: Rect,
-    /// The buttons; `None` where there is no row at all.
+    /// The buttons; `None` if there is no row for them.
     pub buttons: Option<Rect>,
-    /// Every row of a choice in view, with the choice's number.
+    /// The visible rows of choices, with the number of the choice.
     pub choices: Vec<(Rect, usize)>,
-    /// What lies there.
+    /// The content.
     pub card: Card,
-    /// Lines of the text that are scrolled away above.
+    /// The number of lines scrolled off at the top.
     pub top: usize,
 }
 
 impl Places {
-    /// The scrollbar of the text, in the right edge of the pane's frame `area`.
+    /// Returns the scrollbar of the text, on the right edge of the pane's frame `area`.
     pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
         Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
     }
 }
 
-/// Where the selected request's card lies.
+/// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
 pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
     let card = card(app, inside.width, inside.height, theme);
     let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
@@ -147,18 +147,18 @@ pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
     }
 }
 
-/// How much of the selected permission the user can have read.
+/// How much of the selected permission request is visible to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Whether its end is in view.
     pub is_at_end: bool,
-    /// Characters of it that are folded.
+    /// The number of folded characters.
     pub folded: usize,
-    /// Bytes of it that were cut.
+    /// The number of truncated bytes.
     pub cut: usize,
 }
 
-/// How much of the selected permission is in view; `None`: it is none, which is decided without.
+/// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
 pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
     let (_, request) = needs::selected_request(app)?;
     if request.kind != RequestKind::Permission {
@@ -176,12 +176,13 @@ pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
     })
 }
 
-/// How many rows name the requests, the selected one among them.
+/// Returns the number of heading rows, including the one of the selected request.
 pub fn listed(model: &Model) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
-/// The rows that the card wants inside its frame; when it is more than `most`, any number above it.
+/// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
+/// above `most`.
 pub fn height(app: &App, width: u16, most: u16) -> u16 {
     let lines = needs::selected_request(app).map_or(0, |(_, request)| {
         let theme = Theme::default();
@@ -195,7 +196,7 @@ pub fn height(app: &App, width: u16, most: u16) -> u16 {
     lines.saturating_add(listed(app))
 }
 
-/// What is asked, in lines of a width: at least `enough` of them, where it has so many.
+/// Renders the details and the body of a request, wrapped to ` width`. May stop after `enough` lines.
 pub fn text(
     model: &Model,
     request: &Request,
@@ -205,7 +206,7 @@ pub fn text(
 ) -> Vec<CardLine> {
     let width = usize::from(width.min(frame_layout::TEXT_WIDEST));
     let body = if request.body.trim().is_empty() {
-        "It gave no reason."
+        "No reason given."
     } else {
         request.body.as_str()
     };
@@ -232,7 +233,7 @@ pub fn text(
     out
 }
 
-/// The choices of a question, wrapped.
+/// Renders the choices of a question, wrapped.
 pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     let mut out = Vec::new();
     for (at, choice) in request.choices.iter().enumerate() {
@@ -255,7 +256,7 @@ pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
     out
 }
 
-/// Where it is, who else asks the same, who else may decide; in one line.
+/// Describes the working directory, other requesters and other approvers in one line.
 fn details(model: &Model, request: &Request) -> String {
     let mut parts = Vec::new();
     match request.kind {
@@ -279,7 +280,7 @@ fn details(model: &Model, request: &Request) -> String {
     parts.join(" · ")
 }
 
-/// Who waits for the same answer.
+/// Names the other agents with the same request, or returns `None` if there are none.
 fn others(model: &Model, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for other in model.requests.same(request) {
@@ -305,5 +306,5 @@ fn others(model: &Model, request: &Request) -> Option<String> {
     } else {
         String::new()
     };
-    (!names.is_empty()).then(|| format!("and the same from {}{more}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("also asked by {}{more}", names.join(", ")))
 }

@@ -11,7 +11,7 @@ use crate::domain::request::Request;
 use crate::ui::app::App;
 pub use feature::NeedsPane;
 
-/// The selected request and its place; the oldest when none is selected.
+/// Returns the selected request and its index; the oldest if none is selected.
 pub fn selected_request(app: &App) -> Option<(usize, &Request)> {
     let at = app
         .selected

@@ -1,4 +1,4 @@
-//! Yes or no to what waits for the person, with a comment or without; asking a teammate to leave.
+//! Decisions on approval requests, with or without a comment, and shutdown requests to teammates.
 
 use ratatui::layout::Rect;
 
@@ -20,15 +20,15 @@ use crate::ui::panes::needs::{answers, buttons, card};
 use crate::ui::panes::{needs, team};
 use crate::ui::widgets::composer::Composer;
 
-/// Where the keys of what waits count.
+/// The key context of the "Needs you" pane.
 const NEEDS: Context = Context::In(Pane::Needs);
 
-/// Says yes to the selected request.
+/// Approves the selected request.
 pub fn approve(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
     decide(app, area, Verdict::Approve, out);
 }
 
-/// Says no to the selected request.
+/// Rejects the selected request.
 pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
     decide(app, area, Verdict::Reject, out);
 }
@@ -38,7 +38,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
         if words.is_empty() && app.model.requests.is_question(&id) {
-            app.say(Level::Info, "Nothing is written yet.");
+            app.say(Level::Info, "The answer is empty.");
             return;
         }
         let may_approve = |app: &mut App| has_settled(app, &id) && was_read(app, area, &id);
@@ -74,8 +74,8 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
     }
 }
 
-/// Whether the whole of a permission was in view before it is given; says what to do when not. What is folded or cut is
-/// said once: the next yes gives it.
+/// Returns whether a permission request was completely visible before its approval. If not, explains what to do.
+/// Folded or truncated content is reported once; the next approval counts.
 fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
     let is_selected = needs::selected_request(app).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
@@ -83,14 +83,14 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
         if kind != Some(RequestKind::Permission) {
             return true;
         }
-        // Another card is in view: this one is shown before it can be approved.
+        // Another card is visible: show this one before it can be approved.
         app.selected.request = Some(id.clone());
         app.selected.request_scroll = 0;
         app.selected.request_since = app.now;
         say_of(
             app,
             id,
-            "This request was not in view: read it, then it can be approved.".into(),
+            "This request was not visible. Read it, then approve.".into(),
         );
         return false;
     }
@@ -102,15 +102,14 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
             .prefs
             .keymap
             .key(Context::Panes, Action::Move(Scroll::PageDown));
-        let text =
-            format!("Not all of it was in view: {key} shows the rest, then it can be approved.");
+        let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
         say_of(app, id, text);
         return false;
     }
     if reading.folded + reading.cut > 0 && app.selected.request_cut.as_ref() != Some(id) {
         let what = match (reading.cut, reading.folded) {
             (0, folded) => format!("{folded} characters of comments are folded"),
-            (cut, 0) => format!("It is too long to be shown: {cut} bytes in the middle are cut"),
+            (cut, 0) => format!("Too long to show: {cut} bytes in the middle are cut"),
             (cut, folded) => {
                 format!("{cut} bytes are cut and {folded} characters of comments are folded")
             }
@@ -119,14 +118,14 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
         let text = format!("{what}: {yes} again approves without reading them.");
         say_of(app, id, text);
         app.selected.request_cut = Some(id.clone());
-        // The second press of a double one must not be the answer.
+        // Prevents a double press from approving.
         app.selected.request_since = app.now;
         return false;
     }
     true
 }
 
-/// Says what is to be done before a request can be approved, until it is answered.
+/// Shows what to do before a request can be approved, until it is answered.
 fn say_of(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.say_while(Level::Warn, text, move |app| {
@@ -137,8 +136,8 @@ fn say_of(app: &mut App, id: &RequestId, text: String) {
     }
 }
 
-/// Whether the request has been in view long enough for a key to be meant for it; says so when not, unless a warning about
-/// it is shown: that was the answer to the first press of a double one.
+/// Returns whether the request has been visible for at least [`SETTLE`], so that a key is meant for it. If not, shows
+/// a status message, unless one about this request is already shown.
 fn has_settled(app: &mut App, id: &RequestId) -> bool {
     let since = app.selected.request_since;
     let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
@@ -154,7 +153,7 @@ fn has_settled(app: &mut App, id: &RequestId) -> bool {
     !is_new
 }
 
-/// Asks how far a yes to the selected permission reaches.
+/// Opens the choice of scopes for the selected permission.
 pub fn choose_scope(app: &mut App, area: Option<Rect>) {
     let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
@@ -165,12 +164,12 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
     if request.kind != RequestKind::Permission {
         app.say(
             Level::Info,
-            "Only a tool permission can be given for more than once.",
+            "Only tool permissions can be given for more than one call.",
         );
     } else if scopes == 0 {
         let key = app.prefs.keymap.key(NEEDS, Action::Approve);
         let why = format!(
-            "Its text does not say all that runs, so it can only be allowed once: press {key}."
+            "The text does not show all that runs: it can only be allowed once. Press {key}."
         );
         app.say(Level::Info, why);
     } else if has_settled(app, &id) && was_read(app, area, &id) && app.popups.len() < POPUPS_MAX {
@@ -178,10 +177,10 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
     }
 }
 
-/// Says yes to a permission, and to everything in `scope` until crewdeck ends.
+/// Approves a permission request and everything in `scope` until crewdeck exits.
 pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     if app.model.requests.get(id).is_none() {
-        app.say(Level::Info, "That request waits no more.");
+        app.say(Level::Info, "This request is already closed.");
     } else if !app.model.requests.is_answered(id) {
         app.selected.request = Some(id.clone());
         app.model.requests.answer(id);
@@ -190,14 +189,14 @@ pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     }
 }
 
-/// Answers the selected question with its choice of that number, counted from 1.
+/// Answers the selected question with choice ` number`, counted from 1.
 pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
     let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
     let (id, count) = (request.id.clone(), request.choices.len());
     let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-        app.say(Level::Info, format!("There are {count} choices."));
+        app.say(Level::Info, format!("There are only {count} choices."));
         return;
     };
     if has_settled(app, &id) {
@@ -213,7 +212,7 @@ pub(in crate::ui) fn answer(
     out: &mut Vec<Do>,
 ) {
     let Some(request) = app.model.requests.get(id) else {
-        app.say(Level::Info, "That request waits no more.");
+        app.say(Level::Info, "This request is already closed.");
         return;
     };
     if app.model.requests.is_answered(id) {
@@ -225,12 +224,12 @@ pub(in crate::ui) fn answer(
     out.push(Do::Command(Command::Decide(decision)));
 }
 
-/// Opens a field for a comment to the selected request, or for the answer to a question.
+/// Opens the comment field for the selected request, or the answer field for a question.
 pub fn comment(app: &mut App) {
     open_comment(app, |_| String::new());
 }
 
-/// Opens that field and `$EDITOR` over it. A plan is there to be changed: it goes back as the comment.
+/// Opens the comment field and `$EDITOR` with it. A plan is prefilled for editing and goes back as the comment.
 pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
     open_comment(app, |request| match request.kind {
         RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
@@ -264,13 +263,13 @@ fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
 /// Asks the selected teammate to shut down.
 pub fn ask_shutdown(app: &mut App, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(app) {
-        let text = format!("Asked {member} to shut down: it ends its step first.");
+        let text = format!("Asked {member} to shut down; it finishes its step first.");
         app.say(Level::Info, text);
         out.push(Do::Command(Command::AskShutdown { member }));
     }
 }
 
-/// Asks whether the selected teammate is to be ended by force.
+/// Asks for confirmation to kill the selected teammate.
 pub fn force(app: &mut App) {
     if let Some(member) = selected_at_work(app)
         && app.popups.len() < POPUPS_MAX
@@ -279,18 +278,18 @@ pub fn force(app: &mut App) {
     }
 }
 
-/// Asks the selected teammate where it stands.
+/// Asks the selected teammate for a status report.
 pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(app) {
-        app.say(Level::Info, format!("Asked {member} where it stands."));
+        app.say(Level::Info, format!("Asked {member} for its status."));
         out.push(Do::Command(Command::Nudge { member }));
     }
 }
 
-/// The selected teammate, if it is at work; else says why there is nothing to do.
+/// Returns the selected teammate if it is running; otherwise says why nothing can be done.
 fn selected_at_work(app: &mut App) -> Option<Name> {
     let Some((_, member)) = team::selected_member(app) else {
-        app.say_while(Level::Info, "There is no teammate yet.", |app| {
+        app.say_while(Level::Info, "No teammates yet.", |app| {
             app.model.team.members.is_empty()
         });
         return None;
@@ -305,7 +304,7 @@ fn selected_at_work(app: &mut App) -> Option<Name> {
     }
     let status = app.model.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
-        app.say(Level::Info, format!("{member} has shut down already."));
+        app.say(Level::Info, format!("{member} has already shut down."));
         return None;
     }
     Some(member)

@@ -1,4 +1,4 @@
-//! What waits for the person: who asks, for which task, what exactly, and which key does what.
+//! Draws "Needs you": the open requests, the selected one in detail, and its buttons.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,7 +20,7 @@ use crate::ui::text::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Draws it: the list, the selected request, and its buttons on the last row whatever its length.
+/// Draws the list, the selected request and, always on the last row, its buttons.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = needs::selected_request(app);
     let mut titles = Titles {
@@ -35,7 +35,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         if let Some(hold) = &app.keys.guard.hold {
             let key = app.prefs.keymap.key(Context::Panes, Action::Back);
             let words = format!(
-                "Decided. {} goes on: its next request comes here. {key} goes back.",
+                "Decided. {} continues; its next request appears here. {key} goes back.",
                 hold.asker
             );
             frame::empty(&words, theme, inner, buffer);
@@ -43,7 +43,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         }
         let key = app.waiting_key();
         let words = format!(
-            "Nothing waits for you. Plans, questions and permissions come here, and {key} leads to them."
+            "No open requests. Plans, questions and permissions appear here; {key} opens them."
         );
         frame::empty(&words, theme, inner, buffer);
         return;
@@ -59,14 +59,14 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let first = list::first_row(app.model.requests.len(), at, card::listed(app));
     let listed = app.model.requests.cards().enumerate().skip(first);
     for ((place, other), row) in listed.zip(places.list.rows()) {
-        // What the lead may decide needs the person less.
+        // Requests that the lead can decide are less prominent.
         let (shape, style) = match (place == at, is_the_leads(other)) {
             (true, false) => ("◆", theme.waiting),
             (true, true) => ("◆", theme.text),
             (false, _) => ("◇", theme.dim),
         };
         let columns = usize::from(row.width).saturating_sub(2);
-        // The words are worth more than the time.
+        // The text takes precedence over the time.
         let words = sentence::heading(other, &app.model.board, columns);
         let when = format!(" {}", clock(other.created_at, &app.prefs.zone));
         let when = if width(&words) + width(&when) > columns {
@@ -89,12 +89,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     let thumb = frame::thumb(app, Pane::Needs, theme);
     frame::scrollbar(places.bar(area), thumb, buffer);
-    // On the frame: a mark over the text would cut a line of what is decided.
+    // On the border: a mark over the text would hide a line of the request.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);
     let key = |by| app.prefs.keymap.key(Context::Panes, Action::Move(by));
     let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-    // Its keys count once it has them; those of a peek go on to the next card.
+    // The keys work only with focus; in a preview they select the next card.
     let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
     let is_unread = request.kind == RequestKind::Permission
         && app.selected.request_read.as_ref() != Some(&request.id);
@@ -125,14 +125,14 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 
 fn buttons(app: &App, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     if app.model.requests.is_answered(&request.id) {
-        Line::styled("Your answer is on its way.", theme.dim).render(row, buffer);
+        Line::styled("Sending your decision…", theme.dim).render(row, buffer);
         return;
     }
     if app.focus != Focus::Pane(Pane::Needs) {
         let key = app.waiting_key();
         Line::from(vec![
             Span::styled(format!("{key} "), theme.accent),
-            Span::styled("to decide it here", theme.dim),
+            Span::styled("review", theme.dim),
         ])
         .render(row, buffer);
         return;

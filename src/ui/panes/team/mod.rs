@@ -12,7 +12,7 @@ use crate::ui::model::{Model, board as model_board};
 use crate::ui::text::terms::Words;
 pub use feature::TeamPane;
 
-/// The teammates: those who are there in the roster's order, then those who are gone.
+/// Returns the teammates in roster order, those that have shut down last.
 pub fn members(model: &Model) -> Vec<&Member> {
     let mut rows: Vec<&Member> = model.team.members.iter().collect();
     rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
@@ -20,7 +20,7 @@ pub fn members(model: &Model) -> Vec<&Member> {
 }
 
 impl TeamRow<'_> {
-    /// Whose row it is.
+    /// Returns the agent of the row.
     pub fn name(&self) -> &Name {
         match self {
             TeamRow::Member(member) => &member.name,
@@ -34,11 +34,11 @@ impl TeamRow<'_> {
 pub enum TeamRow<'a> {
     /// A teammate.
     Member(&'a Member),
-    /// A subagent that is at work, under the one who sent it out.
+    /// A running subagent, below its parent.
     Subagent(Name),
 }
 
-/// The team: the lead's subagents, then the teammates, each with its own; of them those that the filter lets through.
+/// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
 pub fn team(app: &App) -> Vec<TeamRow<'_>> {
     let words = app.filters.words(Pane::Team);
     let mut rows = everybody(app);
@@ -49,7 +49,7 @@ pub fn team(app: &App) -> Vec<TeamRow<'_>> {
     rows
 }
 
-/// What a row of the team is about, in small letters: the name, the role, what it does, the task.
+/// Returns the lowercase text that the filter searches: name, role, activity and task.
 pub fn about(model: &Model, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {
@@ -65,7 +65,7 @@ pub fn about(model: &Model, row: &TeamRow) -> String {
     format!("{name} {role} {task}").to_lowercase()
 }
 
-/// The whole team, whatever it is filtered by.
+/// Returns the whole team, ignoring the filter.
 pub fn everybody(model: &Model) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
         let all = model.agents.subagents(parent);
@@ -79,7 +79,7 @@ pub fn everybody(model: &Model) -> Vec<TeamRow<'_>> {
     rows
 }
 
-/// The selected teammate or subagent and its row.
+/// Returns the selected teammate or subagent and its row.
 pub fn selected_member(app: &App) -> Option<(usize, Name)> {
     let rows = team(app);
     let at = app
@@ -88,7 +88,7 @@ pub fn selected_member(app: &App) -> Option<(usize, Name)> {
         .as_ref()
         .and_then(|name| {
             let row = |name: &Name| rows.iter().position(|r| r.name() == name);
-            // A subagent that is done gives way to the one who sent it out.
+            // A finished subagent is replaced by its parent.
             row(name).or_else(|| row(&name.parent()?))
         })
         .unwrap_or(0);

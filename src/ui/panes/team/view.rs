@@ -1,4 +1,4 @@
-//! The teammates: what each of them does, on which task, how full its window is.
+//! Draws the team: activity, task and context usage of each agent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,21 +20,21 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// From this width on a row shows how busy its agent was: below, its task needs the columns.
+/// Minimum width, in columns, for the activity bars; with less, the task needs the room.
 const PULSE_FROM: usize = 70;
-/// From this width on it shows that at length, and what the agent cost.
+/// Minimum width for long activity bars and the cost.
 const WIDE: usize = 100;
-/// From this width on the figures say that they are of tokens, as the sum below them does.
+/// Minimum width for the unit "tok".
 const UNIT_FROM: usize = 76;
 
-/// From this width on a row says how full the agent's window is: below, its task needs the columns.
+/// Minimum width for the context usage.
 const CONTEXT_FROM: usize = 46;
-/// From this width on a row has tokens and time too.
+/// Minimum width for tokens and time.
 const ROOMY: usize = 60;
-/// Fewest columns, with the blanks before them, in which it helps to tell what a tool works on, or why an agent waits.
+/// Minimum columns, with leading blanks, for a tool's argument or a waiting reason.
 const SCRAP: usize = 10;
 
-/// Draws them.
+/// Draws the team.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let members = team::team(app);
     let selected = team::selected_member(app).map(|(at, _)| at);
@@ -77,7 +77,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What the name and the task of a row share, and how many columns each of them would take.
+/// The columns that a row's name and task share, and the columns that each of them needs.
 #[derive(Clone, Copy)]
 struct Shared {
     columns: usize,
@@ -85,7 +85,7 @@ struct Shared {
     task: usize,
 }
 
-/// The columns for the names.
+/// Returns the columns for the names.
 fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     let least = match inside {
         0..CONTEXT_FROM => 8,
@@ -104,7 +104,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
                 (errand, String::new())
             }
         };
-        // The shape, and a blank behind each of the cells.
+        // The symbol, and a blank after each cell.
         let used = 5 + words_width(columns) + width(&pulse) + right;
         Shared {
             columns: columns.saturating_sub(used),
@@ -116,9 +116,9 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
     least_cut(&rows, least)
 }
 
-/// The columns for the names with which the least is cut of all rows: a column of a name counts for two of a task. Never
-/// fewer than `least`, where there are such long names, and never more than half of what any row shares unless its task
-/// is whole all the same.
+/// Returns the name width that truncates the least text over all rows; a column of a name counts as much as two of a
+/// task. At least `least` if there are such long names, and at most half of the shared columns of any row unless its
+/// task still fits.
 fn least_cut(rows: &[Shared], least: usize) -> usize {
     let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
     let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
@@ -185,7 +185,7 @@ fn row(
     ]
 }
 
-/// How busy an agent was lately, with a blank before it; nothing on a narrow row, nor before anybody did anything.
+/// Returns the activity bars with a leading blank; empty on a narrow row or before any activity.
 fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     let slices = match columns {
         0..PULSE_FROM => return String::new(),
@@ -203,7 +203,7 @@ fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     format!(" {bars}")
 }
 
-/// The tokens and the cost of all agents together, the lead and those who are gone included.
+/// Returns the total tokens and cost of all agents, including the lead and those that have shut down.
 fn sum(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     let tokens = model.agents.tokens();
     if tokens == 0 {
@@ -217,7 +217,7 @@ fn sum(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(text, theme.dim)]
 }
 
-/// A subagent under the one who sent it out.
+/// Returns the row of a subagent, below its parent.
 fn subagent(
     app: &App,
     name: &Name,
@@ -254,13 +254,13 @@ fn subagent(
     ]
 }
 
-/// The columns for what an agent does: enough for `task_update` on a narrow row, for the longest name of a
-/// tool on a wide one.
+/// Returns the columns for the activity: enough for `task_update` on a narrow row, for the longest tool name on a wide
+/// one.
 fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
 
-/// What a member is there for: the task that it is at, else its role.
+/// Returns the member's current task, else its role.
 fn task(model: &Model, member: &Member) -> String {
     model_board::open_task(model, &member.name).map_or_else(
         || one_line(&member.role),
@@ -268,7 +268,7 @@ fn task(model: &Model, member: &Member) -> String {
     )
 }
 
-/// What a row says of its task: what the agent is at, or what is wrong.
+/// Returns the text and style of the task column: the task, or what is wrong.
 fn about(
     model: &Model,
     member: &Member,
@@ -278,7 +278,7 @@ fn about(
 ) -> (String, ratatui::style::Style) {
     let task = task(model, member);
     match activity {
-        // A scrap of what the tool works on, or of why it waits, tells nothing.
+        // Too few columns to be useful.
         Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
             if width(&task) + SCRAP > room =>
         {
@@ -288,7 +288,7 @@ fn about(
         Activity::Stuck { why } => (one_line(why), theme.warn),
         Activity::Failed { why } => (one_line(why), theme.error),
         Activity::Backoff { cause, .. } => (format!("{task}  {}", one_line(cause)), theme.text),
-        Activity::Queued { .. } => (format!("{task}  waits for a free call"), theme.text),
+        Activity::Queued { .. } => (format!("{task}  in call queue"), theme.text),
         Activity::Thinking | Activity::Compacting | Activity::NeedsYou { .. } => (task, theme.text),
         Activity::Idle | Activity::Gone => (task, theme.dim),
     }
@@ -300,14 +300,14 @@ fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: u
     };
     let mut parts = Vec::new();
     if let Some(share) = agent.context_share().filter(|_| columns >= CONTEXT_FROM) {
-        // Three figures would push the others out of their columns.
+        // Three digits would shift the other columns.
         let share = if share > 99 {
             "99+".into()
         } else {
             format!("{share}%")
         };
         let about = if agent.window_is_assumed { "~" } else { "" };
-        // As wide with the mark as without it.
+        // Same width with and without the mark.
         let share = format!("{about}{share}");
         parts.push(format!("ctx{share:>4}"));
     }
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_the_columns_with_which_the_least_is_cut() {
+    fn name_width_minimizes_truncation() {
         let rows = |all: &[(usize, usize)]| -> Vec<Shared> {
             let row = |(name, task): &(usize, usize)| Shared {
                 columns: 40,
@@ -342,14 +342,14 @@ mod tests {
             all.iter().map(row).collect()
         };
         for (all, expected) in [
-            // Nothing has to be cut.
+            // Everything fits.
             (&[(5, 10), (7, 33)][..], 7),
             (&[(30, 10), (5, 9)], 30),
-            // Half of the row, for a name at least as long beside a task that is long too.
+            // A long name beside a long task gets half of the row.
             (&[(30, 60)], 20),
-            // One long name takes no columns of many tasks.
+            // One long name does not narrow many tasks.
             (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
-            // Of one task it does, but those of another only as far as they are free.
+            // It narrows one task, and others only by their free columns.
             (&[(30, 3), (28, 3), (5, 40)], 20),
             (&[], 0),
         ] {

@@ -8,13 +8,13 @@ use crate::ui::app::App;
 use crate::ui::widgets::list::first_row;
 pub use feature::TodoPane;
 
-/// The shown todo list.
+/// Returns the shown todo list.
 pub fn todo(app: &App) -> &[TodoItem] {
     let agent = app.model.agents.get(&app.shown);
     agent.map_or(&[], |a| a.todo.items())
 }
 
-/// The selected item of the shown todo list; the one in progress when none is selected.
+/// Returns the index of the selected todo item; the one in progress if none is selected.
 pub fn selected_todo(app: &App) -> Option<usize> {
     let last = todo(app).len().checked_sub(1)?;
     let selected = app.selected.todo.map(|at| at.min(last));
@@ -28,7 +28,8 @@ pub fn current_todo(app: &App) -> usize {
     current.unwrap_or(0)
 }
 
-/// The first item in view: until one is selected, as many of the first ones as leave the one in progress in view.
+/// Returns the first visible todo item. Without a selection the list is scrolled only as far as the item in progress
+/// needs.
 pub fn first_todo(app: &App, height: u16) -> usize {
     let len = todo(app).len();
     if let Some(at) = app.selected.todo {
@@ -39,14 +40,14 @@ pub fn first_todo(app: &App, height: u16) -> usize {
     first.min(len.saturating_sub(height))
 }
 
-/// Whether there is a shown todo list, and all of it is done.
+/// Returns whether the shown todo list exists and is complete.
 pub fn todo_is_done(app: &App) -> bool {
     let items = todo(app);
     let is_done = |item: &TodoItem| item.status == TodoStatus::Completed;
     !items.is_empty() && items.iter().all(is_done)
 }
 
-/// How much of the shown todo list is done, as `2/4`; `None` when there is no list.
+/// Returns the progress of the shown todo list, such as `2/4`; `None` without a list.
 pub fn todo_progress(app: &App) -> Option<String> {
     let list = &app.model.agents.get(&app.shown)?.todo;
     (!list.items().is_empty()).then(|| format!("{}/{}", list.done(), list.items().len()))

@@ -1,4 +1,4 @@
-//! The todo list of the agent whose conversation is shown.
+//! Draws the todo list of the shown agent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,8 +15,6 @@ use crate::ui::panes::todo;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
-/// Draws it.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let items = todo::todo(app);
     let selected = todo::selected_todo(app);

@@ -50,7 +50,7 @@ impl PopupFeature for CommentPopup {
             return None;
         };
         if app.model.requests.is_question(&comment.request) {
-            // The answer to a question needs no yes or no.
+            // An answer to a question needs no verdict.
             return Some(Action::Approve);
         }
         comment.stage = CommentStage::Verdict;
@@ -65,12 +65,12 @@ impl PopupFeature for CommentPopup {
                     (Action::Back, "cancel"),
                 ],
                 CommentStage::Writing => &[
-                    (Action::Accept, "go on to yes or no"),
+                    (Action::Accept, "next: approve or reject"),
                     (Action::Back, "cancel"),
                 ],
                 CommentStage::Verdict => &[
-                    (Action::Approve, "approve with it"),
-                    (Action::Reject, "reject with it"),
+                    (Action::Approve, "approve with comment"),
+                    (Action::Reject, "reject with comment"),
                     (Action::Back, "back"),
                 ],
             },

@@ -83,33 +83,33 @@ impl PopupFeature for ConfirmPopup {
         match popup {
             Popup::Confirm(Question::Quit) => &[(Action::Accept, "quit"), (Action::Back, "stay")],
             Popup::Confirm(Question::Force(_)) => {
-                &[(Action::Accept, "end it"), (Action::Back, "let it go on")]
+                &[(Action::Accept, "end it"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::Release { .. }) => {
-                &[(Action::Accept, "release"), (Action::Back, "leave it")]
+                &[(Action::Accept, "release"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::RemoveTree(_)) => {
-                &[(Action::Accept, "remove"), (Action::Back, "leave it")]
+                &[(Action::Accept, "remove"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::LoseTree(_)) => {
-                &[(Action::Accept, "lose it"), (Action::Back, "leave it")]
+                &[(Action::Accept, "remove anyway"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::ApproveSettings) => {
                 &[(Action::Accept, "approve"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::Complete(_)) => {
-                &[(Action::Accept, "complete"), (Action::Back, "not")]
+                &[(Action::Accept, "complete"), (Action::Back, "cancel")]
             }
             Popup::Confirm(Question::Merge(_)) if branches::to_merge(app).len() > 1 => &[
                 (Action::Accept, "merge"),
                 (Action::MergeAll, "all"),
-                (Action::Diff, "look"),
-                (Action::Back, "not"),
+                (Action::Diff, "diff"),
+                (Action::Back, "cancel"),
             ],
             Popup::Confirm(Question::Merge(_)) => &[
                 (Action::Accept, "merge"),
-                (Action::Diff, "look"),
-                (Action::Back, "not"),
+                (Action::Diff, "diff"),
+                (Action::Back, "cancel"),
             ],
             _ => &[],
         }

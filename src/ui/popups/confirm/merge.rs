@@ -1,4 +1,4 @@
-//! Merging the branches of completed tasks: asked first, one or all.
+//! Merges of completed tasks: one or all, after confirmation.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
@@ -10,7 +10,7 @@ use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 
-/// Asks whether the branch of the selected task is to be merged, where it can be.
+/// Asks for confirmation to merge the branch of the selected task, if it can be merged.
 pub fn ask(app: &mut App) {
     let Some((_, id)) = board::selected(app) else {
         app.say_no_task();
@@ -20,12 +20,12 @@ pub fn ask(app: &mut App) {
         app.say_why(why, move |app| refusal(app, id));
         return;
     }
-    // The board may change while the question stands: the selection stays with it.
+    // The board may change while the dialog is open; this keeps the selection on the task.
     app.selected.task = Some(id);
     popup::push(app, Popup::Confirm(Question::Merge(id)));
 }
 
-/// Merges the branch of `task`, which was asked.
+/// Merges the branch of `task` after confirmation.
 pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
     match refusal(app, task) {
         Some(why) => app.say_why(why, move |app| refusal(app, task)),
@@ -37,11 +37,11 @@ pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
     }
 }
 
-/// Merges the branches of all completed tasks, which was asked.
+/// Merges the branches of all completed tasks after confirmation.
 pub fn all(app: &mut App, out: &mut Vec<Do>) {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
-        // One is what y is for; none is left where somebody else has merged them.
+        // A single branch is merged with ` y`. None is left if another window has merged them.
         return;
     }
     app.popups.pop();
@@ -52,7 +52,7 @@ pub fn all(app: &mut App, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::MergeAll { tasks }));
 }
 
-/// Takes a question back about what is merged meanwhile.
+/// Closes a merge dialog that no longer applies.
 pub fn settle(app: &mut App) {
     let mut why = None;
     for popup in &app.popups {
@@ -75,7 +75,7 @@ fn is_mergeable(model: &Model, id: TaskId) -> bool {
 fn refusal(model: &Model, id: TaskId) -> Option<String> {
     let task = model.board.get(id);
     task.map_or_else(
-        || Some(format!("{id} is not on the board any more.")),
+        || Some(format!("{id} is no longer on the board.")),
         |task| branches::refusal(model, task),
     )
 }

@@ -1,4 +1,4 @@
-//! Pure: the popups that ask for a word, a comment or a yes: where they lie, what they say.
+//! Pure: layout and text of dialogs: comments, task forms and confirmations.
 
 mod feature;
 pub(in crate::ui) mod merge;
@@ -25,30 +25,30 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::{centered, low};
 pub use feature::ConfirmPopup;
 
-/// Widest field for a comment, in columns.
+/// Maximum width of the comment field, in columns.
 const COMMENT_WIDTH: u16 = 72;
-/// Most rows that a comment has in view.
+/// Maximum visible rows of a comment.
 const COMMENT_ROWS: u16 = 6;
-/// Most rows of the form of a task, with its frame.
+/// Maximum rows of the task form, including its border.
 const TASK_ROWS: u16 = 18;
-/// Most tasks that the question before a merge names as left out.
+/// Maximum number of excluded tasks that the merge dialog names.
 const WAITING_MAX: usize = 3;
-/// Widest question, in columns.
+/// Maximum width of a confirmation, in columns.
 const QUESTION_WIDTH: u16 = 60;
 
-/// Asked before settings of a project are approved: one letter that is typed by accident must not approve them.
+/// Confirmation before project settings are approved, so that a single key typed by accident does not approve them.
 const APPROVE_SETTINGS: &str = "Approve these settings for this directory? They then take effect at every start, until the file changes.";
 
-/// Where such a popup lies.
+/// The layout of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The popup with its frame.
+    /// The popup, including its border.
     pub area: Rect,
     /// The row of its buttons.
     pub buttons: Rect,
 }
 
-/// Where a comment or a question lies; nowhere for popups of another kind.
+/// Returns the layout of a dialog; empty for other popups.
 pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
     let area = match popup {
         Popup::Comment(_) => comment(screen),
@@ -77,7 +77,7 @@ pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
 
 fn comment(screen: Rect) -> Rect {
     let columns = COMMENT_WIDTH.min(screen.width.saturating_sub(4));
-    // Low, and no more than a sixth of the screen: the card can be read meanwhile.
+    // At the bottom and at most a sixth of the screen, so that the card stays readable.
     let rows = (screen.height / 6).clamp(1, COMMENT_ROWS);
     low(screen, columns, rows + 5)
 }
@@ -87,12 +87,12 @@ fn task(screen: Rect) -> Rect {
     centered(
         screen,
         columns,
-        // The status line and the tabs above it stay in view, and the two lines at the bottom.
+        // Leaves the status line, the tabs and the two lines at the bottom visible.
         TASK_ROWS.min(screen.height.saturating_sub(4)),
     )
 }
 
-/// The title of a field for a comment.
+/// Returns the title of the comment field.
 pub fn comment_title(model: &Model, comment: &CommentBox) -> &'static str {
     if model.requests.is_question(&comment.request) {
         "Answer"
@@ -101,7 +101,7 @@ pub fn comment_title(model: &Model, comment: &CommentBox) -> &'static str {
     }
 }
 
-/// The title of a question.
+/// Returns the title of a confirmation.
 pub fn question_title(question: &Question) -> &'static str {
     match question {
         Question::Quit => "Quit",
@@ -119,7 +119,7 @@ fn question_width(screen: Rect) -> u16 {
     QUESTION_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// The words of a question, wrapped to its width.
+/// Returns the text of a confirmation, wrapped to its width.
 pub fn lines(app: &App, question: &Question, screen: Rect) -> Vec<String> {
     let words = match question {
         Question::Quit => quit(app),
@@ -153,14 +153,14 @@ fn merge(model: &Model, id: TaskId) -> String {
     let others = match branches::to_merge(model).len() {
         0 | 1 => String::new(),
         n => format!(
-            "\n{n} tasks are done and not merged. All of them: what others build on first, up to the first conflict."
+            "\n{n} tasks are done and not merged. All are merged in dependency order, up to the first conflict."
         ),
     };
     let waiting: Vec<String> = branches::unmerged(model)
         .iter()
         .filter_map(|(id, open)| {
             Some(format!(
-                "\n{id} is not among them: {} has to be completed first.",
+                "\n{id} is not included: {} must be completed first.",
                 (*open)?
             ))
         })
@@ -178,20 +178,20 @@ fn merge(model: &Model, id: TaskId) -> String {
     )
 }
 
-/// What is asked before a task is taken from one who is at work.
+/// Returns the confirmation before a task is released from a running teammate.
 fn release(model: &Model, id: TaskId, from: &Name) -> String {
     let Some(task) = model.board.get(id) else {
         return String::new();
     };
     let told = if from.is_lead() {
-        format!("{from} gets a message and does not choose it again.")
+        format!("{from} gets a message and will not claim it again.")
     } else {
-        format!("{from} is stopped, gets a message, and does not choose it again.")
+        format!("{from} is stopped, gets a message and will not claim it again.")
     };
     let tree = match task.worktree.as_str() {
         "" => String::new(),
         tree => format!(
-            "\n.worktrees/{} stays as it is, with what is not committed.",
+            "\n.worktrees/{} is kept, including its uncommitted changes.",
             one_line(tree)
         ),
     };
@@ -204,7 +204,7 @@ fn release(model: &Model, id: TaskId, from: &Name) -> String {
 fn complete(model: &Model, id: TaskId) -> String {
     let subject = model.board.get(id).map_or("", |task| &task.subject);
     format!(
-        "Complete {id} ({}), which nobody has claimed? That can not be taken back.",
+        "Complete {id} ({}), which has no owner? This cannot be undone.",
         one_line(subject)
     )
 }
@@ -220,7 +220,7 @@ fn remove(model: &Model, judged: &Judged) -> String {
         "Nothing would be lost.".to_string()
     } else {
         format!(
-            "It has {}: you are asked again before that is lost.",
+            "It has {}. You are asked again before that is lost.",
             judged.losses
         )
     };
@@ -231,11 +231,11 @@ fn remove(model: &Model, judged: &Judged) -> String {
     )
 }
 
-/// What is asked before something is lost names it.
+/// Returns the second confirmation, which names what would be lost.
 fn lose(model: &Model, judged: &Judged) -> String {
     let tree = tree(model, judged.task);
     let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
-    let mut words = format!("Remove .worktrees/{tree} all the same?");
+    let mut words = format!("Remove .worktrees/{tree} anyway?");
     if !gone.is_empty() {
         words.push_str(&format!("\nLost for good: {gone}."));
     }
@@ -260,12 +260,12 @@ fn quit(app: &App) -> String {
     }
 }
 
-/// What leaving would stop, in a sentence; `None`: nothing.
+/// Returns a sentence that says what quitting would stop; `None` if nothing.
 pub fn still(app: &App) -> Option<String> {
     let agents = match app.at_stake() {
         0 => None,
-        1 => Some("One agent is still at work".to_string()),
-        n => Some(format!("{n} agents are still at work")),
+        1 => Some("One agent is still working".to_string()),
+        n => Some(format!("{n} agents are still working")),
     };
     let jobs = match (app.jobs_at_stake(), &agents) {
         (0, _) => None,
@@ -287,12 +287,13 @@ fn force(model: &Model, name: &Name) -> String {
         )
     });
     format!(
-        "End {name} now, in the middle of what it does?{} What it has written to files stays.",
+        "End {name} now, in the middle of its work?{} Files it has written are kept.",
         task.unwrap_or_default()
     )
 }
 
-/// The selected task, or the one that is asked about, if it has a worktree; else says why it has none.
+/// Returns the selected task, or the task of an open merge dialog, if it has a worktree. Otherwise says why it has
+/// none.
 pub fn with_worktree(app: &mut App) -> Option<TaskId> {
     if let Some(Popup::Confirm(Question::Merge(id))) = app.popups.last() {
         return Some(*id);
@@ -309,14 +310,14 @@ pub fn with_worktree(app: &mut App) -> Option<TaskId> {
     Some(id)
 }
 
-/// Asks for what the branch of the selected task changes.
+/// Requests the diff of the selected task's branch.
 pub fn ask_diff(app: &mut App, out: &mut Vec<Do>) {
     if let Some(task) = with_worktree(app) {
         out.push(Do::Command(Command::ShowDiff { task }));
     }
 }
 
-/// Approves the settings that the page shows.
+/// Approves the settings shown on the page.
 pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
     if offers(app, Action::ApproveSettings) {
         app.say(Level::Info, "Approved: starting with these settings…");

@@ -1,4 +1,4 @@
-//! The person's own hand on the board: claim, release and complete a task, and where its worktree is.
+//! The user's own actions on the board: claim, release and complete tasks, and manage their worktrees.
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
@@ -15,7 +15,7 @@ use crate::ui::panes::board;
 use crate::ui::panes::board::Hand;
 use crate::ui::popups::confirm;
 
-/// The selected task, if the person can do that with it; else says why not.
+/// Returns the selected task and its owner if the user may act on it; otherwise says why not.
 fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
     let Some((_, id)) = board::selected(app) else {
         app.say_no_task();
@@ -32,7 +32,7 @@ fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
             None
         }
         None => {
-            // The board may change before it is done: the selection stays with the task.
+            // The board may change before the action is done; this keeps the selection on the task.
             app.selected.task = Some(id);
             Some((id, owner))
         }
@@ -44,7 +44,7 @@ fn wish(app: &mut App, words: String, wish: TaskWish, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::Task(Box::new(wish))));
 }
 
-/// Takes the selected task.
+/// Claims the selected task.
 pub fn claim(app: &mut App, out: &mut Vec<Do>) {
     if let Some((task, _)) = selected(app, Hand::Claim) {
         wish(
@@ -56,7 +56,7 @@ pub fn claim(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Puts the selected task back on the board; asks first where a teammate at work has it.
+/// Releases the selected task; asks for confirmation if a running teammate owns it.
 pub fn release(app: &mut App, out: &mut Vec<Do>) {
     let Some((task, Some(from))) = selected(app, Hand::Release) else {
         return;
@@ -68,13 +68,13 @@ pub fn release(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Puts a task back on the board, which was asked.
+/// Releases a task after confirmation.
 pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Do>) {
     let words = format!("Releasing {task}…");
     wish(app, words, TaskWish::Release { task, from }, out);
 }
 
-/// Completes the selected task; asks first where it is nobody's.
+/// Completes the selected task; asks for confirmation if it has no owner.
 pub fn complete(app: &mut App, out: &mut Vec<Do>) {
     match selected(app, Hand::Complete) {
         None => {}
@@ -85,7 +85,7 @@ pub fn complete(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Completes a task, which was asked where that is needed.
+/// Completes a task, after confirmation where needed.
 pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
     wish(
         app,
@@ -111,7 +111,7 @@ pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
     out.push(Do::Copy(path));
 }
 
-/// Where a task is worked on, as a shell takes it.
+/// Returns the path of the task's worktree.
 fn path(model: &Model, task: &Task) -> String {
     let root = model
         .setup
@@ -120,7 +120,7 @@ fn path(model: &Model, task: &Task) -> String {
     harmless(&format!("{root}/.worktrees/{}", task.worktree))
 }
 
-/// Looks what would be lost with the selected task's worktree, to ask about it.
+/// Checks what removing the selected task's worktree would lose, before the confirmation.
 pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
     let Some(task) = confirm::with_worktree(app) else {
         return;
@@ -129,14 +129,14 @@ pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
         app.say_why(why, move |app| board::why_no_removal(app, task));
         return;
     }
-    app.say(Level::Info, format!("Looking at the worktree of {task}…"));
+    app.say(Level::Info, format!("Checking the worktree of {task}…"));
     out.push(Do::Command(Command::JudgeWorktree { task }));
 }
 
-/// What would be lost with a worktree is known: asks.
+/// Asks for confirmation once the possible losses are known.
 pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     if !app.is_in_panes() {
-        // The person does something else by now.
+        // The user is doing something else now.
         return;
     }
     app.flash = None;
@@ -150,7 +150,7 @@ pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     );
 }
 
-/// Removes a worktree, which was asked; where something is lost, that is asked first.
+/// Removes a worktree after confirmation; asks a second time if work would be lost.
 pub fn removal(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
     if judged.losses.is_empty() {
         remove_now(app, judged, out);
@@ -159,7 +159,7 @@ pub fn removal(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
     }
 }
 
-/// Removes a worktree, and what would be lost was told.
+/// Removes a worktree whose losses were shown to the user.
 pub fn remove_now(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
     let (task, told) = (judged.task, judged.losses);
     let text = format!("Removing the worktree of {task}…");
@@ -170,7 +170,7 @@ pub fn remove_now(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::RemoveWorktree { task, told }));
 }
 
-/// Takes a question back whose answer means nothing any more.
+/// Closes a dialog that no longer applies.
 pub fn settle(app: &mut App) {
     let asked = app.popups.iter().find_map(|popup| {
         let Popup::Confirm(question) = popup else {
@@ -191,11 +191,11 @@ pub fn settle(app: &mut App) {
         return;
     };
     let why = match app.model.board.get(id) {
-        None => Some(format!("{id} is not on the board any more.")),
+        None => Some(format!("{id} is no longer on the board.")),
         Some(task) => {
             let owner = board::owner(task);
             let is_other = owner.as_ref().map(Name::as_str) != from.as_ref().map(Name::as_str);
-            let other = || format!("{id} has another owner by now.");
+            let other = || format!("{id} now has another owner.");
             board::why_not(app, task, hand).or_else(|| is_other.then(other))
         }
     };

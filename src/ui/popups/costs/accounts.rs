@@ -1,4 +1,4 @@
-//! What each agent has used, with its subagents; the dearest first.
+//! Token usage and cost of each agent, including its subagents, most expensive first.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use crate::domain::team::Activity;
 use crate::ui::model::Model;
 use crate::ui::model::costs::Used;
 
-/// What one agent answers for.
+/// The usage of one agent and its subagents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// Whose; `None`: of those of whom nothing else is known any more.
+    /// The agent; `None` for the total of agents that left and were dropped from memory.
     pub name: Option<Name>,
-    /// How many subagents it sent out that are known; of nobody's account, how many agents it is.
+    /// The number of known subagents of the agent; without a name, the number of dropped agents.
     pub others: usize,
-    /// What it and they used.
+    /// The usage of the agent and its subagents.
     pub used: Used,
-    /// Whether it has left.
+    /// Whether the agent has left the team.
     pub is_gone: bool,
 }
 
-/// The accounts of all.
+/// The usage of all agents.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Accounts {
-    /// One for each agent, the dearest first.
+    /// One account for each agent, most expensive first.
     pub all: Vec<Account>,
-    /// What all of them used.
+    /// The total.
     pub sum: Used,
 }
 
 impl Accounts {
-    /// Whether the price of any call is known.
+    /// Whether the price of at least one call is known.
     pub fn is_priced(&self) -> bool {
         self.sum.cost.is_some()
     }
 
-    /// How much of the sum `used` is, in thousandths: of the cost where it is known, else of the tokens.
+    /// Returns the share of `used` in the total, in thousandths: of the cost if known, otherwise of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
         match (self.sum.cost, used.cost) {
@@ -51,7 +51,7 @@ impl Accounts {
     }
 }
 
-/// What all of them used: lead, teammates, those who have left; a subagent's counts for its parent.
+/// Returns the usage of the lead, the teammates and agents that left. A subagent's usage counts for its parent.
 pub fn accounts(model: &Model) -> Accounts {
     let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
     for name in model.present() {

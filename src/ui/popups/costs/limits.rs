@@ -1,4 +1,4 @@
-//! What holds the agents up, in words: the team's ceilings, those of each agent, the calls in flight, the back-off.
+//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each agent.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -14,12 +14,12 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 
-/// From this share on, in percent, a ceiling is near.
+/// From this share on, in percent, budget usage is highlighted.
 const NEAR: u64 = 80;
-/// The columns of what a line is about.
+/// The width of the label before each line, in columns.
 const HEADS: usize = 12;
 
-/// The lines.
+/// Returns the lines of the section, wrapped to `columns`.
 pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let mut out = Vec::new();
     let mut put = |head: &str, words: &str, style: Style| {
@@ -56,8 +56,8 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     }
     if !is_any {
-        let words = "none. Set ceilings.team_cost or ceilings.agent_tokens: who reaches one pauses, and you are asked";
-        put("ceilings", words, theme.dim);
+        let words = "none. Set ceilings.team_cost or ceilings.agent_tokens: an agent that hits one pauses and asks you";
+        put("budgets", words, theme.dim);
     }
     if !accounts.is_priced()
         && let Some(setup) = app.model.setup.as_ref()
@@ -67,7 +67,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         } else {
             let model = one_line(&setup.model);
             format!(
-                "of {model} not known. Set it, in dollars for a million tokens: [prices.\"{model}\"] with input = … and output = …"
+                "unknown for {model}. Set it in dollars per million tokens: [prices.\"{model}\"] with input = … and output = …"
             )
         };
         put("price", &words, theme.dim);
@@ -75,7 +75,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
     out
 }
 
-/// How many calls are in flight, and how many wait for a place.
+/// Describes how many model calls run and how many are queued.
 fn calls(model: &Model) -> String {
     let heard = model.agents.all().map(|(name, _)| model.activity(name));
     let (mut flying, mut waiting) = (0, 0);
@@ -96,27 +96,23 @@ fn calls(model: &Model) -> String {
         0 => String::new(),
         most => format!(" of {most}"),
     };
-    match waiting {
-        0 => format!("{flying}{of} in flight, none waits in line"),
-        1 => format!("{flying}{of} in flight, 1 waits in line"),
-        n => format!("{flying}{of} in flight, {n} wait in line"),
-    }
+    format!("{flying}{of} running, {waiting} queued")
 }
 
-/// How long the server holds everybody up, and why.
+/// Describes the cause of the team's back-off and the remaining seconds, or returns `None` if there is no back-off.
 fn backoff(app: &App) -> Option<String> {
     let (until, cause) = style::backoff(app)?;
     let left = style::seconds(until, app.now);
     Some(format!("{cause}, {left} s left"))
 }
 
-/// What `used` is of `allowed`, in percent.
+/// Returns `used` in percent of `allowed`, at most 999.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // cut to 999
 fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
-/// An amount without its unit: another one with it follows.
+/// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
 fn bare(ceiling: Ceiling, amount: f64) -> String {
     let shown = ceiling.shown(amount);
     shown.trim_end_matches(" tokens").to_string()
@@ -138,7 +134,8 @@ fn of_team(model: &Model, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)>
     Some((words, share))
 }
 
-/// The ceiling of each agent, and who is the nearest to it.
+/// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
+/// percent.
 fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
     let base = model.limits.ceilings.of(ceiling)?;
     let shares = accounts
@@ -158,16 +155,16 @@ fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(St
                 String::new()
             };
             (
-                format!("; nearest is {name} with {used}{of}, {share}%"),
+                format!("; closest is {name} with {used}{of}, {share}%"),
                 share,
             )
         }
         None => (String::new(), 0),
     };
-    Some((format!("at most {}{words}", ceiling.shown(base)), share))
+    Some((format!("limit {}{words}", ceiling.shown(base)), share))
 }
 
-/// How much of its own ceiling an agent has used, in percent; `None`: it has none.
+/// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
 pub fn of_agent(model: &Model, account: &Account, ceiling: Ceiling) -> Option<u64> {
     if ceiling.is_of_team() {
         return None;

@@ -1,4 +1,4 @@
-//! Pure: what the crew has used, by agent and by task, and what holds it up; the lines of the cost panel.
+//! The cost panel: usage by agent and by task, running calls, back-off and budgets. Pure.
 
 mod accounts;
 mod feature;
@@ -21,15 +21,15 @@ use crate::ui::widgets::area::{Place, centered, framed};
 use crate::ui::widgets::list::first_row;
 pub use feature::CostsPopup;
 
-/// Widest panel, in columns.
+/// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
 
 /// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
-    /// Its words.
+    /// The styled text.
     pub spans: Vec<Span<'static>>,
-    /// What it is about; such a line can be selected.
+    /// What `Enter` opens. Only a line with a target can be selected.
     pub target: Option<Target>,
 }
 
@@ -49,9 +49,9 @@ impl CostLine {
     }
 }
 
-/// All lines of the panel on the screen.
+/// Returns all lines of the panel.
 pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
-    // The first column is that of the mark.
+    // The first column is for the selection mark.
     let columns = usize::from(width(app.size).saturating_sub(5));
     let accounts = accounts::accounts(app);
     if accounts.sum.usage.total() == 0 {
@@ -72,7 +72,7 @@ pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
     out
 }
 
-/// The lines as a text.
+/// Returns the panel as plain text, for copying.
 pub fn text(app: &App) -> String {
     let lines = lines(app, &Theme::default()).into_iter();
     let lines = lines.map(|line| Line::from(line.spans).to_string());
@@ -93,7 +93,7 @@ fn width(screen: Rect) -> u16 {
     WIDTH_MAX.min(screen.width.saturating_sub(4))
 }
 
-/// The place of the selected line among `lines`; `None` where none can be selected.
+/// Returns the index of the selected line, or `None` if no line can be selected.
 pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
     let wanted = view.selected.as_ref();
     let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;
@@ -101,8 +101,8 @@ pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
     lines.iter().position(is_it).or_else(first)
 }
 
-/// Where the panel lies, and which of its lines are in view: those around the selected one, from the first one on while
-/// the first that can be selected is.
+/// Returns the area of the panel and its first visible line. The selected line is always in view; lines above the first
+/// and below the last selectable line are shown together with it.
 pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
     let most = screen.height.saturating_sub(4);
     let area = centered(screen, width(screen), framed(lines.len()).min(most));
@@ -111,11 +111,11 @@ pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
     let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
         at
     } else {
-        // What stands below the last one has to be seen too.
+        // With the last selectable line selected, scroll to the end, so that the lines below it can be read.
         lines.len().saturating_sub(1)
     };
     let first = first_row(lines.len(), at, list.height);
-    // The selected one stays in view, whatever stands below.
+    // The selected line stays in view even if many lines follow.
     let first = first.min(selected(view, lines).unwrap_or(first));
     Place { area, list, first }
 }

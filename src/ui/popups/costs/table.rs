@@ -1,4 +1,4 @@
-//! The tables of the panel: a line an agent with a sum, a line a task. Fewer columns where there is less room.
+//! The tables of the cost panel: one row per agent with a total, one row per task. Narrow panels show fewer columns.
 
 use ratatui::style::Style;
 use ratatui::text::Span;
@@ -16,16 +16,16 @@ use crate::ui::text;
 use crate::ui::text::{count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 
-/// Most tasks that are listed.
+/// Maximum number of tasks that are listed.
 const TASKS_SHOWN: usize = 100;
-/// The cells of a bar.
+/// The width of a bar, in columns.
 const BAR: usize = 10;
-/// Columns for names at the most.
+/// Maximum width of the name column.
 const NAMES_MAX: usize = 28;
-/// Columns for names at least.
+/// Minimum width of the name column.
 const NAMES_MIN: usize = 14;
 
-/// A column of figures.
+/// A numeric column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Calls,
@@ -45,7 +45,7 @@ use Column::{
     Bar, Cached, Calls, Ceiling as Ceil, Cost, Input, Output, Read, Share, Tokens, Written,
 };
 
-/// What is shown, the most first.
+/// The column sets, widest first. The first one that fits is used.
 const FORMS: [&[Column]; 5] = [
     &[Calls, Input, Read, Written, Output, Cost, Ceil, Share, Bar],
     &[Calls, Input, Read, Written, Output, Cost, Ceil, Share],
@@ -65,13 +65,13 @@ impl Column {
             Output => "output",
             Tokens => "tokens",
             Cost => "cost",
-            Ceil => "ceiling",
+            Ceil => "budget",
             Share => "share",
             Bar => "",
         }
     }
 
-    /// Its columns, with the blanks before it.
+    /// The width in columns, including the space before it.
     fn width(self) -> usize {
         match self {
             Calls => 6,
@@ -88,7 +88,7 @@ impl Column {
     fn cell(self, used: &Used, share: u64, ceiling: Option<u64>) -> String {
         let usage = &used.usage;
         match self {
-            // An older record did not count them.
+            // Journals of older versions have no call counts.
             Calls if used.calls == 0 && usage.total() > 0 => "–".into(),
             Calls => used.calls.to_string(),
             Input => count(usage.input),
@@ -107,8 +107,8 @@ impl Column {
     }
 }
 
-/// A bar of `share` thousandths; a little one is seen too. Of lines, as that of the board: on the selected row blocks
-/// would be holes.
+/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters like
+/// the board's progress bar: block characters would look wrong on the highlighted row.
 fn bar(share: u64) -> String {
     let cells = usize::try_from(share).unwrap_or(1000) * BAR;
     let full = (cells + 500) / 1000;
@@ -116,7 +116,8 @@ fn bar(share: u64) -> String {
     format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
 }
 
-/// The columns that fit beside the names; that of the cost only where any price is known.
+/// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
+/// budget for each agent.
 fn form(model: &Model, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
         .iter()
@@ -137,7 +138,7 @@ fn wide(form: &[Column]) -> usize {
     form.iter().map(|c| c.width()).sum()
 }
 
-/// The figures of a line behind its name.
+/// Formats the numeric columns of a row.
 fn figures(
     form: &[Column],
     used: &Used,
@@ -173,7 +174,7 @@ fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine 
     CostLine::plain(vec![Span::styled(out, theme.dim)])
 }
 
-/// A line an agent, and their sum.
+/// Returns one row per agent and the total.
 pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
     let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
@@ -202,7 +203,7 @@ pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> 
         });
     }
     let mut sum = vec![Span::styled(pad("  all", names), theme.title)];
-    // The sum is all of itself: no bar.
+    // The total is always 100%: no bar.
     let form: Vec<Column> = form.into_iter().filter(|c| *c != Bar).collect();
     sum.extend(figures(&form, &accounts.sum, 1000, None, theme.text, theme));
     out.push(CostLine::plain(sum));
@@ -219,17 +220,17 @@ fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// The name, and how many subagents are counted with it.
+/// Returns the name and the number of subagents that are included.
 fn label(account: &Account) -> String {
     let of = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match (&account.name, account.others) {
-        (None, n) => of(n, "other who left", "others who left"),
+        (None, n) => of(n, "earlier agent", "earlier agents"),
         (Some(name), 0) => name.to_string(),
         (Some(name), n) => format!("{name} and {}", of(n, "subagent", "subagents")),
     }
 }
 
-/// A line a task on which something was spent, and one for all the rest.
+/// Returns one row per task with usage, and a row for usage outside tasks.
 pub fn tasks(model: &Model, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
     let dearest = model.costs.dearest();
     if dearest.is_empty() {
@@ -280,14 +281,11 @@ pub fn tasks(model: &Model, accounts: &Accounts, columns: usize, theme: &Theme) 
     }
     let beyond = dearest.len().saturating_sub(TASKS_SHOWN);
     if beyond > 0 {
-        let words = format!("  … and {beyond} tasks more");
+        let words = format!("  … and {beyond} more tasks");
         out.push(CostLine::plain(vec![Span::styled(words, theme.dim)]));
     }
     let share = accounts.share(&rest);
-    let mut spans = vec![Span::styled(
-        pad("  while no task was open", names),
-        theme.dim,
-    )];
+    let mut spans = vec![Span::styled(pad("  outside tasks", names), theme.dim)];
     spans.extend(figures(&form, &rest, share, None, theme.dim, theme));
     out.push(CostLine::plain(spans));
     out

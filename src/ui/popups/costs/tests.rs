@@ -1,4 +1,4 @@
-//! Test: what the panel adds up, and that it fits every width.
+//! Tests of the cost panel: totals, and layout at every width.
 
 use pretty_assertions::assert_eq;
 
@@ -26,7 +26,7 @@ fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
 }
 
 #[test]
-fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
+fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
     let mut state = busy(160, 45);
     let before = state.model.costs.clone();
     let bob = name("bob");
@@ -42,7 +42,7 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
     tell(
         &mut state,
         vec![
-            // One call, and then two of which one was before this screen.
+            // One call, then an increase by two, which is ignored because one of them is older than this screen.
             used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
             used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
             used(Name::subagent(&bob, 1), 50, 1, None),
@@ -56,13 +56,13 @@ fn a_call_counts_for_the_task_that_was_open_and_a_subagents_for_its_parents() {
         .of(task)
         .unwrap()
         .since(before.of(task).unwrap_or_default());
-    // What the fixture counted as output comes as input here.
+    // Usage that the fixture counts as output is counted as input here.
     let expected = 100 + 50 + known.usage.output;
     assert_eq!((counted.usage.total(), counted.calls), (expected, 2));
 }
 
 #[test]
-fn every_line_fits_and_the_selected_one_is_in_view_at_every_size() {
+fn lines_fit_and_the_selection_is_visible_at_every_size() {
     for (wide, high) in [
         (60, 16),
         (70, 20),
@@ -86,7 +86,7 @@ fn every_line_fits_and_the_selected_one_is_in_view_at_every_size() {
             let place = place(state.size, &view, &lines);
             let seen = place.first..place.first + usize::from(place.list.height);
             assert!(seen.contains(&at), "{wide}x{high}: {at} not in {seen:?}");
-            // The mark has a column of its own.
+            // One column is for the selection mark.
             let room = usize::from(place.list.width) - 1;
             for line in &lines {
                 let taken: usize = line.spans.iter().map(|s| columns_of(&s.content)).sum();

@@ -1,4 +1,4 @@
-//! The keys of the cost panel: a line is selected, and leads to its agent or its task.
+//! Actions of the cost panel: select a line and open its agent or task.
 
 use crate::protocol::event::Level;
 use crate::ui::app::popup::{CostView, Popup, Target, Text};
@@ -9,7 +9,7 @@ use crate::ui::popups::costs::{lines, place, selected};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Shows what everybody has used.
+/// Opens the cost panel.
 pub fn open(app: &mut App) {
     let is_open = |p: &Popup| matches!(p, Popup::Costs(_));
     if !app.popups.iter().any(is_open) {
@@ -17,7 +17,7 @@ pub fn open(app: &mut App) {
     }
 }
 
-/// Moves the selection among the lines that are about something.
+/// Moves the selection among the lines that have a target.
 pub fn scroll(app: &mut App, by: Scroll) {
     let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
@@ -39,13 +39,13 @@ pub fn scroll(app: &mut App, by: Scroll) {
     take(app, targets.into_iter().nth(to));
 }
 
-/// Selects the line at a place, if it is about something.
+/// Selects a line, if it has a target.
 pub fn select(app: &mut App, at: usize) {
     let line = lines(app, &Theme::default()).into_iter().nth(at);
     take(app, line.and_then(|line| line.target));
 }
 
-/// Keeps the line that is selected by being the first one: others may come before it.
+/// Pins the implicit selection of the first line, since new lines may come before it.
 pub fn pin(app: &mut App) {
     let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
@@ -63,7 +63,7 @@ fn take(app: &mut App, target: Option<Target>) {
     }
 }
 
-/// Shows the agent or the task that is selected.
+/// Opens the selected agent or task.
 pub fn show(app: &mut App) {
     let Some(Popup::Costs(view)) = app.popups.last() else {
         return;
@@ -81,7 +81,7 @@ pub fn show(app: &mut App) {
         Some(Target::Task(id)) => {
             app.say(Level::Info, format!("{id} is no longer on the board."));
         }
-        None => app.say_while(Level::Info, "Nothing has been used yet.", |app| {
+        None => app.say_while(Level::Info, "No tokens used yet.", |app| {
             app.model.agents.tokens() == 0
         }),
     }

@@ -1,4 +1,4 @@
-//! The cost panel over the panes.
+//! Draws the cost panel.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

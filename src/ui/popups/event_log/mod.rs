@@ -1,4 +1,4 @@
-//! The event log over the panes: which lines are in view, and where. Pure.
+//! State and layout of the event log popup. Pure.
 
 mod feature;
 #[cfg(test)]
@@ -17,14 +17,14 @@ use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::list::first_row;
 pub use feature::EventLogPopup;
 
-/// Widest popup, in columns.
+/// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 140;
-/// Highest popup, in rows.
+/// Maximum height of the popup, in rows.
 const HEIGHT_MAX: u16 = 42;
-/// From so many rows inside on, the selected line is shown whole below the list.
+/// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
 const WHOLE_FROM: u16 = 9;
 
-/// The selected line, where the log lies on top.
+/// The selected line if the event log is the topmost popup.
 pub fn selected(app: &App) -> Option<&LogLine> {
     let Some(Popup::EventLog(view)) = app.popups.last() else {
         return None;
@@ -33,24 +33,24 @@ pub fn selected(app: &App) -> Option<&LogLine> {
     rows.get(view.row(&rows)?).copied()
 }
 
-/// Where the parts of the log lie.
+/// The areas of the event log popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPlace {
-    /// The popup with its frame.
+    /// The popup, including its frame.
     pub area: Rect,
-    /// The row in which the filter is written.
+    /// The row of the filter input.
     pub search: Option<Rect>,
-    /// The row that says that older lines are missing.
+    /// The row with the note that older lines are missing.
     pub cut: Option<Rect>,
-    /// The rows of the list.
+    /// Returns the rows of the picker.
     pub list: Rect,
-    /// A rule, and below it the selected line whole.
+    /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 
-/// Where they lie for so many rows, one of which is selected.
+/// Computes the layout for `len` rows with `row` selected.
 pub fn place(app: &App, view: &LogView, len: usize, row: usize) -> LogPlace {
     let screen = app.size;
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));

@@ -1,4 +1,4 @@
-//! The keys of the event log: it is opened, filtered, gone through, and left for what a line is about.
+//! Actions of the event log: open, filter, navigate and open the subject of a line.
 
 use crate::domain::ids::Name;
 use crate::protocol::event::Level;
@@ -14,7 +14,7 @@ use crate::ui::text::clock_to_the_second;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
-/// Shows what happened.
+/// Opens the event log.
 pub fn open(app: &mut App) {
     let is_log = |p: &Popup| matches!(p, Popup::EventLog(_));
     if !app.popups.iter().any(is_log) {
@@ -22,7 +22,7 @@ pub fn open(app: &mut App) {
     }
 }
 
-/// The view of the log, where that is what has the keys.
+/// Returns the event log if it is the top popup.
 fn view(app: &mut App) -> Option<&mut LogView> {
     let Some(Popup::EventLog(view)) = app.popups.last_mut() else {
         return None;
@@ -30,7 +30,7 @@ fn view(app: &mut App) -> Option<&mut LogView> {
     Some(view)
 }
 
-/// Moves the selection; on the newest line it follows.
+/// Moves the selection; the newest line follows new events.
 pub fn scroll(app: &mut App, by: Scroll) {
     let Some(Popup::EventLog(view)) = app.popups.last() else {
         return;
@@ -46,7 +46,7 @@ pub fn scroll(app: &mut App, by: Scroll) {
     }
 }
 
-/// Selects the row at a place.
+/// Selects a row.
 pub fn select(app: &mut App, at: usize) {
     let Some(Popup::EventLog(view)) = app.popups.last() else {
         return;
@@ -58,14 +58,14 @@ pub fn select(app: &mut App, at: usize) {
     }
 }
 
-/// Stays with the newest.
+/// Follows the newest line.
 pub fn follow(app: &mut App) {
     if let Some(view) = view(app) {
         view.selected = None;
     }
 }
 
-/// Shows trouble alone, or everything again.
+/// Toggles the filter for errors and warnings (`!`).
 pub fn trouble(app: &mut App) {
     let Some(view) = view(app) else { return };
     let words: Vec<&str> = view.filter.text().split_whitespace().collect();
@@ -79,13 +79,13 @@ pub fn trouble(app: &mut App) {
     view.filter.insert(&text);
 }
 
-/// Shows what the selected line is about, if that is still there.
+/// Opens the subject of the selected line, if it still exists.
 pub fn show(app: &mut App) {
     let Some(about) = selected(app).map(|l| l.about.clone()) else {
         return;
     };
     match about {
-        About::Nothing => app.say(Level::Info, "There is nothing more to show of this."),
+        About::Nothing => app.say(Level::Info, "This event has no details."),
         About::Task(id) if app.model.board.get(id).is_some() => {
             popup::push(app, Popup::read(Text::Task(id)));
         }
@@ -95,7 +95,7 @@ pub fn show(app: &mut App) {
             let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
                 Some(number) => reader::letter_and_thread(app, number),
-                None => app.say(Level::Info, "This message is too old to be kept here."),
+                None => app.say(Level::Info, "This message is no longer kept."),
             }
         }
         About::Request(id, target) => {
@@ -112,7 +112,7 @@ pub fn show(app: &mut App) {
             let row = app.model.jobs.listed().iter().position(|j| j.id == id);
             match row {
                 Some(row) => popup::push(app, Popup::Jobs { row }),
-                None => app.say(Level::Info, "This job ended too long ago to be kept here."),
+                None => app.say(Level::Info, "This job is no longer kept."),
             }
         }
     }
@@ -123,14 +123,11 @@ fn agent(app: &mut App, name: &Name) {
         app.popups.clear();
         navigation::show(app, name);
     } else {
-        app.say(
-            Level::Info,
-            format!("Of {name} there is nothing here any more."),
-        );
+        app.say(Level::Info, format!("No conversation of {name} is kept."));
     }
 }
 
-/// The selected line, to be copied.
+/// Returns the selected line as text to copy.
 pub fn text(app: &App) -> Option<String> {
     let line = selected(app)?;
     let at = clock_to_the_second(line.at, &app.prefs.zone);

@@ -1,4 +1,4 @@
-//! The event log over the panes: a line an event, the newest at the bottom, and the selected one whole below.
+//! Draws the event log: one line per event, newest last, and the full text of the selected one below.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -20,12 +20,12 @@ use crate::ui::widgets::area::centered;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// From so many columns on, the kind of a line stands beside its shape.
+/// Minimum width, in columns, at which the kind of a line is shown beside its symbol.
 const KIND_FROM: u16 = 84;
-/// The columns of a kind.
+/// Columns of the kind.
 const KIND: usize = 9;
 
-/// Draws it; where the cursor is to be comes back.
+/// Draws the event log. Returns the cursor position.
 pub fn draw(
     app: &App,
     view: &LogView,
@@ -57,7 +57,7 @@ pub fn draw(
             Searching::Rest => Context::EventLog,
         };
         let key = app.prefs.keymap.key(context, Action::Back);
-        let words = format!("No line has these words. {key} clears the filter.");
+        let words = format!("No matches. {key} clears the filter.");
         Line::styled(words, theme.dim).render(place.list, buffer);
     }
     let shown = rows.iter().enumerate().skip(place.first);
@@ -87,17 +87,17 @@ fn title(model: &Model, view: &LogView, shown: usize) -> String {
     "Event log".into()
 }
 
-/// What is missing above the first line, and where it is.
+/// Returns the note about older events above the first line.
 fn cut(model: &Model) -> String {
     let most = count(LINES_MAX as u64);
     match model.journal_path() {
-        Some(path) => format!("  … older ones are in {path} (here: the newest, at most {most})"),
-        None => format!("  … older ones are not kept (here: the newest, at most {most})"),
+        Some(path) => format!("  … older events: {path} (at most {most} shown)"),
+        None => format!("  … older events are not kept (at most {most} shown)"),
     }
 }
 
 fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let words = "Nothing has happened yet. What becomes of tasks, messages, requests and teammates is told here, with its cause, and what goes wrong.";
+    let words = "No events yet. Changes to tasks, messages, requests and teammates appear here with their causes, and errors.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
@@ -137,7 +137,7 @@ fn spans(
     out
 }
 
-/// The shape and the style of a line: trouble looks like trouble, everything else like its kind.
+/// Returns the symbol and style of a line: the severity's for warnings and errors, else its kind's.
 fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
     match (line.tone, line.topic) {
         (Tone::Warn, _) => ("▲", theme.warn),
@@ -167,7 +167,7 @@ fn shape(topic: Topic) -> &'static str {
     }
 }
 
-/// Who a line is found by, and what Enter on it shows.
+/// Returns the search terms of a line and what Enter opens.
 fn about(app: &App, line: &LogLine) -> String {
     let key = app.prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
@@ -182,7 +182,7 @@ fn about(app: &App, line: &LogLine) -> String {
     who.chain([shows]).collect()
 }
 
-/// The selected line whole, or what the filter does not understand.
+/// Draws the full text of the selected line, or the error in the filter.
 fn whole(
     app: &App,
     view: &LogView,
@@ -215,7 +215,7 @@ fn whole(
             Line::styled(format!(" {line}"), style).render(row, buffer);
         }
     }
-    // What Enter shows, where there is room for it.
+    // What Enter opens, if there is room.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
         let words = format!(" kind:{}{}", line.topic.word(), about(app, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);

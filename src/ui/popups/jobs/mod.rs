@@ -1,4 +1,4 @@
-//! The background jobs over the panes: the list, and below it what the selected one writes.
+//! Draws the list of background jobs and the output of the selected one.
 
 mod feature;
 
@@ -26,10 +26,10 @@ use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 pub use feature::JobsPopup;
 
-/// Most columns for the names of those who started them.
+/// Maximum columns of the agents' names.
 const NAMES_MAX: usize = 12;
 
-/// Draws them; `row` is the selected one.
+/// Draws the popup; `row` is the selected row.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = app.model.jobs.listed();
     let title = match app.model.jobs.running() {
@@ -90,14 +90,14 @@ fn line_of(text: (String, Of), theme: &Theme) -> Line<'static> {
     Line::styled(text.0, style)
 }
 
-/// What a line below the list holds.
+/// The kind of a line below the list.
 #[derive(Clone, Copy)]
 enum Of {
     Command,
     Output,
 }
 
-/// The command, and the end of what it wrote, in `rows` lines.
+/// Returns the command and the end of its output, in `rows` lines.
 fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     let command = wrap(&format!("$ {}", harmless(&job.command)), columns);
     let mut out: Vec<(String, Of)> = command
@@ -110,9 +110,9 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     let mut lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
     if lines.is_empty() {
         lines.push(if job.is_running() {
-            "Nothing written yet.".into()
+            "No output yet.".into()
         } else {
-            "It wrote nothing.".into()
+            "No output.".into()
         });
     }
     let from = lines.len().saturating_sub(left);
@@ -141,7 +141,7 @@ fn line(job: &Job, now: Stamp, names: usize, columns: usize, theme: &Theme) -> V
     ]
 }
 
-/// The shape and the style of a job.
+/// Returns the symbol and style of a job.
 fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     match job.ended.as_ref().map(|(_, end)| end) {
         None => ("●", theme.working),
@@ -156,27 +156,28 @@ fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Widest list of jobs, in columns.
+/// Maximum width of the list of jobs, in columns.
 pub const JOBS_WIDTH: u16 = 120;
 
-/// Most rows of the list of jobs; the rest is for the output of the selected one.
+/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
 pub const JOBS_MAX: usize = 8;
 
-/// The columns of the list of jobs with its frame.
+/// Returns the width of the list of jobs, including the border.
 pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-/// What the list of jobs says while it is empty.
-pub const NO_JOBS: &str = "No background jobs. An agent starts one with background_run for what takes long: \
+/// The text of an empty list of jobs.
+pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
                            builds, test suites, servers.";
 
-/// The words of a list without jobs, wrapped to its width.
+/// Returns the text of an empty list of jobs, wrapped.
 pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }
 
-/// The list of `len` jobs, above what the selected one writes; words in a low frame where there are none.
+/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
+/// with text.
 pub fn place(screen: Rect, row: usize, len: usize) -> Place {
     let height = match len {
         0 => framed(no_jobs(screen).len()),
@@ -196,7 +197,6 @@ pub fn place(screen: Rect, row: usize, len: usize) -> Place {
     }
 }
 
-/// The selected background job.
 pub fn selected_job(app: &App) -> Option<&Job> {
     let Some(Popup::Jobs { row }) = app.popups.last() else {
         return None;
@@ -205,7 +205,7 @@ pub fn selected_job(app: &App) -> Option<&Job> {
     jobs.get(*row).or(jobs.last()).copied()
 }
 
-/// A background job began or ended; the list moves, and the selection with its job.
+/// Updates a background job and keeps the selection on the same job.
 pub fn job_changed(app: &mut App, job: &Job) {
     let selected = selected_job(app).map(|j| j.id.clone());
     app.model.jobs.changed(job);
@@ -216,7 +216,7 @@ pub fn job_changed(app: &mut App, job: &Job) {
     }
 }
 
-/// Ends the selected background job.
+/// Kills the selected background job.
 pub fn kill(app: &mut App, out: &mut Vec<Do>) {
     let Some(job) = selected_job(app).cloned() else {
         return;
@@ -224,7 +224,7 @@ pub fn kill(app: &mut App, out: &mut Vec<Do>) {
     if !job.is_running() {
         app.say(
             Level::Info,
-            format!("It has ended already: {}.", job.status()),
+            format!("The job has already ended: {}.", job.status()),
         );
         return;
     }

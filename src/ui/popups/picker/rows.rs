@@ -12,7 +12,7 @@ use crate::ui::model::{Model, Models};
 use crate::ui::popups::themes;
 use crate::ui::text::fuzzy;
 
-/// The rows of a picker that fit its search, the best first; all of them in their order when nothing is searched for.
+/// Returns the rows of a picker that match its search, best match first; without a search all rows in their order.
 pub fn picks(app: &App, picker: &Picker) -> Vec<Pick> {
     let all: Vec<Pick> = match &picker.choice {
         Choice::Palette { contexts, .. } => palette(app, contexts),
@@ -37,7 +37,7 @@ pub fn picks(app: &App, picker: &Picker) -> Vec<Pick> {
     scored.into_iter().map(|(_, pick)| pick).collect()
 }
 
-/// All actions: what waits first, then what is nearest to where the palette was opened, then what other panes can do.
+/// Returns all actions: open requests first, then the contexts where the palette was opened, then other panes.
 pub fn palette(app: &App, contexts: &[Context]) -> Vec<Pick> {
     let mut rows: Vec<Pick> = Vec::new();
     let mut seen: Vec<Action> = Vec::new();
@@ -73,7 +73,7 @@ pub fn palette(app: &App, contexts: &[Context]) -> Vec<Pick> {
     rows
 }
 
-/// What of the conversation can be copied.
+/// Returns the parts of the conversation that can be copied.
 pub fn copies(app: &App) -> Vec<Pick> {
     let agent = app.model.agents.get(&app.shown);
     let all = agent.map_or_else(Vec::new, |a| a.transcript.portions());
@@ -93,7 +93,7 @@ pub fn scopes(model: &Model, id: &RequestId) -> Vec<Pick> {
     scopes
         .map(|scope| Pick {
             words: match scope {
-                // On a small screen the list lies over the card.
+                // A small screen covers the card with the list, so the command is repeated here.
                 Scope::Exact { command } => format!("this exact command: {}", one_line(command)),
                 Scope::Begins { .. } => one_line(&scope.to_string()),
             },
@@ -138,7 +138,7 @@ pub fn models(model: &Model) -> Vec<Pick> {
         .collect()
 }
 
-/// The row of the model in use in the list of models.
+/// Returns the row of the current model in the list of models.
 pub fn model_in_use(model: &Model) -> usize {
     let Models::Listed(names) = &model.models else {
         return 0;

@@ -18,7 +18,7 @@ use crate::ui::transcript::Portion;
 pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
     app.popups.pop();
     let Some(text) = app.shown_agent().transcript.text_of(portion) else {
-        app.say(Level::Info, "That is not there any more.");
+        app.say(Level::Info, "That text no longer exists.");
         return;
     };
     let what = match portion {
@@ -53,7 +53,7 @@ pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
             use_model(app, name, out);
             None
         }
-        // A server need not list all that it has: a name may be written out.
+        // A server may not list all its models, so a typed name is accepted.
         (Choice::Models, None) if !written.is_empty() => {
             use_model(app, written, out);
             None
@@ -90,11 +90,14 @@ pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
 
 pub fn use_model(app: &mut App, name: String, out: &mut Vec<Do>) {
     app.popups.pop();
-    app.say(Level::Info, format!("From the next call on: {name}."));
+    app.say(
+        Level::Info,
+        format!("{name} is used from the next model call on."),
+    );
     out.push(Do::Command(Command::UseModel { name }));
 }
 
-/// Asks for the models and shows them.
+/// Requests the list of models and opens the model picker.
 pub fn models(app: &mut App, out: &mut Vec<Do>) {
     if app.model.models == Models::Unknown {
         app.model.models = Models::Asked;
@@ -107,7 +110,7 @@ pub fn models(app: &mut App, out: &mut Vec<Do>) {
     out.push(Do::Command(Command::ListModels));
 }
 
-/// Shows the rules of the session.
+/// Opens the list of session permissions.
 pub fn rules(app: &mut App) {
     push(app, Popup::choose(Choice::Rules));
 }

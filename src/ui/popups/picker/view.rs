@@ -34,7 +34,7 @@ pub fn pick(
         Choice::Themes => "Theme".into(),
         Choice::Copy => "Copy".into(),
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
-        Choice::Rules => format!("Allowed until crewdeck ends: {} takes it back", takes(app)),
+        Choice::Rules => format!("Allowed until crewdeck ends: {} revokes", takes(app)),
     };
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(app, &title, below, theme, area, buffer);
@@ -69,7 +69,7 @@ pub fn pick(
     cursor
 }
 
-/// The key that takes the selected line of a list.
+/// Returns the key that accepts the selected row.
 pub fn takes(app: &App) -> String {
     app.prefs.keymap.key(Context::Picker, Action::Accept)
 }
@@ -77,27 +77,26 @@ pub fn takes(app: &App) -> String {
 pub fn nothing(app: &App, picker: &Picker) -> String {
     let written = picker.search.text().trim();
     match (&picker.choice, &app.model.models) {
-        (Choice::Palette { .. }, _) => "No action has these words.".into(),
-        (Choice::Copy, _) => "Nothing to copy has these words.".into(),
-        (Choice::Themes, _) => "No theme has these words.".into(),
         (Choice::Scopes(_), _) => {
             let key = app.prefs.keymap.key(Context::Picker, Action::Back);
-            format!("None has these words. {key} allows nothing.")
+            format!("No matches. {key} cancels.")
         }
         (Choice::Rules, _) if app.model.rules.is_empty() => {
             let context = Context::In(Pane::Needs);
             let key = app.prefs.keymap.key(context, Action::ApproveForTeam);
-            format!("No rules yet. {key} on a permission's card makes one.")
+            format!("No permissions yet. {key} on a permission request adds one.")
         }
-        (Choice::Rules, _) => "No rule has these words.".into(),
+        (Choice::Palette { .. } | Choice::Copy | Choice::Themes | Choice::Rules, _) => {
+            "No matches.".into()
+        }
         (Choice::Models, _) if !written.is_empty() => {
             let key = takes(app);
-            format!("No listed model fits. {key} takes the name as it is written: {written}")
+            format!("No listed model matches. {key} uses the name as typed: {written}")
         }
-        (Choice::Models, Models::Unknown | Models::Asked) => "Asking the server…".into(),
+        (Choice::Models, Models::Unknown | Models::Asked) => "Loading models…".into(),
         (Choice::Models, Models::Listed(_)) => {
             let key = takes(app);
-            format!("The server lists no models. Write a name and press {key}.")
+            format!("The server lists no models. Type a name and press {key}.")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pure: agents that failed, wait, stand still, or do not leave.
+//! Problems with agents: failed, waiting, stalled, or still running after an approved shutdown. Pure.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 use crate::ui::theme::Theme;
 
-/// After so many seconds a shutdown that was asked for is overdue; the crew tells it then, too.
+/// After this time an approved shutdown is overdue. The crew sends a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
-/// What is wrong with the agents that are there.
+/// Returns the problems with agents that are present.
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let all = present.iter();
@@ -25,7 +25,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// The ages of what is wrong, or will be if nothing happens.
+/// Returns the times whose age makes, or will make, an agent a problem.
 pub fn ages(model: &Model) -> Vec<Aging> {
     let mut out = Vec::new();
     for name in model.present() {
@@ -41,7 +41,7 @@ pub fn ages(model: &Model) -> Vec<Aging> {
     out
 }
 
-/// Since when it does what it does, if it is at work.
+/// Returns when an agent began its current activity, or `None` if it is not busy.
 fn busy_since(model: &Model, name: &Name) -> Option<Stamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
@@ -57,14 +57,14 @@ fn busy_since(model: &Model, name: &Name) -> Option<Stamp> {
     since.filter(|s| s.0 > 0.0)
 }
 
-/// It was asked to go and is still there.
+/// Reports an agent that is still running after an approved shutdown.
 fn overdue(app: &App, name: &Name) -> Option<Problem> {
     let asked = app.model.event_log.asked_to_go(name)?;
     let passed = app.now.since(asked);
     (passed >= OVERDUE_AFTER).then(|| Problem {
         weight: Weight::Stuck,
         cause: format!(
-            "{name} was to shut down and is still there after {}",
+            "{name} is still running, shutdown approved {} ago",
             age(passed)
         ),
         help: "{panes.focus_team}, then {team.force} ends it by force; its task goes back to the board",
@@ -85,13 +85,13 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         ),
         Activity::Backoff { cause, .. } => (
             Weight::Waits,
-            format!("{name} tries again later: {}", one_line(&cause)),
+            format!("{name} is waiting to retry: {}", one_line(&cause)),
             "{panes.models} chooses another model",
         ),
         Activity::Queued { place } => (
             Weight::Waits,
-            format!("{name} waits for a free call, place {place}"),
-            "it goes on by itself",
+            format!("{name}'s call is queued at position {place}"),
+            "it continues automatically",
         ),
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
             let passed = app.now.since(busy_since(app, name)?);
@@ -105,7 +105,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
                 "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
             )
         }
-        // Who needs the person has a request, which is told.
+        // An agent that needs the user has a request, which is listed by itself.
         Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
     };
     Some(Problem {

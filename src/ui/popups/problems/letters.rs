@@ -1,4 +1,4 @@
-//! Pure: letters that nobody reads, told by whom they are for.
+//! Problems with unread messages, grouped by recipient. Pure.
 
 use crate::domain::ids::Name;
 use crate::domain::stamp::Stamp;
@@ -10,13 +10,13 @@ use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
-/// What nobody has read yet: for whom, how many, and since when the first one waits.
+/// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
 fn unread(model: &Model) -> Vec<(String, usize, Stamp)> {
     let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
     for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {
-            // The first one that is kept waits the longest.
+            // Messages are in order of time: the first one is the oldest.
             Some((_, count, _)) => *count += 1,
             None => unread.push((to, 1, at)),
         }
@@ -29,7 +29,7 @@ fn is_here(to: &str, present: &[Name]) -> bool {
     present.iter().any(|n| n.as_str().eq_ignore_ascii_case(to))
 }
 
-/// Since when those wait who are here.
+/// Returns the times of the oldest unread message of each recipient on the team.
 pub fn ages(model: &Model) -> Vec<Aging> {
     let present = model.present();
     let mut all = unread(model);
@@ -39,7 +39,7 @@ pub fn ages(model: &Model) -> Vec<Aging> {
     all.into_iter().map(age).collect()
 }
 
-/// Letters for somebody who is not here, and those that wait for long.
+/// Returns problems for messages to recipients who are not on the team, and for messages that are unread for too long.
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let told = unread(app).into_iter();
@@ -53,18 +53,18 @@ pub fn problems(app: &App) -> Vec<Problem> {
             return Some(Problem {
                 weight: Weight::Stuck,
                 cause: format!(
-                    "{letters} for {to}: nobody reads what is sent to {to}, who is not here"
+                    "{letters} for {to}, who is not on the team"
                 ),
-                help: "{panes.focus_inbox}, then {inbox.open} reads them; {panes.compose} tells the lead who else should know",
+                help: "{panes.focus_inbox}, then {inbox.open} opens them; {panes.compose} writes to the lead",
             });
         }
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
             weight: Weight::Stuck,
             cause: format!(
-                "{to} has not read {letters}, the first one for {}",
+                "{to} has not read {letters}, the oldest for {}",
                 age(passed)
             ),
-            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} reads them",
+            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} opens them",
         })
     })
     .collect()

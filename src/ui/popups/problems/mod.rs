@@ -1,4 +1,4 @@
-//! Pure: what keeps the work from going on, each with its cause and with the key that helps.
+//! The problems popup: everything that blocks the work, each with its cause and the key that helps. Pure.
 
 mod agents;
 mod letters;
@@ -20,40 +20,40 @@ use crate::ui::text::aging::Aging;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Most problems that are listed.
+/// Maximum number of problems listed.
 pub const PROBLEMS_MAX: usize = 100;
 
-/// Most columns of what a request is about.
+/// Maximum width of a request's summary, in columns.
 const ABOUT_MAX: usize = 120;
 
-/// After so many seconds in one activity an agent counts as stalled, and a letter as overlooked.
+/// After this time in one activity an agent counts as stalled, and after this time a message counts as unread for too long.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// How much it matters.
+    /// The severity.
     pub weight: Weight,
     /// What is wrong and why, in one line.
     pub cause: String,
-    /// What helps; keys in it stand by their names, as [`KeyMap::told`](crate::ui::keymap::KeyMap::told) reads them.
+    /// What to do. Names of keys in braces are replaced by [`KeyMap::told`](crate::ui::keymap::KeyMap::told).
     pub help: &'static str,
 }
 
-/// How much a problem matters, the worst first.
+/// The severity of a problem, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// It does not go on without the person.
+    /// The user must act.
     Person,
-    /// Somebody failed.
+    /// An agent failed or a file is damaged.
     Failed,
-    /// Something may not go on by itself.
+    /// The work may not continue without help.
     Stuck,
-    /// It goes on by itself, later.
+    /// The work will probably continue without help.
     Waits,
 }
 
-/// All of them, the worst first; at most [`PROBLEMS_MAX`].
+/// Returns all problems, worst first, at most [`PROBLEMS_MAX`].
 pub fn problems(app: &App) -> Vec<Problem> {
     let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
     let asked = requests.map(|request| Problem {
@@ -76,7 +76,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out
 }
 
-/// Who asks for what: the card has all of it.
+/// Summarizes a request in one line; its card has the details.
 fn asked_for(request: &Request) -> String {
     let who = one_line(&sentence::request(request));
     match sentence::about(request) {
@@ -85,7 +85,7 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// The ages in them, also of those that are none yet.
+/// Returns the times whose age matters for problems, present or upcoming, so that the screen is redrawn when one changes.
 pub(in crate::ui) fn ages(model: &Model) -> Vec<Aging> {
     agents::ages(model)
         .into_iter()
@@ -93,17 +93,17 @@ pub(in crate::ui) fn ages(model: &Model) -> Vec<Aging> {
         .collect()
 }
 
-/// The lines of the popup, `width` columns wide.
+/// Renders the popup, `width` columns wide.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {
-        let words = "Nothing is in the way: nobody waits, failed or stands still.";
+        let words = "No problems";
         return vec![Line::styled(words, theme.dim)];
     }
     let mut out = Vec::new();
     let mut push = |text: &str, head: (&'static str, Style), style: Style| {
         for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
-            // What marks the first line without colour marks no blank.
+            // Only the first line has the symbol.
             let head = match i {
                 0 => vec![Span::styled(head.0, head.1), Span::raw(" ")],
                 _ => vec![Span::raw("  ")],
@@ -128,7 +128,7 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         );
     }
     if count == PROBLEMS_MAX {
-        let words = format!("No more than {PROBLEMS_MAX} are listed.");
+        let words = format!("Only the first {PROBLEMS_MAX} are listed.");
         push(&words, (" ", theme.dim), theme.dim);
     }
     out

@@ -1,4 +1,4 @@
-//! Pure: tasks that nobody works on or can take, and what waits for them.
+//! Problems with tasks: no owner present, no teammate who can claim them, missing blockers, unmerged branches. Pure.
 
 use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
 use crate::domain::ids::{Name, TaskId};
@@ -10,10 +10,10 @@ use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// Most tasks that are named in one problem.
+/// Maximum number of tasks named in one problem.
 const NAMED_MAX: usize = 8;
 
-/// What is wrong with the tasks.
+/// Returns the problems with tasks.
 pub fn problems(model: &Model) -> Vec<Problem> {
     let present = model.present();
     let mut out: Vec<Problem> = model
@@ -38,12 +38,11 @@ fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
     match index::standing(&model.board, task) {
         Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
             let many = format!(
-                "{id} is at its attempt number {}, now by {}",
+                "{id} is in attempt {}, now by {}",
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help =
-                "{panes.focus_board}, then {board.open} shows it and what became of it before";
+            let help = "{panes.focus_board}, then {board.open} shows the task and its history";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(Weight::Waits, many, help))
@@ -51,37 +50,37 @@ fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
         Standing::InProgress | Standing::Assigned => problem(
             Weight::Stuck,
             format!(
-                "{id} belongs to {}, who is not here{}",
+                "{id} is owned by {}, who is not on the team{}",
                 one_line(&task.owner),
                 what_waits(model, id)
             ),
-            "{panes.compose} writes to the lead: it gives the task to somebody else",
+            "{panes.compose} writes to the lead, who can reassign the task",
         ),
         Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             Weight::Stuck,
             format!(
-                "{id} was given up {} times: nobody takes it unasked{}",
+                "{id} was released {} times and is no longer assigned automatically{}",
                 task.attempts,
                 what_waits(model, id)
             ),
-            "{panes.focus_board}, then {board.open} shows it; {panes.compose} tells the lead what to change",
+            "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
         ),
         Standing::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
                 return problem(
                     Weight::Stuck,
                     format!(
-                        "{id} asks for {tags}, and nobody on the team has that{}",
+                        "{id} requires the tags {tags}, no teammate has them{}",
                         what_waits(model, id)
                     ),
-                    "{panes.compose} writes to the lead: it spawns somebody with these tags, or changes them",
+                    "{panes.compose} writes to the lead, who can spawn a teammate with these tags or change them",
                 );
             }
             let who = given_back_by(model, task, present)?;
             problem(
                 Weight::Waits,
-                format!("{id} went back to the board: {who}, who had it, is gone"),
-                "a teammate that is idle takes it by itself; {panes.focus_board}, then {board.open} shows it",
+                format!("{id} is back on the board: its owner {who} left"),
+                "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
             )
         }
         Standing::Blocked => {
@@ -91,8 +90,8 @@ fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
                 .find(|b| model.board.get(**b).is_none())?;
             problem(
                 Weight::Stuck,
-                format!("{id} waits for {lost}, which is not on the board"),
-                "{panes.compose} writes to the lead: it takes that line away",
+                format!("{id} is blocked by {lost}, which is not on the board"),
+                "{panes.compose} writes to the lead, who can remove the dependency",
             )
         }
         Standing::Done => None,
@@ -106,7 +105,7 @@ fn is_here(owner: &str, present: &[Name]) -> bool {
             .any(|n| n.as_str().eq_ignore_ascii_case(owner))
 }
 
-/// How many tasks wait for it, themselves or through others.
+/// Describes how many open tasks a task blocks, directly or indirectly.
 fn what_waits(model: &Model, id: TaskId) -> String {
     let mut waiting = std::collections::BTreeSet::new();
     let mut next = vec![id];
@@ -124,12 +123,12 @@ fn what_waits(model: &Model, id: TaskId) -> String {
     let mut all = waiting.iter();
     match (all.next(), waiting.len()) {
         (None, _) => String::new(),
-        (Some(one), 1) => format!("; {one} waits for it"),
-        (Some(_), n) => format!("; {n} tasks wait for it"),
+        (Some(one), 1) => format!("; it blocks {one}"),
+        (Some(_), n) => format!("; it blocks {n} tasks"),
     }
 }
 
-/// The tags that it asks for, where nobody who is there has all of them.
+/// Returns the tags of a task if no member on the team has all of them.
 fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
@@ -142,7 +141,7 @@ fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
     (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
 }
 
-/// Who had it last and is gone, where nobody has taken it since.
+/// Returns the last owner of a task if it left and the task was not claimed since.
 fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
@@ -160,7 +159,7 @@ fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String>
     }
 }
 
-/// While somebody is at work, what is not merged is in nobody's way.
+/// Reports unmerged branches, but only while no agent is busy: until then the lead may still merge them.
 fn unmerged(model: &Model) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
@@ -179,11 +178,11 @@ fn unmerged(model: &Model) -> Option<Problem> {
     Some(Problem {
         weight: Weight::Person,
         cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
-        help: "{panes.focus_board}, then {board.merge} merges; the lead can do it, too",
+        help: "{panes.focus_board}, then {board.merge} merges; the lead can merge, too",
     })
 }
 
-/// Tasks are ready, and there is nobody who takes them by itself.
+/// Reports ready tasks when there are no teammates to assign them to.
 fn nobody_there(model: &Model) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;
@@ -196,7 +195,7 @@ fn nobody_there(model: &Model) -> Option<Problem> {
     };
     Some(Problem {
         weight: Weight::Waits,
-        cause: format!("{what} and no teammate is there to take what is ready"),
-        help: "{panes.compose} writes to the lead: it spawns teammates, or does the work itself",
+        cause: format!("{what} and there are no teammates"),
+        help: "{panes.compose} writes to the lead, who can spawn teammates or do the work",
     })
 }

@@ -1,4 +1,4 @@
-//! What is told as a problem, and when it is one no more.
+//! Tests of which problems are listed, and when they disappear.
 
 use pretty_assertions::assert_eq;
 
@@ -24,7 +24,7 @@ fn told(state: &UiState) -> Vec<(Weight, String)> {
 }
 
 #[test]
-fn whatever_is_in_the_way_is_told_with_its_cause() {
+fn problems_are_listed_with_their_causes() {
     let mut state = busy(100, 30);
     let does = |agent: &str, activity| EventKind::ActivityChanged {
         agent: name(agent),
@@ -48,14 +48,14 @@ fn whatever_is_in_the_way_is_told_with_its_cause() {
             (Weight::Stuck, "alice is stalled: thinking for 6m".into()),
             (
                 Weight::Stuck,
-                "carol has not read 1 message, the first one for 6m".into()
+                "carol has not read 1 message, the oldest for 6m".into()
             ),
         ]
     );
 }
 
 #[test]
-fn a_task_without_anybody_is_in_the_way() {
+fn tasks_with_absent_owners_are_problems() {
     let mut state = started(70, 20);
     let board = crate::ui::fixture::board_told(&crate::ui::fixture::board());
     tell(&mut state, vec![board]);
@@ -63,23 +63,23 @@ fn a_task_without_anybody_is_in_the_way() {
     assert_eq!(
         causes,
         [
-            "#2 belongs to bob, who is not here; #4 waits for it",
-            "#3 belongs to alice, who is not here; #4 waits for it",
-            "1 task is ready and no teammate is there to take what is ready",
+            "#2 is owned by bob, who is not on the team; it blocks #4",
+            "#3 is owned by alice, who is not on the team; it blocks #4",
+            "1 task is ready and there are no teammates",
         ]
     );
 }
 
 #[test]
-fn a_calm_crew_has_none() {
+fn idle_crew_has_no_problems() {
     let mut state = started(70, 20);
     assert_eq!(told(&state), []);
     press(&mut state, "esc p");
-    assert!(picture(&state).contains("Nothing is in the way"));
+    assert!(picture(&state).contains("No problems"));
 }
 
 #[test]
-fn what_the_first_page_tells_is_in_the_way_and_advice_is_not() {
+fn onboarding_causes_are_problems_but_advice_is_not() {
     for (weight, expected) in [
         (onboarding::Weight::Missing, 1),
         (onboarding::Weight::Trouble, 1),
@@ -100,7 +100,7 @@ fn what_the_first_page_tells_is_in_the_way_and_advice_is_not() {
     );
 }
 
-/// Some time later.
+/// Advances the clock.
 fn wait(state: &mut UiState, seconds: u64) {
     let now = state.now.after(std::time::Duration::from_secs(seconds));
     update(state, Msg::Tick { now });
@@ -143,7 +143,7 @@ fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
 }
 
 #[test]
-fn tasks_that_nobody_can_take_or_that_were_given_back_are_told() {
+fn unclaimable_and_released_tasks_are_problems() {
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
     task(&mut board, 1, &["rust"], "");
@@ -157,19 +157,19 @@ fn tasks_that_nobody_can_take_or_that_were_given_back_are_told() {
         &mut state,
         vec![here(MemberStatus::Working), board_told(&board)],
     );
-    let tags = "#2 asks for rust and sql, and nobody on the team has that";
+    let tags = "#2 requires the tags rust and sql, no teammate has them";
     assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
-    // Bob goes, and its task goes back.
+    // Bob leaves and its task is released.
     let mut next = board.clone();
     next.release(TaskId(3), &name("bob"), Stamp(NOON)).unwrap();
     tell(
         &mut state,
         vec![changed(&board, &next), here(MemberStatus::Shutdown)],
     );
-    let gone = "#3 went back to the board: bob, who had it, is gone";
+    let gone = "#3 is back on the board: its owner bob left";
     let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, gone.into())];
     assert_eq!(told(&state), expected);
-    // Whoever takes it has it: at the fifth time that is told, too.
+    // A new claim solves the problem; the fifth attempt is a problem again.
     let mut last = next.clone();
     for attempt in 0..4 {
         last.claim(TaskId(3), &claimer("alice"), Stamp(NOON))
@@ -180,13 +180,13 @@ fn tasks_that_nobody_can_take_or_that_were_given_back_are_told() {
         }
     }
     tell(&mut state, vec![changed(&next, &last)]);
-    let many = "#3 is at its attempt number 5, now by alice";
+    let many = "#3 is in attempt 5, now by alice";
     let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, many.into())];
     assert_eq!(told(&state), expected);
 }
 
 #[test]
-fn letters_that_nobody_reads_are_told() {
+fn unread_messages_are_problems() {
     let mut state = started(100, 30);
     let here = team(&[("alice", MemberStatus::Idle, &[])]);
     let sent = |id: &str, to: &str, step| EventKind::LetterMoved {
@@ -203,10 +203,10 @@ fn letters_that_nobody_reads_are_told() {
             sent("4", "user", LetterStep::Sent),
         ],
     );
-    let dave = "1 message for dave: nobody reads what is sent to dave, who is not here";
+    let dave = "1 message for dave, who is not on the team";
     assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
     wait(&mut state, 400);
-    let alice = "alice has not read 2 messages, the first one for 6m";
+    let alice = "alice has not read 2 messages, the oldest for 6m";
     let expected = [(Weight::Stuck, alice.into()), (Weight::Stuck, dave.into())];
     assert_eq!(told(&state), expected);
     let read = ["1", "2"].map(|id| sent(id, "alice", LetterStep::Delivered));
@@ -215,7 +215,7 @@ fn letters_that_nobody_reads_are_told() {
 }
 
 #[test]
-fn an_overdue_shutdown_is_told_until_it_leaves_or_says_no() {
+fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let asked = |id: &str| {
         let (id, kind) = (RequestId(id.into()), RequestKind::Shutdown);
         let (by, bob) = (name("user"), name("bob"));
@@ -228,7 +228,7 @@ fn an_overdue_shutdown_is_told_until_it_leaves_or_says_no() {
     tell(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
     assert_eq!(told(&state), []);
     wait(&mut state, 130);
-    let overdue = "bob was to shut down and is still there after 2m";
+    let overdue = "bob is still running, shutdown approved 2m ago";
     assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
     let refused = EventKind::Notice {
         level: Level::Warn,
@@ -245,10 +245,10 @@ fn an_overdue_shutdown_is_told_until_it_leaves_or_says_no() {
 }
 
 #[test]
-fn what_can_not_be_read_or_merged_is_told_until_it_can() {
+fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let mut state = started(100, 30);
     let notice = |text: &str| EventKind::notice(Level::Warn, text);
-    let unreadable = "The roster can not be read: config.json: permission denied";
+    let unreadable = "The roster cannot be read: config.json: permission denied";
     tell(&mut state, vec![notice(unreadable)]);
     assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
     tell(&mut state, vec![notice("The roster can be read again.")]);
@@ -256,7 +256,7 @@ fn what_can_not_be_read_or_merged_is_told_until_it_can() {
     let damaged = ".team/requests/r1.json was damaged (no end) and set aside";
     tell(&mut state, vec![notice(damaged), notice(damaged)]);
     assert_eq!(told(&state), [(Weight::Failed, damaged.into())]);
-    // A branch that does not merge, its task, and how it ends.
+    // A merge conflict, the task that resolves it, and the merge.
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
     task(&mut board, 1, &[], "");
@@ -266,7 +266,8 @@ fn what_can_not_be_read_or_merged_is_told_until_it_can() {
         .complete(TaskId(1), &name("alice"), Stamp(NOON))
         .unwrap();
     let here = team(&[("alice", MemberStatus::Working, &[])]);
-    let conflict = "wt/task-1 does not merge into main: conflict in a.rs. Task #2 is on the board to solve it.";
+    let conflict =
+        "wt/task-1 does not merge into main: conflict in a.rs. Task #2 was added to resolve it.";
     tell(&mut state, vec![here, board_told(&board), notice(conflict)]);
     assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
     let mut next = board.clone();
@@ -278,7 +279,7 @@ fn what_can_not_be_read_or_merged_is_told_until_it_can() {
 }
 
 #[test]
-fn the_worst_are_listed_where_there_are_too_many() {
+fn worst_problems_are_kept_at_the_limit() {
     let mut state = started(100, 30);
     let mut board = TaskGraph::default();
     for id in 1..=120 {

@@ -1,19 +1,20 @@
-//! Pure: what crewdeck has told and what has not been made good since: files that can not be read, branches that do
-//! not merge.
+//! Problems from notices that were not resolved since: unreadable or damaged files, merge conflicts. Pure.
+//!
+//! The notices are recognized by their text, so these constants must match the texts of the crew.
 
 use crate::domain::task::TaskStatus;
 use crate::ui::model::Model;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
-/// What says that a kind of files can not be read, and that it can be again.
-const UNREADABLE: (&str, &str) = (" can not be read", " can be read again");
-/// What says that a file was not as it should be.
+/// The text of a notice that files cannot be read, and of the notice that they can be read again.
+const UNREADABLE: (&str, &str) = (" cannot be read", " can be read again");
+/// The text of a notice about a damaged file.
 const DAMAGED: &str = "damaged";
-/// What says that a branch could not be merged.
+/// The text of a notice about a merge conflict.
 const CONFLICT: &str = " does not merge into ";
 
-/// What the log tells of them.
+/// Returns the problems found in the event log.
 pub fn problems(model: &Model) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
     for line in model.event_log.lines().filter(|l| l.tone.is_trouble()) {
@@ -27,7 +28,7 @@ pub fn problems(model: &Model) -> Vec<Problem> {
             | Topic::Model
             | Topic::Job => None,
         };
-        // The same may be told several times.
+        // The same notice may occur several times.
         out.extend(found.filter(|p| !out.contains(p)));
     }
     out
@@ -44,10 +45,11 @@ fn file(model: &Model, line: &LogLine) -> Option<Problem> {
             let rest = l.words.strip_prefix(what);
             rest.is_some_and(|r| r.starts_with(UNREADABLE.0) || r.starts_with(UNREADABLE.1))
         });
-        return (!is_over).then(|| problem("crewdeck doctor says what can be mended"));
+        return (!is_over).then(|| problem("crewdeck doctor checks the files"));
     }
     let is_damaged = line.words.contains(DAMAGED);
-    is_damaged.then(|| problem("crewdeck doctor --mend puts back what can be; @ shows when it was"))
+    is_damaged
+        .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
 }
 
 fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
@@ -64,7 +66,7 @@ fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
     let (weight, help) = match (is_solved_by_somebody, &line.about) {
         (true, _) => (
             Weight::Waits,
-            "a teammate solves it; {panes.focus_board}, then {board.open} shows the task",
+            "a task to resolve it is open; {panes.focus_board}, then {board.open} shows the task",
         ),
         (false, About::Task(_)) => (
             Weight::Stuck,

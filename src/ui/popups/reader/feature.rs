@@ -19,7 +19,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Placed;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// A text that is read.
+/// The content of a pager.
 pub struct ReaderPopup;
 
 impl PopupFeature for ReaderPopup {
@@ -94,7 +94,7 @@ impl PopupFeature for ReaderPopup {
             return Copied::Nothing;
         };
         if matches!(reader.text, Text::Diff(_)) {
-            // As git wrote it: without the numbers other programs can read it.
+            // The plain git output without line numbers, so that other programs can read it.
             return match harmless(app.diff.text()) {
                 text if text.is_empty() => Copied::Nothing,
                 text => Copied::Text("the diff".into(), text),

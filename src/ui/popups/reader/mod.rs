@@ -1,4 +1,4 @@
-//! The texts of the popups that are read: a task, a letter, the problems, the skills; `help` has the keys.
+//! Content and layout of pagers: tasks, messages, problems, skills. `help` has the key bindings.
 
 mod feature;
 pub(in crate::ui) mod text_search;
@@ -25,18 +25,18 @@ use crate::ui::widgets::area::{centered, framed};
 use crate::ui::widgets::line_input::Searching;
 pub use feature::ReaderPopup;
 
-/// Widest popup of text, in columns.
+/// Maximum width of a pager, in columns.
 const WIDTH_MAX: u16 = 96;
 
-/// Where a popup of text lies on a screen.
+/// Returns the largest area of a pager.
 pub fn area(screen: Rect) -> Rect {
     let width = WIDTH_MAX.min(screen.width.saturating_sub(4));
     let height = screen.height.saturating_sub(4).min(40);
     centered(screen, width, height)
 }
 
-/// Where a popup of a text of so many lines lies: a short text gets a low frame. The frame of the help does not change while
-/// its rows are filtered.
+/// Where a popup of a pager for a text of ` lines` lines; a short text gets a lower popup. The help keeps its size
+/// while its rows are filtered.
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
     match &reader.text {
@@ -50,7 +50,7 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     }
 }
 
-/// The first line in view of a letter that is opened: its thread begins above it.
+/// The first visible line of an opened message; earlier messages of its thread are above.
 pub fn begin(app: &App, letter: u64) -> usize {
     let width = usize::from(area(app.size).width.saturating_sub(4).max(1));
     let traced = app.model.letters.get(letter);
@@ -58,7 +58,7 @@ pub fn begin(app: &App, letter: u64) -> usize {
     thread.map_or(0, |thread| thread.opened)
 }
 
-/// The title of a popup of text.
+/// Returns the title of a pager.
 pub fn title(app: &App, reader: &Reader) -> String {
     match &reader.text {
         Text::Help(_) => "Keys".into(),
@@ -78,27 +78,27 @@ pub fn title(app: &App, reader: &Reader) -> String {
             .model
             .letters
             .get(*number)
-            .map_or_else(|| "Letter".into(), |t| thread::title(app, t)),
+            .map_or_else(|| "Message".into(), |t| thread::title(app, t)),
         Text::Problems => "Problems".into(),
         Text::Skills => "Skills".into(),
     }
 }
 
-/// A line of a popup of text.
+/// A line of a pager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its words.
+    /// The text.
     pub line: Line<'static>,
-    /// How many of its spans, from the left, are no words: numbers, signs, what a line is continued by. They are not searched.
+    /// How many spans from the left are decoration (line numbers, signs, continuation marks), which the search skips.
     pub margin: usize,
-    /// The entry of the help that it is a line of.
+    /// The help entry that the line belongs to.
     pub entry: Option<Entry>,
-    /// What it is for one who goes from file to file in a diff.
+    /// The position of the line in a diff, for moving between files.
     pub spot: Option<Spot>,
 }
 
 impl Row {
-    /// What of the reader's [`Reader::row`] it is: an entry of the help, or the heading of a file.
+    /// Returns the value of [`Reader::row`] that the line stands for: a help entry or a file heading.
     pub fn selects(&self) -> Option<usize> {
         match (self.entry, self.spot) {
             (Some(entry), _) => Some(entry.at),
@@ -107,7 +107,7 @@ impl Row {
         }
     }
 
-    /// A line that is nothing but words.
+    /// Creates a line of plain text.
     pub fn words(line: Line<'static>) -> Row {
         Row {
             line,
@@ -128,7 +128,7 @@ impl From<PageRow> for Row {
     }
 }
 
-/// The lines of a popup of text on the screen.
+/// Returns the lines of a pager as they are on the screen.
 pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
     let width = area(app.size).width.saturating_sub(4);
     match &reader.text {
@@ -144,7 +144,7 @@ pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
     }
 }
 
-/// Where the lines of a popup at `place` lie, and which is the first one in view.
+/// Returns the area of the lines in a popup at `place`, and the first visible one.
 pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     let inside = area::inside(place);
     let above = match (&reader.text, reader.searching) {
@@ -160,7 +160,7 @@ pub fn list(reader: &Reader, place: Rect, len: usize) -> (Rect, usize) {
     (list, first)
 }
 
-/// The lines of a popup of text, `width` columns wide.
+/// Returns the lines of a pager, `width` columns wide.
 pub fn lines(app: &App, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     match &reader.text {
@@ -179,7 +179,7 @@ pub fn lines(app: &App, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<
         }
         Text::Letter(number) => match app.model.letters.get(*number) {
             Some(traced) => thread::lay_out(app, traced, width, theme).lines,
-            None => vec![plain("This message is too old to be kept here.", theme.dim)],
+            None => vec![plain("This message is no longer kept.", theme.dim)],
         },
         Text::Problems => problems::lines(app, width, theme),
         Text::Skills => skills::lines(&app.model.skills, width, theme),
@@ -190,14 +190,14 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
     Line::styled(text.into(), style)
 }
 
-/// An item of the shown todo list, whole.
+/// Returns the full text of a todo item.
 fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let Some(item) = todo::todo(app).get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = style::todo(item.status, theme);
     let words = match item.status {
-        TodoStatus::Pending => "not begun",
+        TodoStatus::Pending => "not started",
         TodoStatus::InProgress => "in progress",
         TodoStatus::Completed => "done",
     };
@@ -208,7 +208,7 @@ fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>>
     out
 }
 
-/// Shows a letter in its thread.
+/// Opens a message in its thread.
 pub fn letter_and_thread(app: &mut App, number: u64) {
     let scroll = reader::begin(app, number);
     let mut popup = Popup::read(Text::Letter(number));
@@ -218,7 +218,7 @@ pub fn letter_and_thread(app: &mut App, number: u64) {
     push(app, popup);
 }
 
-/// Closes the help that is read.
+/// Closes the help if it is the top popup.
 pub fn close_help(app: &mut App) {
     let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
     app.popups.pop_if(|popup| is_help(popup));

@@ -1,4 +1,4 @@
-//! The keys of a text that is read: the search in it, and the selected entry of the help.
+//! Actions of pagers: scrolling, search, help selection and diff files.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
@@ -17,11 +17,9 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::Round;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 use crate::ui::widgets::list;
+const NOTHING: &str = "No matches in this text.";
 
-/// What is said when nothing is found.
-const NOTHING: &str = "Nothing in this text has these words.";
-
-/// The text that has the keys.
+/// Returns the pager on top, if any.
 fn reader(app: &mut App) -> Option<&mut Reader> {
     let Some(Popup::Reader(reader)) = app.popups.last_mut() else {
         return None;
@@ -29,13 +27,13 @@ fn reader(app: &mut App) -> Option<&mut Reader> {
     Some(reader)
 }
 
-/// Begins to write what is searched for; what was searched for before is there to be changed.
+/// Opens the search field with the previous search text.
 pub fn begin(reader: &mut Reader) {
     reader.searching = Searching::Typing;
     reader.origin = reader.scroll;
 }
 
-/// Changes what is searched for, and goes to the nearest match from where the search began.
+/// Edits the search text and goes to the match nearest to where the search began.
 pub fn write(app: &mut App, edit: impl FnOnce(&mut LineInput)) {
     let Some(reader) = reader(app) else { return };
     edit(&mut reader.search);
@@ -49,7 +47,7 @@ pub fn write(app: &mut App, edit: impl FnOnce(&mut LineInput)) {
     }
 }
 
-/// What is written stays searched for; else a text is closed, and of the keys the selected one is done: its action comes back.
+/// Ends the search input. Without one, closes the text, or returns the action of the selected help entry.
 pub fn accept(app: &mut App) -> Option<Action> {
     let reader = reader(app)?;
     match (&reader.text, reader.searching) {
@@ -62,7 +60,7 @@ pub fn accept(app: &mut App) -> Option<Action> {
     }
 }
 
-/// The action of the selected entry of the help, which is closed; what can not be done here says where it can.
+/// Closes the help and returns the action of its selected entry. Entries that do not work here report where they do.
 fn take(app: &mut App) -> Option<Action> {
     let at = reader(app)?.row;
     let (rows, ..) = seen(app)?;
@@ -74,16 +72,16 @@ fn take(app: &mut App) -> Option<Action> {
             return Some(action);
         }
         Means::There(context, words) => elsewhere::instead(app, context, words).map_or_else(
-            || format!("Not here. It counts in: {}.", context.heading()),
-            |place| format!("Not here. In {place}"),
+            || format!("Not available here. Works in: {}.", context.heading()),
+            |place| format!("Not available here. Works in {place}"),
         ),
-        Means::Nothing => "That is written, not pressed.".into(),
+        Means::Nothing => "Type this in the composer; it is not a key.".into(),
     };
     app.say(Level::Info, words);
     None
 }
 
-/// Moves the text; of the help its selection.
+/// Scrolls the text; in the help, moves the selection.
 pub fn scroll(app: &mut App, by: Scroll) {
     let Some(Popup::Reader(reader)) = app.popups.last() else {
         return;
@@ -105,8 +103,6 @@ pub fn scroll(app: &mut App, by: Scroll) {
         scrolled(app);
     }
 }
-
-/// Moves the selection of the help.
 fn select(app: &mut App, by: Scroll) {
     let Some((rows, first, page)) = seen(app) else {
         return;
@@ -117,7 +113,7 @@ fn select(app: &mut App, by: Scroll) {
     }
 }
 
-/// Selects the entry of the help at a line, or the next one below.
+/// Selects the help entry at a line, or the next one below.
 pub fn select_near(app: &mut App, line: usize) {
     let Some((rows, first, page)) = seen(app) else {
         return;
@@ -130,7 +126,7 @@ pub fn select_near(app: &mut App, line: usize) {
     }
 }
 
-/// What is written stays searched for.
+/// Closes the search field and keeps the search.
 fn keep(app: &mut App) {
     let Some(reader) = reader(app) else { return };
     reader.searching = Searching::Rest;
@@ -144,7 +140,7 @@ fn keep(app: &mut App) {
     }
 }
 
-/// Ends the search. While it was being written the text goes back to where it began.
+/// Ends the search. A search that was still being typed scrolls back to where it began.
 pub fn end(reader: &mut Reader) {
     let is_help = matches!(reader.text, Text::Help(_));
     if reader.searching == Searching::Typing && !is_help {
@@ -157,12 +153,12 @@ pub fn end(reader: &mut Reader) {
     reader.search = LineInput::default();
 }
 
-/// Goes to the next match, or to the one before; behind the last one is the first.
+/// Goes to the next or previous match; wraps around.
 pub fn next(app: &mut App, way: Way) {
     let Some(reader) = reader(app) else { return };
     if !text_search::is_on(reader) {
         let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
-        app.say(Level::Info, format!("{key} searches."));
+        app.say(Level::Info, format!("Press {key} to search."));
         return;
     }
     let round = go_to(app, |found| {
@@ -177,7 +173,7 @@ pub fn next(app: &mut App, way: Way) {
     tell(app, round, way, NOTHING);
 }
 
-/// The lines of the text that has the keys, the first one in view, and how many there is room for.
+/// Returns the rows of the open text, the first visible row and the number of visible rows.
 fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
     let Some(Popup::Reader(reader)) = app.popups.last() else {
         return None;
@@ -188,7 +184,7 @@ fn seen(app: &App) -> Option<(Vec<Row>, usize, usize)> {
     Some((rows, first, list.height.into()))
 }
 
-/// Goes to the match that `choose` names among those that are there, and brings it into view.
+/// Scrolls to the match that `choose` picks.
 fn go_to(app: &mut App, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -> Round {
     let Some((rows, first, height)) = seen(app) else {
         return Round::None;
@@ -205,7 +201,7 @@ fn go_to(app: &mut App, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -
     let scroll = if (first..first + height).contains(&line) {
         first
     } else {
-        // Some lines above it say what it belongs to.
+        // Leaves a third of the page above the match as context.
         let most = rows.len().saturating_sub(height);
         line.saturating_sub(height / 3).min(most)
     };
@@ -216,7 +212,7 @@ fn go_to(app: &mut App, choose: impl FnOnce(&Found) -> Option<(usize, Round)>) -
     round
 }
 
-/// Goes to the next file of a diff, or to the one before.
+/// Goes to the next or previous file of a diff.
 pub fn file(app: &mut App, way: Way) {
     let Some(here) = reader(app).map(|reader| reader.row) else {
         return;
@@ -226,7 +222,7 @@ pub fn file(app: &mut App, way: Way) {
         Way::Back => here.checked_sub(1),
     };
     let words = match way {
-        Way::Forward | Way::Back if app.diff.files().len() < 2 => "There is no other file.",
+        Way::Forward | Way::Back if app.diff.files().len() < 2 => "No other file.",
         Way::Forward => "This is the last file.",
         Way::Back => "This is the first file.",
     };
@@ -235,7 +231,7 @@ pub fn file(app: &mut App, way: Way) {
     }
 }
 
-/// Brings a file of a diff to the top, as far as there is enough below it: whether there is such a file.
+/// Scrolls a file of a diff to the top, as far as the text allows. Returns whether the file exists.
 pub fn go_to_file(app: &mut App, file: usize) -> bool {
     let Some((rows, _, height)) = seen(app) else {
         return false;
@@ -249,7 +245,7 @@ pub fn go_to_file(app: &mut App, file: usize) -> bool {
     true
 }
 
-/// A text was scrolled: of a diff, the file at the top is the one that the reader is at; at the end, the last one.
+/// Updates the current file of a scrolled diff: the file at the top, or the last one at the end.
 pub fn scrolled(app: &mut App) {
     let Some((rows, first, height)) = seen(app) else {
         return;
@@ -265,28 +261,25 @@ pub fn scrolled(app: &mut App) {
     }
 }
 
-/// Says where going on led to, if that needs to be said.
+/// Reports a wrapped search or a missing match.
 pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
     match (round, way) {
         (Round::Same, _) => {}
         (Round::Again, Way::Forward) => {
-            app.say(Level::Info, "That was the last match: on from the first.");
+            app.say(Level::Info, "Search wrapped to the first match.");
         }
         (Round::Again, Way::Back) => {
-            app.say(Level::Info, "That was the first match: on from the last.");
+            app.say(Level::Info, "Search wrapped to the last match.");
         }
         (Round::None, _) => app.say(Level::Info, nothing),
     }
 }
 
-/// Shows what the branch of a task changes.
+/// Opens the diff of a task's branch.
 pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        app.say(
-            Level::Info,
-            format!("The branch of {task} changes nothing."),
-        );
+        app.say(Level::Info, format!("The branch of {task} has no changes."));
         return;
     }
     app.diff = changes;
@@ -295,7 +288,7 @@ pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[St
     push(app, Popup::read(Text::Diff(task)));
 }
 
-/// Shows what agents can load.
+/// Opens the list of skills.
 pub fn skills(app: &mut App) {
     push(app, Popup::read(Text::Skills));
 }

@@ -15,7 +15,7 @@ use crate::ui::popups::{confirm, text_areas};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Placed;
 
-/// A task that is written or changed.
+/// The form for a new or changed task.
 pub struct TaskFormPopup;
 
 impl PopupFeature for TaskFormPopup {

@@ -1,4 +1,4 @@
-//! Writing a task and changing one: the form is opened, taken, or closed with its draft kept.
+//! The task form: opened for a new task or an edit, submitted, or closed with its draft kept.
 
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
@@ -12,7 +12,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::board;
 
-/// The form that has the keys.
+/// Returns the form if it is the top popup.
 pub fn form(app: &mut App) -> Option<&mut TaskForm> {
     let Some(Popup::Task(form)) = app.popups.last_mut() else {
         return None;
@@ -20,7 +20,7 @@ pub fn form(app: &mut App) -> Option<&mut TaskForm> {
     Some(form)
 }
 
-/// Gives the keys to the next field, or to the one before.
+/// Focuses the next or previous field.
 pub fn turn(app: &mut App, way: Way) {
     let by = match way {
         Way::Forward => 1,
@@ -31,12 +31,12 @@ pub fn turn(app: &mut App, way: Way) {
     }
 }
 
-/// Opens the form for a new task, or the draft of one.
+/// Opens the form for a new task, or its draft.
 pub fn add(app: &mut App) {
     open(app, None, TaskForm::new);
 }
 
-/// Opens the form for the selected task, or the draft of its change.
+/// Opens the form for the selected task, or the draft of its edit.
 pub fn edit(app: &mut App) {
     let Some((_, id)) = board::selected(app) else {
         app.say_no_task();
@@ -59,7 +59,7 @@ fn open(app: &mut App, id: Option<TaskId>, make: impl FnOnce() -> TaskForm) {
     popup::push(app, Popup::Task(form));
 }
 
-/// Closes the form; what is written waits for the next time.
+/// Closes the form and keeps its draft.
 pub fn close(app: &mut App) {
     let Some(Popup::Task(form)) = app.popups.pop() else {
         return;
@@ -75,7 +75,7 @@ pub fn close(app: &mut App) {
     app.input.task_forms.keep(form);
 }
 
-/// Takes what is written, where the board would; else the form says why not.
+/// Submits the form if it is valid; otherwise the form shows the error.
 pub fn take(app: &mut App, out: &mut Vec<Do>) {
     let board = app.model.board.clone();
     let is_full = app.input.task_forms.is_full();
@@ -83,11 +83,11 @@ pub fn take(app: &mut App, out: &mut Vec<Do>) {
     match form.wish(&board) {
         Err(why) => form.error = why,
         Ok(Some(_)) if is_full => {
-            form.error = "the board has not answered to the tasks before: wait a moment".into();
+            form.error = "the board has not confirmed the previous tasks yet: wait a moment".into();
         }
         Ok(None) => {
             app.popups.pop();
-            app.say(Level::Info, "Nothing was changed.");
+            app.say(Level::Info, "No changes.");
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = app.popups.pop() {
@@ -98,24 +98,24 @@ pub fn take(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Lets the task that is selected on the board be waited for, or no more.
+/// Adds or removes the task selected on the board as a blocker.
 pub fn turn_wait(app: &mut App) {
     let selected = board::selected(app).map(|(_, id)| id);
     let Some(form) = form(app) else { return };
     match selected {
-        None => form.error = "there is no task to wait for yet".into(),
+        None => form.error = "there are no other tasks yet".into(),
         Some(id) if form.id == Some(id) => {
-            form.error = format!("task {id} can not wait for itself: name another task");
+            form.error = format!("task {id} cannot wait for itself: choose another task");
         }
         Some(id) => form.turn_wait(id),
     }
 }
 
-/// The board has taken what was written.
+/// Handles an accepted form.
 pub fn taken(app: &mut App, task: TaskId, act: &PersonAct) {
     let (id, words) = match act {
-        PersonAct::Added => (None, format!("{task} is on the board.")),
-        PersonAct::Edited => (Some(task), format!("{task} is changed.")),
+        PersonAct::Added => (None, format!("{task} added.")),
+        PersonAct::Edited => (Some(task), format!("{task} updated.")),
         PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
     };
     if app.input.task_forms.answered(id).is_some() {
@@ -124,8 +124,8 @@ pub fn taken(app: &mut App, task: TaskId, act: &PersonAct) {
     }
 }
 
-/// The board has refused what was written, a new task or the change of that one: the form comes back with the reason, or
-/// its draft waits where the person writes or reads something else.
+/// Handles a rejected form, of a new task or of an edit: it reopens with the reason, or stays a draft if the user is
+/// busy elsewhere.
 pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
     let Some(mut form) = app.input.task_forms.answered(id) else {
         return;
@@ -140,12 +140,12 @@ pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
     }
 }
 
-/// How a draft is brought back.
+/// Returns the message that names the key for the draft.
 fn kept(app: &App, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,
         Some(_) => Action::EditTask,
     };
     let key = app.prefs.keymap.key(Context::In(Pane::Board), action);
-    format!("The draft is kept: {key} brings it back.")
+    format!("Draft kept; {key} reopens it.")
 }

@@ -1,4 +1,4 @@
-//! The form in which a task is written or changed: its fields, each beside its name.
+//! Draws the form for a new or changed task.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -15,7 +15,7 @@ use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::composer::Room;
 
-/// Draws the form; where the cursor is to be comes back.
+/// Draws the form. Returns the cursor position.
 pub fn draw(
     app: &App,
     popup: &Popup,
@@ -39,7 +39,7 @@ pub fn draw(
     cursor
 }
 
-/// Draws a field into its rows; the cursor's place in it comes back.
+/// Draws a field. Returns the cursor position in it.
 fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut Buffer) -> Position {
     let has_keys = field == form.field;
     let (mark, style) = if has_keys {
@@ -49,7 +49,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
     };
     let own = form.part(field);
     let place = text_areas::words(area);
-    // A line styles its whole row: beside the words it has none of theirs.
+    // A line styles its whole row, so the names get their own area.
     let names = Rect {
         width: place.x - area.x,
         ..area
@@ -64,7 +64,7 @@ fn part(form: &TaskForm, field: Field, area: Rect, theme: &Theme, buffer: &mut B
     for (text, row) in window.rows.iter().zip(place.rows()) {
         Line::styled(text.as_str(), theme.text).render(row, buffer);
     }
-    // Below the name, where nothing else stands.
+    // The free row below the name.
     if names.height > 1 {
         let last = Rect {
             y: names.bottom() - 1,

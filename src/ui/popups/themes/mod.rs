@@ -1,5 +1,4 @@
-//! Pure: the list of themes, and which of them the screen has. While one is chosen it has the selected one, so
-//! that leaving the list leaves the theme as it was.
+//! Pure: the theme picker. The selected theme is previewed; closing the picker restores the saved one.
 
 pub(in crate::ui) mod update;
 
@@ -12,25 +11,25 @@ use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::popups::picker::rows::picks;
 
 impl App {
-    /// The theme that the screen has now: the one that is looked at while one is chosen, else the kept one.
+    /// Returns the theme in effect: the previewed one while the picker is open, else the saved one.
     pub fn theme(&self) -> ThemeChoice {
         previewed(self).unwrap_or_else(|| self.prefs.theme.clone())
     }
 
-    /// Keeps a theme, as the settings say.
+    /// Sets the theme from the settings.
     pub fn set_theme(&mut self, theme: impl Into<ThemeChoice>) {
         self.prefs.theme = theme.into();
         self.dirty = true;
     }
 
-    /// Offers the themes that the person wrote.
+    /// Sets the user's custom themes.
     pub fn set_own_themes(&mut self, themes: Vec<Arc<OwnTheme>>) {
         self.prefs.own_themes = themes;
         self.dirty = true;
     }
 }
 
-/// The rows of the list.
+/// Returns the rows of the picker.
 pub fn rows(app: &App) -> Vec<Pick> {
     let all = ThemeChoice::all(&app.prefs.own_themes);
     let widest = all.iter().map(|theme| theme.word().chars().count()).max();
@@ -50,7 +49,7 @@ pub fn rows(app: &App) -> Vec<Pick> {
         .collect()
 }
 
-/// The theme of the selected row, while one is chosen.
+/// Returns the theme selected in the open picker.
 fn previewed(app: &App) -> Option<ThemeChoice> {
     let picker = app.popups.iter().rev().find_map(|popup| {
         let Popup::Picker(picker) = popup else {

@@ -1,5 +1,6 @@
-//! Pure: the lines of words that can be pressed (hints, tabs, the buttons of a card), and what stands where in them.
-//! Views draw by it, the mouse counts by it.
+//! Layout of clickable lines:hints, tabs and the buttons of cards and dialogs. Pure.
+//!
+//! Views draw these lines, and mouse handling finds its target with the same layout.
 
 use ratatui::layout::Rect;
 
@@ -15,13 +16,13 @@ use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
 use crate::ui::widgets::placed::{Placed, at_the_end, place};
 
-/// Columns of the mark before a message and of the blanks around it.
+/// Columns for the mark before a status message and the spaces around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Fewest columns of a message that is cut: with fewer it says nothing.
+/// Minimum width of a truncated status message, in columns; a shorter one would be useless.
 const MESSAGE_LEAST: usize = 16;
 
-/// The status message in the rows at the bottom: what stands above the hints, where it is too long for its place before
-/// them, and what stands before them. Those hints that are always there, and those of a question, keep their place.
+/// The status message into the text of the row above the hints, used only for a long message, and the text before
+/// the hints. Permanent hints and those of an open dialog keep their place.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(flash) = &state.flash else {
         return (String::new(), String::new());
@@ -36,7 +37,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
         return (String::new(), flash.text.clone());
     }
     if state.replay.is_some() {
-        // The line above is that of the player.
+        // In a replay, the row above shows the player.
         let before = (room >= MESSAGE_LEAST).then(|| fit(&flash.text, room));
         return (String::new(), before.unwrap_or_default());
     }
@@ -49,7 +50,7 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// The columns of the message that stands before the hints.
+/// Returns the columns that the status message takes before the hints.
 fn message_room(state: &UiState, row: Rect) -> u16 {
     match message(state, row) {
         (_, before) if before.is_empty() => 0,
@@ -61,7 +62,7 @@ fn wide(hint: &Hint) -> usize {
     width(&hint.key) + width(&hint.words) + 3
 }
 
-/// Whether it is a key of the question that is asked: that waits for one of them.
+/// Whether the hint is for a button of the open dialog.
 fn answers(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
@@ -76,7 +77,7 @@ fn is_kept(hint: &Hint) -> bool {
     hint.urgency == Urgency::Always
 }
 
-/// The hints that fit into the line at the bottom, behind the message that may stand there.
+/// Returns the hints that fit into the bottom line, after the status message.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
@@ -101,14 +102,14 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
     place(row, shown)
 }
 
-/// Whether the tabs say how much is in their panes: only where there is room.
+/// Whether tabs show counts, which needs enough width.
 #[derive(Clone, Copy)]
 enum Counts {
     Shown,
     Hidden,
 }
 
-/// The panes that share one place, with their words.
+/// Returns the tabs of the panes that share one area, with their labels.
 pub fn tab_line(
     app: &App,
     layout: &Layout,
@@ -148,11 +149,13 @@ fn tab_title(pane: Pane) -> &'static str {
     }
 }
 
-/// The words at the end of the line of the demo that put it away; `None` where there is no such line.
+/// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
 pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
     let line = tour::line(state)?;
-    let words = format!(" {} hides ", tour::dismissed_by(state));
-    // What is to be pressed next is worth more than how the line is put away, which the keys tell too.
-    let fits = width(tour::MARK) + width(&line) + width(&words) <= usize::from(row.width);
-    fits.then(|| at_the_end(row, words))
+    let key = tour::dismissed_by(state);
+    // The tip itself is more important: the key that hides it is also in the help.
+    let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));
+    let forms = [format!(" {key} hide tips "), format!(" {key} hide ")];
+    let words = forms.into_iter().find(|words| width(words) <= room)?;
+    Some(at_the_end(row, words))
 }

@@ -1,4 +1,4 @@
-//! Which keys do something right now: the hint line shows no others.
+//! The hint line: which keys have an effect in the current state. Other keys are not shown.
 
 pub(in crate::ui) mod bars;
 pub(in crate::ui) mod words;
@@ -22,31 +22,31 @@ use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::{keys, panes};
 
-/// A key and what it does, as the hint line shows them.
+/// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The key.
     pub key: String,
-    /// What it does.
+    /// The label.
     pub words: String,
-    /// What pressing it does.
+    /// The action of the key.
     pub action: Action,
-    /// Whether it should catch the eye.
+    /// The priority.
     pub urgency: Urgency,
 }
 
-/// How much a hint matters.
+/// The priority of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// One of many.
+    /// Shown if there is room.
     Usual,
-    /// Something waits.
+    /// Highlighted and shown first: something waits for the user.
     Now,
-    /// The way to all the others: it always has its place.
+    /// Always shown: the key of the help.
     Always,
 }
 
-/// The keys that do something now, the most useful first.
+/// Returns the keys that have an effect now, most useful first.
 pub fn hints(state: &UiState) -> Vec<Hint> {
     if let Some(first) = &state.keys.prefix {
         let contexts = state.contexts();
@@ -73,7 +73,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
             continue;
         }
-        // A key that a narrower context has taken means something else here.
+        // A narrower context may bind the same key to another action.
         let meant = Found::Action(binding.action);
         let means = |key: &&String| state.prefs.keymap.lookup(&contexts, key) == meant;
         let Some(key) = binding.keys.iter().find(means) else {
@@ -91,7 +91,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
                 Urgency::Usual
             },
         };
-        // The same action in a wider context needs no second place, nor does a key whose nearest meaning is told.
+        // Skip a label or key that is already shown: the hints of narrower contexts come first.
         let is_told = |h: &Hint| h.words == hint.words || h.key == hint.key;
         if !out.iter().any(is_told) {
             out.push(hint);
@@ -101,7 +101,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     out
 }
 
-/// The key as it is shown. Where the hint tells of scrolling, the key of the other way stands before it.
+/// Returns the key as shown. For scrolling the preview, the keys of both directions.
 fn both_ways(app: &App, binding: &Bound, key: &str) -> String {
     let shown = keys::shown(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
@@ -114,8 +114,8 @@ fn both_ways(app: &App, binding: &Bound, key: &str) -> String {
     format!("{up} {shown}")
 }
 
-/// What comes first: what waits, then the way out of what hides tasks or words, and the answer to what is peeked at. On a
-/// narrow screen the rest may not fit.
+/// Returns the sort key of a hint: first what waits for the user, then leaving a filter or search, and deciding a request
+/// in the preview, then the rest. On a narrow screen the rest may not fit.
 fn place(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = matches!(app.popups.last(), Some(Popup::Peek(_)));
@@ -131,12 +131,12 @@ fn selected_task(app: &App) -> Option<&Task> {
     board::selected(app).and_then(|(_, id)| app.model.board.get(id))
 }
 
-/// Whether the person can do that with the selected task.
+/// Whether the user can do `hand` with the selected task.
 fn can(app: &App, hand: Hand) -> bool {
     selected_task(app).is_some_and(|task| board::why_not(app, task, hand).is_none())
 }
 
-/// Whether `action` is for a crew that runs: in a recording it does nothing.
+/// Whether `action` needs a running crew. Such actions have no effect in a replay.
 pub fn acts_on_the_crew(action: Action) -> bool {
     matches!(
         action,
@@ -166,7 +166,7 @@ pub fn acts_on_the_crew(action: Action) -> bool {
     )
 }
 
-/// Which file of the diff that is read the reader is at, and how many there are.
+/// Returns the index of the current file in the open diff and the number of files, or `None` if no reader is open.
 fn place_in_diff(app: &App) -> Option<(usize, usize)> {
     let Some(Popup::Reader(reader)) = app.popups.last() else {
         return None;
@@ -174,8 +174,8 @@ fn place_in_diff(app: &App) -> Option<(usize, usize)> {
     Some((reader.row, app.diff.files().len()))
 }
 
-/// Whether the action of `binding` would change anything now.
-#[allow(clippy::too_many_lines)] // every action, once
+/// Whether the action of `binding` would have an effect now.
+#[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &Bound) -> bool {
     let focus = state.focus;
     let in_panes = state.popups.is_empty();
@@ -244,7 +244,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         }
         Action::Claim => can(state, Hand::Claim),
         Action::Release => can(state, Hand::Release),
-        // A task that is nobody's can be completed too; that is asked, and no usual step.
+        // A task without owner can be completed, too, after a confirmation; that is rare and not hinted at.
         Action::CompleteTask => {
             selected_task(state).is_some_and(board::is_own) && can(state, Hand::Complete)
         }

@@ -1,4 +1,4 @@
-//! What the hint line says of a key where its words depend on what is on the screen. Pure.
+//! Hint labels that depend on the state of the screen. Pure.
 
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
@@ -9,12 +9,12 @@ use crate::ui::panes::{board, needs};
 use crate::ui::popups::feature::feature;
 use crate::ui::popups::reader::text_search;
 
-/// What `Back` does in a filtered list.
+/// The label of `Back` in a filtered list.
 pub const CLEAR_FILTER: &str = "clear filter";
-/// What `Back` does in a searched conversation.
+/// The label of `Back` in a searched conversation.
 pub const END_SEARCH: &str = "end search";
 
-/// What the key of `binding` does now, in few words.
+/// Returns the label of `binding` in the current state.
 pub fn words(app: &App, binding: &Bound) -> String {
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
@@ -32,7 +32,7 @@ pub fn words(app: &App, binding: &Bound) -> String {
     {
         return format!("wait for {id}");
     }
-    // Such keys are said as the buttons above them say them.
+    // In a dialog, hints have the same labels as its buttons.
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = app.popups.last()
@@ -61,7 +61,7 @@ pub fn words(app: &App, binding: &Bound) -> String {
             return CLEAR_FILTER.into();
         }
         if action == Action::Trouble && view.is_trouble_only() {
-            return "everything".into();
+            return "show all".into();
         }
     }
     if binding.context == Context::Reader
@@ -87,7 +87,7 @@ pub fn words(app: &App, binding: &Bound) -> String {
     binding.hint.into()
 }
 
-/// A question is not approved or rejected: it is answered.
+/// Returns the label for a question, which is answered or declined instead of approved or rejected.
 fn answer_words(app: &App, binding: &Bound) -> Option<&'static str> {
     let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
         Some(&comment.request)

@@ -1,4 +1,4 @@
-//! Pure: what the mouse can press, and where. One table of rectangles: it counts by the same places as the views draw by.
+//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views. Pure.
 
 mod over;
 mod panes;
@@ -14,18 +14,18 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::Placed;
 
-/// What lies at a cell.
+/// Returns the target at a cell.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     let here = Position::new(column, row);
     let found = targets(state).into_iter().find(|t| t.at.contains(here));
     found.map_or(Hit::Nothing, |t| t.what)
 }
 
-/// Everything that can be pressed, what lies on top first: of two that share a cell, the first one is hit.
+/// Returns all targets, topmost first. Where targets overlap, the first one is hit.
 pub fn targets(state: &UiState) -> Vec<Placed<Hit>> {
     let layout = layout::layout(state, state.size);
     if layout.class == Class::Small {
-        // Only words about the size are on such a screen.
+        // Such a screen only shows a message about its size.
         return Vec::new();
     }
     let hints = bars::hint_line(state, layout.hints).into_iter();

@@ -1,4 +1,4 @@
-//! What can be pressed in a popup and beside it. Nothing below it can.
+//! Mouse targets of popups and of the completion list, which cover everything below.
 
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::{Hit, Scrolls, has_mouse, listed};
@@ -11,7 +11,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 use crate::ui::widgets::area;
 
-/// Adds the list that completes a word; nothing below it can be pressed.
+/// Adds the rows of the completion list. Its area blocks the targets below.
 pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
     let len = complete::offers(state).len();
     if let Some(place) = complete::place(state, layout, len) {
@@ -27,13 +27,13 @@ pub fn offers(state: &UiState, layout: &Layout, out: &mut Vec<Placed<Hit>>) {
     }
 }
 
-/// Adds what lies over the panes.
+/// Adds the targets of a popup and of the screen around it.
 pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
     let mut list: Vec<Placed<Hit>> = Vec::new();
     let mut targets = feature(popup).targets(state, popup);
     if let Popup::Peek(pane) = popup {
         let layout = layout::layout(state, state.size);
-        // The list goes on being one.
+        // The list behind the preview stays clickable.
         if let Some(area) = layout.pane(*pane) {
             panes::inside(state, *pane, area, &mut list);
         }

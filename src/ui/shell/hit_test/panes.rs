@@ -1,4 +1,4 @@
-//! What can be pressed in the panes and on their frames.
+//! Mouse targets of the panes and their frames.
 
 use ratatui::layout::Rect;
 
@@ -10,8 +10,7 @@ use crate::ui::panes::feature::feature;
 use crate::ui::shell::hit_test::Placed;
 use crate::ui::shell::state::UiState;
 
-/// Adds what is on a pane's frame: its title does what its number does, what follows the newest follows it, and its
-/// scrollbar scrolls.
+/// Adds the targets on a pane's frame: title (focuses the pane), follow mark and scroll bar.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     out.push(Placed {
         at: frame::title_place(state, pane, area),
@@ -25,7 +24,7 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
     }));
 }
 
-/// Adds what lies in a pane, and the pane itself behind it.
+/// Adds the targets inside a pane, and the pane itself below them.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     feature(pane).targets(state, area, out);
     out.push(Placed {

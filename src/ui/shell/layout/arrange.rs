@@ -1,4 +1,4 @@
-//! Pure: the layouts one by one: which pane gets which part of the screen.
+//! Places the panes for each layout. Pure.
 
 use ratatui::layout::Rect;
 
@@ -14,7 +14,7 @@ use crate::ui::shell::layout::shares::{Content, Keys};
 use crate::ui::widgets::composer::{ROWS_MAX, Room};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
-/// One pane at a time, and a line with the others; without that line where the person wants one pane and rows are few.
+/// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
 pub fn one(app: &App, out: &mut Layout, body: Rect) {
     let pane = app.focus.pane();
     let is_bare = out.class == Class::Narrow && app.arrangement.screen.layout == Arrangement::Focus;
@@ -33,7 +33,7 @@ pub fn one(app: &App, out: &mut Layout, body: Rect) {
     alone(app, out, pane, body);
 }
 
-/// The conversation, beside a place that the other panes share.
+/// Places the conversation beside one area with tabs for the other panes.
 pub fn middle(app: &App, out: &mut Layout, body: Rect) {
     let (left, right) = columns(app, out, body, 58);
     conversation(app, out, left, Todo::Elsewhere);
@@ -43,7 +43,7 @@ pub fn middle(app: &App, out: &mut Layout, body: Rect) {
     out.panes.push((app.arrangement.tab, pane));
 }
 
-/// The conversation, beside a column with all other panes.
+/// Places the conversation beside a column with all other panes.
 pub fn wide(app: &App, out: &mut Layout, body: Rect) {
     let (left, right) = columns(app, out, body, 50);
     conversation(app, out, left, Todo::AboveComposer);
@@ -71,12 +71,12 @@ pub fn wide(app: &App, out: &mut Layout, body: Rect) {
     ]);
 }
 
-/// The board in the large column on the left, whoever has the keys; the conversation with its todo list beside it.
+/// Places the board in the larger left column, and the conversation with its todo list on the right.
 pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
     let (left, right) = columns(app, out, body, 62);
     let right = needs(app, out, right);
     conversation(app, out, right, Todo::WhereRoom);
-    // What is known of the team fits below the tasks, and some letters.
+    // The strip below the board fits the team and some messages.
     let letters = if app.model.letters.is_empty() {
         shares::EMPTY
     } else {
@@ -103,7 +103,7 @@ pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
     }
 }
 
-/// One above the other, on a screen that is narrow and high: the conversation, and a place that the other panes share.
+/// Places the conversation and an area with tabs one above the other, for narrow and tall screens.
 pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
     let body = needs(app, out, body);
     let shared = |out: &mut Layout, area: Rect| {
@@ -124,22 +124,22 @@ pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
     }
 }
 
-/// The two columns, the left one with so many percent unless the person moved the border.
-fn columns(app: &App, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) {
+/// Splits the body into two columns. The left one gets `default` percent unless the user moved the border.
+fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
-    let share = app.arrangement.screen.left(usual);
-    // The conversation takes no more than its lines need, unless the person wants it so.
+    let share = app.arrangement.screen.left(default);
+    // By default the conversation is not wider than its longest lines.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
     let width = match app.arrangement.screen.layout {
-        Arrangement::Wall if share == usual => percent(share).min(needs),
-        Arrangement::Board if share == usual => {
+        Arrangement::Wall if share == default => percent(share).min(needs),
+        Arrangement::Board if share == default => {
             percent(share).max(body.width.saturating_sub(needs))
         }
         Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
     };
     let (left, right) = cut_left(body, width);
-    // Both frames' edges: one column alone is hard to hit.
+    // The edges of both frames: a target of one column is hard to hit.
     out.border = Some(Rect {
         x: right.x.saturating_sub(1),
         width: 2,
@@ -148,7 +148,7 @@ fn columns(app: &App, out: &mut Layout, body: Rect, usual: u16) -> (Rect, Rect) 
     (left, right)
 }
 
-/// One pane that has the whole body.
+/// Gives one pane the whole body.
 pub fn alone(app: &App, out: &mut Layout, pane: Pane, body: Rect) {
     if pane == Pane::Lead {
         conversation(app, out, body, Todo::Elsewhere);
@@ -157,16 +157,17 @@ pub fn alone(app: &App, out: &mut Layout, pane: Pane, body: Rect) {
     }
 }
 
-/// Where the todo list lies.
+/// Where the todo list is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Todo {
     AboveComposer,
-    /// The same, where the conversation keeps enough rows, and while it has the keys.
+    /// Above the composer if the conversation is high enough or the list has the focus.
     WhereRoom,
+    /// Not with the conversation.
     Elsewhere,
 }
 
-/// Rows of a conversation from which on a list below it leaves enough of it.
+/// Lowest conversation in rows that has room for the todo list.
 const TALK_FROM: u16 = 15;
 
 fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
@@ -174,7 +175,7 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
         area
     } else {
         let composer = if out.class == Class::Narrow && is_idle(app) {
-            // Rows are few: until something is written, one says how.
+            // Rows are scarce: an empty composer is one row with a hint.
             1
         } else {
             composer_height(app, area)
@@ -199,7 +200,7 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
         let height = if todo::todo_is_done(app) && !has_focus {
-            // Its title and how many there were.
+            // A completed list shows its title and count only.
             1
         } else {
             wanted.saturating_add(2).min(most)
@@ -212,30 +213,30 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
     }
 }
 
-/// Whether nothing is being written to an agent.
+/// Whether the composer is empty and not focused.
 fn is_idle(app: &App) -> bool {
     app.focus != Focus::Composer && app.input.composer.is_empty()
 }
 
-/// The rows of the composer with its frame: as many as its text has, up to a bound.
+/// Returns the height of the composer with its frame: the rows of its text, up to [`ROWS_MAX`] and a third of the area.
 fn composer_height(app: &App, area: Rect) -> u16 {
     let width = area.width.saturating_sub(4);
-    let most = ROWS_MAX.min(area.height / 3).max(1);
+    let limit = ROWS_MAX.min(area.height / 3).max(1);
     let room = Room {
         width,
-        height: most,
+        height: limit,
     };
     let rows = app.input.composer.window(room).rows.len();
-    u16::try_from(rows).unwrap_or(most).clamp(1, most) + 2
+    u16::try_from(rows).unwrap_or(limit).clamp(1, limit) + 2
 }
 
-/// The pane of what waits, on top of a column; what is left of the column comes back.
+/// Places Needs you on top of a column, if it has requests or the focus. Returns the rest of the column.
 fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
     let has_focus = app.focus == Focus::Pane(Pane::Needs);
     if app.model.requests.is_empty() && !has_focus {
         return column;
     }
-    // Who decides wants to see all of it.
+    // With the focus it is larger, so that the user sees the whole request.
     let share = if has_focus { 75 } else { 45 };
     let most = (column.height * share / 100).max(8);
     let wanted = card::height(app, column.width.saturating_sub(4), most);
@@ -245,7 +246,7 @@ fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// The line that something waits, where `pane` is in view and the card is not; what is left of the body comes back.
+/// Places the banner for waiting requests if Needs you is not in view. Returns the rest of the body.
 pub fn banner(model: &Model, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     if pane == Pane::Needs || model.requests.for_person() == 0 {
         return body;

@@ -1,4 +1,4 @@
-//! Where things lie on the screen, by its width and the layout that the person chose. Views draw there, the mouse and page keys count by it.
+//! Computes where everything is on the screen, from its size and the user's layout. Views, mouse and page keys use it.
 
 mod arrange;
 mod shares;
@@ -11,7 +11,7 @@ use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one,
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
-/// Where everything lies on a screen of size `area`.
+/// Computes the layout of a screen of size `area`.
 pub fn layout(state: &UiState, area: Rect) -> Layout {
     let mut out = lay_out(state, area);
     peek::make_room(state, &mut out);
@@ -71,7 +71,7 @@ mod tests {
     use crate::ui::keymap::pane::{Focus, Pane};
 
     #[test]
-    fn the_class_follows_the_size() {
+    fn class_follows_the_size() {
         let cases = [
             (59, 16, Class::Small),
             (60, 15, Class::Small),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overlaps_and_nothing_is_outside() {
+    fn areas_cover_the_screen_without_overlap() {
         let sizes = (60..=400).step_by(17).chain([61, 99, 100, 139, 140, 400]);
         for width in sizes {
             let mut state = fixture::busy(width, 60);
@@ -125,11 +125,11 @@ mod tests {
             }
         }
         let cells: u32 = parts.iter().map(|r| r.area()).sum();
-        assert_eq!(cells, area.area(), "{area}: a hole, or less than all");
+        assert_eq!(cells, area.area(), "{area}: cells are not covered");
     }
 
     #[test]
-    fn what_waits_is_on_top_of_its_column() {
+    fn needs_you_is_on_top_of_its_column() {
         for width in [100, 160] {
             let layout = layout(&fixture::busy(width, 40), Rect::new(0, 0, width, 40));
             let needs = layout.pane(Pane::Needs).unwrap();

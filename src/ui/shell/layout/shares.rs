@@ -1,46 +1,44 @@
-//! Pure: how the rows of a column are shared among its panes. Nothing jumps while a person reads: a pane's rows change with
-//! who has the keys, with the layout, and when its first row comes; the team's in large steps too.
+//! Divides the rows of a column among its panes. Pure.
+//!
+//! Heights change only with the focus, with the layout and with a pane's first row ( the team pane's also in steps), so that
+//! nothing moves while the user reads.
 
-/// The rows of a pane with nothing in it: its frame and some words.
+/// Height of an empty pane with its frame.
 pub const EMPTY: u16 = 4;
-/// The fewest rows of a board with tasks.
+/// Minimum height of a board with tasks.
 const BOARD_MIN: u16 = 6;
-/// The fewest rows of an inbox with letters.
+/// Minimum height of an inbox with messages.
 const INBOX_MIN: u16 = 6;
-/// What a pane of a team has room for grows by so many rows.
+/// The team pane grows in steps of this many rows.
 const STEP: u16 = 4;
 
-/// What is in a pane.
+/// The size of a pane's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// The rows that would show all of it.
+    /// Rows of the whole content.
     pub rows: usize,
-    /// Who has the keys.
     pub keys: Keys,
 }
 
-/// Whether a pane has the keys.
+/// Whether a pane has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys {
-    /// It does: it may grow.
+    /// It has the focus and may grow.
     Here,
-    /// It does not.
+    /// Another pane has the focus.
     Elsewhere,
 }
 
-/// The rows of board, team and inbox, one above the other in a column so high.
+/// The heights of board, team and inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
-    /// Of the board.
     pub board: u16,
-    /// Of the team.
     pub team: u16,
-    /// Of the inbox.
     pub inbox: u16,
 }
 
-/// Shares a column: the team has room for all in it up to a third, the inbox a little less than a third, the board the
-/// rest. A list that is longer grows to half of the column while it has the keys.
+/// Divides a column: the team gets the rows it needs up to a third, the inbox 30 %, the board the rest. The focused list
+/// may grow to half of the column.
 pub fn column(height: u16, tasks: usize, team: Content, letters: Content) -> Rows {
     let grown = |base: u16, content: Content| match content.keys {
         Keys::Here => framed(content.rows).min(height / 2).max(base),
@@ -68,7 +66,7 @@ pub fn column(height: u16, tasks: usize, team: Content, letters: Content) -> Row
     }
 }
 
-/// The rows of a pane of a team of so many, up to a third of a column.
+/// Returns the height of the team pane for a number of members, up to a third of the column.
 pub fn strip(height: u16, members: usize) -> u16 {
     let most = (height / 3).max(EMPTY);
     match members {
@@ -80,7 +78,7 @@ pub fn strip(height: u16, members: usize) -> u16 {
     }
 }
 
-/// So many rows with the frame around them.
+/// Adds the frame to a number of rows.
 fn framed(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2)
 }
@@ -98,28 +96,28 @@ mod tests {
     }
 
     #[test]
-    fn what_each_pane_gets() {
+    fn column_is_divided_by_content_and_focus() {
         use Keys::{Elsewhere, Here};
         let cases = [
-            // Nothing yet.
+            // All panes are empty.
             (40, 0, (0, Elsewhere), (0, Elsewhere), [32, 4, 4]),
-            // Tasks have the room that the others do not need.
+            // The board gets the rows that the others do not need.
             (40, 8, (0, Elsewhere), (0, Elsewhere), [32, 4, 4]),
             (40, 8, (3, Elsewhere), (0, Elsewhere), [30, 6, 4]),
             (40, 8, (3, Elsewhere), (1, Elsewhere), [22, 6, 12]),
-            // Letters, tasks and keys of others move nothing.
+            // More messages or tasks change nothing.
             (40, 90, (4, Elsewhere), (99, Elsewhere), [22, 6, 12]),
-            // A large team, up to a third; with the keys up to half.
+            // A large team gets up to a third, with the focus up to half.
             (40, 8, (5, Elsewhere), (9, Elsewhere), [18, 10, 12]),
             (40, 8, (50, Elsewhere), (9, Elsewhere), [15, 13, 12]),
             (40, 8, (50, Here), (9, Elsewhere), [8, 20, 12]),
             (40, 8, (3, Here), (9, Elsewhere), [22, 6, 12]),
-            // The same with letters.
+            // The inbox with the focus.
             (40, 8, (3, Elsewhere), (99, Here), [14, 6, 20]),
             (40, 8, (3, Elsewhere), (9, Here), [22, 6, 12]),
-            // Letters without tasks.
+            // Messages without tasks.
             (40, 0, (3, Elsewhere), (9, Elsewhere), [4, 6, 30]),
-            // Hardly any room: the board first.
+            // Too few rows: the board comes first.
             (12, 8, (9, Elsewhere), (9, Elsewhere), [6, 4, 2]),
             (3, 8, (9, Elsewhere), (9, Elsewhere), [0, 3, 0]),
         ];

@@ -1,4 +1,4 @@
-//! Pure: a look at what is selected in a pane, without leaving it: what it shows, and where it lies.
+//! Pure: the preview of a pane's selection: its content and layout.
 
 pub(in crate::ui) mod update;
 pub(in crate::ui) mod view;
@@ -28,25 +28,25 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Least columns beside the pane: below, what is peeked at lies in the pane itself.
+/// Minimum columns beside the pane. With fewer, the preview takes the lower part of the pane.
 const BESIDE_MIN: u16 = 44;
-/// Most columns.
+/// Maximum columns.
 const WIDTH_MAX: u16 = 100;
-/// Least rows above or below the pane.
+/// Minimum rows above or below the pane.
 const ROWS_MIN: u16 = 12;
-/// Rows that it has where there are so many, however low the pane.
+/// Rows of the preview if the screen has them, even if the pane is lower.
 const ROWS: u16 = 24;
-/// Rows of a pane in which next to nothing can be read.
+/// A pane with fewer visible rows than this is covered completely.
 const EDGE_ROWS: u16 = 3;
-/// Least rows of a pane that shares its place, with its frame.
+/// Minimum rows, with border, of a pane that shares its area with the preview.
 const LIST_MIN: u16 = 5;
 
-/// Whether something is selected in `pane` that can be peeked at.
+/// Returns whether `pane` has a selection to preview.
 pub fn can(app: &App, pane: Pane) -> bool {
     panes::feature::feature(pane).can_peek(app)
 }
 
-/// The pane that is peeked at.
+/// Returns the previewed pane.
 fn of(app: &App) -> Option<Pane> {
     let Some(Popup::Peek(pane)) = app.popups.last() else {
         return None;
@@ -54,13 +54,13 @@ fn of(app: &App) -> Option<Pane> {
     (app.focus == Focus::Pane(*pane)).then_some(*pane)
 }
 
-/// Whether the conversation of `agent` is peeked at.
+/// Returns whether the conversation of `agent` is previewed.
 pub fn shows(app: &App, agent: &Name) -> bool {
     of(app) == Some(Pane::Team)
         && team::selected_member(app).is_some_and(|(_, name)| name == *agent)
 }
 
-/// Finds a place for what is peeked at: beside its pane where there is room, else in the pane's lower part.
+/// Places the preview beside its pane if there is room, else in the lower part of the pane.
 pub fn make_room(app: &App, layout: &mut Layout) {
     let Some(pane) = of(app) else { return };
     let Some(list) = layout.pane(pane) else {
@@ -82,7 +82,7 @@ pub fn make_room(app: &App, layout: &mut Layout) {
     }
 }
 
-/// The same place, and what of a pane below it would be no more than its edge.
+/// Extends the preview over a pane below of which less than [`EDGE_ROWS`] would be visible.
 fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
     let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
@@ -93,8 +93,8 @@ fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     }
 }
 
-/// A place in `body` that leaves `list` in view, if one is large enough: the column beside it, else its own column above
-/// or below it.
+/// Returns an area in `body` that does not cover `list`, if one is large enough: beside the list, else above or below
+/// it.
 fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let left = Rect {
         width: list.x - body.x,
@@ -122,7 +122,7 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     let best = largest([left, right]).or_else(|| largest([above, below]))?;
     let width = best.width.min(WIDTH_MAX);
     let height = best.height.min(list.height.max(ROWS));
-    // As near to the list as it can be.
+    // As close to the list as possible.
     let near = |at: u16, from: u16, room: u16| at.clamp(from, from + room);
     Some(Rect {
         x: near(list.x.saturating_sub(width), best.x, best.width - width),
@@ -136,11 +136,11 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     })
 }
 
-/// What is selected in the pane that is peeked at.
+/// The previewed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Subject {
     Task(TaskId),
-    /// By its number.
+    /// A message, by its number.
     Letter(u64),
     Request(RequestId),
     Agent(Name),
@@ -156,17 +156,17 @@ fn subject(app: &App) -> Option<Subject> {
     }
 }
 
-/// How far what is peeked at is scrolled. That counts for it alone: whatever is selected next begins where it begins.
+/// The scroll position of the preview. It belongs to one item: another item starts at its beginning.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     of: Option<Subject>,
-    /// Lines of a text that lie above; `None`: it is read from where it begins.
+    /// Lines scrolled off the top; `None` for the item's default start.
     first: Option<usize>,
-    /// Where in a conversation.
+    /// The position in a conversation.
     place: Place,
 }
 
-/// How far what is peeked at now is scrolled.
+/// Returns the scroll position of the current preview.
 pub fn reading(state: &UiState) -> Reading {
     let of = subject(state);
     if of.is_some() && state.reading.of == of {
@@ -179,26 +179,26 @@ pub fn reading(state: &UiState) -> Reading {
 }
 
 impl Reading {
-    /// Lines of `peeked` that lie above such a place for it.
+    /// Returns how many lines of `peeked` are scrolled off the top of `list`.
     pub fn first(&self, peeked: &Peeked, list: Rect) -> usize {
         let most = peeked.lines.len().saturating_sub(usize::from(list.height));
         self.first.unwrap_or(peeked.begin).min(most)
     }
 
-    /// Where in a conversation.
+    /// Returns the position in a conversation.
     pub fn place(&self) -> &Place {
         &self.place
     }
 }
 
-/// The place for the conversation of an agent, below the `head` lines that are said of it and a rule.
+/// Returns the area of an agent's conversation, below `head` lines and a rule.
 pub fn talk(area: Rect, head: usize) -> Rect {
     let inside = area::inside(area);
     let above = u16::try_from(head).unwrap_or(u16::MAX).saturating_add(1);
     cut_top(inside, above).1
 }
 
-/// The scrollbar of what is peeked at, which lies in `area`.
+/// Returns the scrollbar of the preview in `area`.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -217,16 +217,16 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     Scrollbar::new(area, talk, scrolled)
 }
 
-/// Where the reading of what is peeked at goes, which lies in `area`.
+/// A scroll movement of the preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Go {
-    /// Further by so much.
+    /// Relative.
     By(Scroll),
-    /// To where so much lies above, as the scrollbar counts.
+    /// Absolute: this many rows above, as the scrollbar counts.
     To(usize),
 }
 
-/// How far it is scrolled then.
+/// Returns the scroll position after a movement.
 pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     let list = area::inside(area);
     let peeked = peeked(state, usize::from(list.width), &Theme::default())?;
@@ -253,7 +253,7 @@ pub fn go(state: &UiState, area: Rect, go: Go) -> Option<Reading> {
     Some(reading)
 }
 
-/// The request that is peeked at in `area`, if its last line is in view.
+/// Returns the request previewed in `area` if its last line is visible.
 pub fn request_at_end(state: &UiState, area: Rect) -> Option<RequestId> {
     let Some(Subject::Request(id)) = subject(state) else {
         return None;
@@ -264,7 +264,7 @@ pub fn request_at_end(state: &UiState, area: Rect) -> Option<RequestId> {
     (first + usize::from(list.height) >= peeked.lines.len()).then_some(id)
 }
 
-/// The line at the top, of at most `most`, that `by` leads to.
+/// Returns the first visible line, at most `most`, after scrolling by `by`.
 fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
     let page = seen.saturating_sub(1).max(1);
     let half = seen.div_ceil(2);
@@ -281,20 +281,20 @@ fn scrolled(first: usize, most: usize, by: Scroll, seen: usize) -> usize {
     to.min(most)
 }
 
-/// What is peeked at.
+/// The content of the preview.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peeked {
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// What is said of it, above.
+    /// The lines at the top.
     pub lines: Vec<Line<'static>>,
-    /// The line with which its reading begins, where not all lines are in view.
+    /// The line to start at if not all lines fit.
     pub begin: usize,
-    /// The agent whose newest words stand below.
+    /// The agent whose conversation is shown below.
     pub agent: Option<Name>,
 }
 
-/// What is peeked at now, `columns` columns wide.
+/// Returns the content of the preview for a width of `columns`.
 pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
     let whole = |title: String, lines: Vec<Line<'static>>| Peeked {
         title,
@@ -341,7 +341,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
     }
 }
 
-/// What an agent does, on what, and what is wrong.
+/// Returns the activity, the task and the problems of an agent.
 fn about(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let activity = app.activity(name);
     let (shape, words, style) = style::activity(&activity, app.now, theme);
@@ -349,7 +349,7 @@ fn about(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'sta
         Activity::Tool { on, .. } => one_line(on),
         Activity::Stuck { why } | Activity::Failed { why } => one_line(why),
         Activity::Backoff { cause, .. } => one_line(cause),
-        Activity::Queued { .. } => "waits for a free call".into(),
+        Activity::Queued { .. } => "waiting in the call queue".into(),
         Activity::Idle
         | Activity::Thinking
         | Activity::Compacting
@@ -378,16 +378,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_lies_beside_the_list_and_never_over_it() {
+    fn preview_lies_beside_list_and_never_covers_it() {
         let body = Rect::new(0, 1, 160, 40);
         let cases = [
-            // In the right column: all of the left one, as near as can be.
+            // The list is in the right column: the preview takes the left one, as close as possible.
             (Rect::new(100, 21, 60, 10), Some(Rect::new(0, 17, 100, 24))),
-            // In the left one, the right one is wide enough.
+            // The list is in the left column, and the right one is wide enough.
             (Rect::new(0, 1, 90, 40), Some(Rect::new(90, 1, 70, 40))),
-            // Both sides are too narrow: above it.
+            // Both sides are too narrow: above the list.
             (Rect::new(30, 31, 100, 10), Some(Rect::new(30, 7, 100, 24))),
-            // Below it.
+            // Below the list.
             (Rect::new(30, 1, 100, 10), Some(Rect::new(30, 11, 100, 24))),
             // Nowhere.
             (body, None),

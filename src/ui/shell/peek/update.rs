@@ -1,4 +1,4 @@
-//! Peeking: what is selected in a pane is looked at beside it, while the keys go on selecting there.
+//! The preview: shows the selected item beside its pane, which keeps the focus.
 
 use ratatui::layout::Position;
 
@@ -14,7 +14,7 @@ use crate::ui::shell::update::movement;
 use crate::ui::shell::{layout, peek};
 use crate::ui::widgets::list;
 
-/// Looks at what is selected in the pane that has the keys.
+/// Opens the preview of the focused pane's selection.
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if peek::can(state, pane) {
@@ -22,12 +22,12 @@ pub fn open(state: &mut UiState) {
         popup::push(state, Popup::Peek(pane));
         note_read(state);
     } else {
-        let text = "There is nothing here to peek at yet.";
+        let text = "Nothing to preview here yet.";
         state.say_while(Level::Info, text, move |state| !peek::can(state, pane));
     }
 }
 
-/// Scrolls what is peeked at by pages; a line, and the ends, are of the list: another one is looked at.
+/// Page keys scroll the preview; line keys and the ends select another item.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     match by {
         Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {
@@ -37,7 +37,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Reads on in what is peeked at.
+/// Scrolls the preview.
 pub fn read(state: &mut UiState, to: Go) {
     let area = layout::layout(state, state.size).peek;
     if let Some(reading) = area.and_then(|area| peek::go(state, area, to)) {
@@ -46,7 +46,7 @@ pub fn read(state: &mut UiState, to: Go) {
     note_read(state);
 }
 
-/// Notes that the end of the request that is peeked at was in view.
+/// Records that the end of the previewed request was visible.
 fn note_read(state: &mut UiState) {
     let area = layout::layout(state, state.size).peek;
     if let Some(id) = area.and_then(|area| peek::request_at_end(state, area)) {
@@ -54,14 +54,14 @@ fn note_read(state: &mut UiState) {
     }
 }
 
-/// Whether a cell of the screen belongs to the list of which something is peeked at.
+/// Returns whether a screen cell belongs to the list whose selection is previewed.
 pub fn is_in_list(state: &UiState, here: Position) -> bool {
     let layout = layout::layout(state, state.size);
     let list = layout.pane(state.focus.pane());
     list.is_some_and(|area| area.contains(here))
 }
 
-/// Looks at another one of the same pane.
+/// Selects another item of the same pane.
 fn select(state: &mut UiState, by: Scroll) {
     step(state, by);
     note_read(state);
@@ -73,7 +73,7 @@ fn step(state: &mut UiState, by: Scroll) {
     if pane != Pane::Needs {
         return movement::scroll_pane(state, pane, by);
     }
-    // The keys of that pane scroll its card; here all of it is in view, and the next card matters more.
+    // In Needs you these keys scroll the card. The preview shows all of it, so they select the next card.
     let way = match by {
         Scroll::LineDown => Way::Forward,
         Scroll::LineUp => Way::Back,

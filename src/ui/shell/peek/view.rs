@@ -1,4 +1,4 @@
-//! What is peeked at, in a frame beside its pane.
+//! Draws the preview.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -24,7 +24,7 @@ pub fn draw(
     let inside = area::inside(area);
     let Some(peeked) = peek::peeked(state, usize::from(inside.width), theme) else {
         let inner = open(state, "Peek", Vec::new(), theme, area, buffer);
-        Line::styled("It is no longer there.", theme.dim).render(inner, buffer);
+        Line::styled("This item no longer exists.", theme.dim).render(inner, buffer);
         return;
     };
     let reading = peek::reading(state);
@@ -54,6 +54,6 @@ pub fn draw(
             let place = reading.place();
             agent.transcript.view_at(place, cache, theme, talk, buffer);
         }
-        None => Line::styled("Nothing said or done yet.", theme.dim).render(talk, buffer),
+        None => Line::styled("No activity yet.", theme.dim).render(talk, buffer),
     }
 }

@@ -21,7 +21,7 @@ use crate::ui::shell::update::{
     areas, compose, find, first, movement, popups, replay, screen, todo,
 };
 
-/// Carries `action` out.
+/// Runs `action`.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);

@@ -8,7 +8,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::transcript::Viewport;
 
-/// The room of the conversation that is shown.
+/// Returns the viewport of the shown conversation.
 pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout

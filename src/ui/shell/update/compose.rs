@@ -1,4 +1,4 @@
-//! Writing to an agent: sending, addressing, slash words, and stopping what it does.
+//! The composer: sending and addressing messages, slash commands and interrupting an agent.
 
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
@@ -20,7 +20,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::text::bytes;
 use crate::ui::widgets::composer::{Pasted, Room};
 
-/// Sends what is written; a slash word is an action instead.
+/// Sends the message in the composer. Returns the action if the text is a slash command.
 pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     let text = app.input.composer.text();
     let text = text.trim();
@@ -36,7 +36,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     if let Some(found) = slash(text) {
         let Ok(action) = found else {
             let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
-            let text = format!("There is no {text}: try {}.", known.join(" "));
+            let text = format!("Unknown command {text}. Available: {}.", known.join(" "));
             app.say(Level::Warn, text);
             return None;
         };
@@ -47,7 +47,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         let keys = onboarding::keys_line(app);
         app.say_while(
             Level::Info,
-            format!("Nobody is there to read it yet: it stays here. {keys}"),
+            format!("No crew yet: the message stays here. {keys}"),
             |app| app.first_page().map(|p| p.weight) == Some(Weight::Missing),
         );
         return None;
@@ -63,21 +63,18 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     if words.is_empty() {
-        app.say(
-            Level::Info,
-            format!("Write something for {to} after its name."),
-        );
+        app.say(Level::Info, format!("Write a message after @{to}."));
         return None;
     }
     if let Some(parent) = to.parent() {
-        let text = format!("A subagent takes no words: write to {parent} (@{parent} …).");
+        let text = format!("Subagents take no messages. Write to {parent} instead (@{parent} …).");
         app.say(Level::Warn, text);
         return None;
     }
     if app.activity(&to) == Activity::Gone {
         app.say_while(
             Level::Warn,
-            format!("{to} has shut down: ask the lead to spawn it again."),
+            format!("{to} has shut down. Ask the lead to spawn it again."),
             move |app| app.activity(&to) == Activity::Gone,
         );
         return None;
@@ -89,7 +86,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     if let Some(text) = answers::still_open(app, &to) {
         app.say(Level::Info, text);
     } else if !app.seat.is_crew() {
-        let text = format!("Sent to {to} as a message, which it reads between two steps.");
+        let text = format!("Sent to {to} as a message; it is read between two steps.");
         app.say(Level::Info, text);
     } else if to != app.shown {
         app.say(Level::Info, format!("Sent to {to}."));
@@ -106,11 +103,11 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     None
 }
 
-/// Has the conversation of the shown agent summarised.
+/// Compacts the conversation of the shown agent.
 pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
-        app.say(Level::Warn, "A subagent compacts by itself.");
+        app.say(Level::Warn, "Subagents compact automatically.");
         return;
     }
     let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
@@ -126,7 +123,8 @@ pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
     }));
 }
 
-/// A message of one word that begins with a slash: its action, or that there is none. A path is a message.
+/// Looks up a one- word message that starts with a slash: its action, or `Err` for an unknown command. `None` for
+/// anything else, such as a path.
 fn slash(text: &str) -> Option<Result<Action, ()>> {
     let word = text.strip_prefix('/')?;
     if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
@@ -136,16 +134,16 @@ fn slash(text: &str) -> Option<Result<Action, ()>> {
     Some(found.map(|(_, action, _)| *action).ok_or(()))
 }
 
-/// Who named the recipient of a message.
+/// How the recipient of a message was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Addressed {
-    /// Its first word.
+    /// By `@name` at the start.
     ByName,
-    /// The open conversation.
+    /// By the conversation that is shown.
     Shown,
 }
 
-/// To whom a message goes, and its words: `@name words`, else the agent that is shown.
+/// Returns the recipient and the text of a message: `@name text`, else the shown agent. Fails for an unknown name.
 fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, Addressed::Shown));
@@ -165,11 +163,11 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed),
     }
 }
 
-/// Begins a new line in what is written.
+/// Inserts a line break.
 pub fn newline(app: &mut App) {
     match app.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Comment(text))) => text.newline(),
-        // The other fields have one line.
+        // The other fields are single- line.
         Some(Some(Written::Task(form))) if form.field == Field::Description => {
             form.writing().newline();
         }
@@ -181,7 +179,7 @@ pub fn newline(app: &mut App) {
     }
 }
 
-/// Deletes back to the start of the line in what is written.
+/// Deletes from the cursor to the start of the line.
 pub fn delete_to_start(app: &mut App) {
     match app.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Comment(text))) => text.delete_to_start(),
@@ -191,12 +189,12 @@ pub fn delete_to_start(app: &mut App) {
     }
 }
 
-/// The columns of what is being written.
+/// Returns the width of the focused text field, in columns.
 pub fn width(state: &UiState) -> u16 {
     room(state).map_or(u16::MAX, |room| room.width)
 }
 
-/// What is being written stays where it is on the screen as long as its cursor is in view there.
+/// Scrolls the focused text field only if its cursor is out of view.
 pub fn reveal(state: &mut UiState) {
     let Some(room) = room(state) else {
         return;
@@ -209,13 +207,13 @@ pub fn reveal(state: &mut UiState) {
     }
 }
 
-/// Says so when a paste was cut.
+/// Warns if a paste was truncated.
 pub fn report(app: &mut App, pasted: Pasted) {
     match pasted {
         Pasted::Whole => {}
         Pasted::Cut { kept, of } => {
             let text = format!(
-                "Pasted {} of {}: for more, put it into a file and name the file.",
+                "Pasted {} of {}. For longer text, save it to a file and name the file.",
                 bytes(kept),
                 bytes(of)
             );
@@ -224,8 +222,8 @@ pub fn report(app: &mut App, pasted: Pasted) {
     }
 }
 
-/// Closes a popup, stops the shown agent, clears the draft that has the keys, or, when it is idle and after a hint,
-/// leaves. Each takes a press of its own: a double tap on a draft does not quit.
+/// Closes a popup, interrupts the shown agent, clears the focused draft, or quits on a second press when the agent is
+/// idle. Each step takes its own key press, so a double tap on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
     if let Some(Popup::Task(_)) = app.popups.last() {
         return crate::ui::popups::task_form::update::close(app);
@@ -280,13 +278,13 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
     app.say(Level::Info, text);
-    // It goes when it no longer holds.
+    // The message expires together with the quit confirmation.
     if let Some(flash) = &mut app.flash {
         flash.until = app.now.after(TWICE);
     }
 }
 
-/// Gives up the offer to quit: something else came between the two presses, and its words go.
+/// Cancels the pending quit confirmation and its status message.
 pub fn disarm(app: &mut App) {
     let Some(at) = app.keys.quit_armed.take() else {
         return;

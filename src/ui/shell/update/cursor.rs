@@ -1,4 +1,4 @@
-//! The mouse in what is being written: the cursor goes to where it is, or as near as there is a place.
+//! Mouse clicks in text fields: place the cursor at the nearest position.
 
 use ratatui::layout::{Position, Rect};
 
@@ -12,9 +12,9 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::composer::{Composer, Room};
 
-/// In the composer, which gets the keys.
+/// Places the cursor in the composer and focuses it.
 pub fn in_composer(state: &mut UiState, here: Position) {
-    // Where it was when it was clicked at.
+    // The area at the time of the click; focusing may move the composer.
     let area = layout::layout(state, state.size).composer;
     navigation::compose(state);
     if let (Some(area), Focus::Composer) = (area, state.focus) {
@@ -22,7 +22,7 @@ pub fn in_composer(state: &mut UiState, here: Position) {
     }
 }
 
-/// In a comment.
+/// Places the cursor in a comment.
 pub fn in_comment(app: &mut App, here: Position) {
     let text = app.popups.last().map(|p| text_areas::comment(app, p));
     if let (Some(text), Some(Popup::Comment(comment))) = (text, app.popups.last_mut()) {
@@ -30,7 +30,7 @@ pub fn in_comment(app: &mut App, here: Position) {
     }
 }
 
-/// In a field of the form of a task, which gets the keys.
+/// Places the cursor in a field of the task form and focuses it.
 pub fn in_field(app: &mut App, field: Field, here: Position) {
     let Some(popup @ Popup::Task(form)) = app.popups.last() else {
         return;

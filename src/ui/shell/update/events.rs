@@ -1,4 +1,4 @@
-//! What happened in the crew, taken into the state.
+//! Applies crew events to the UI state.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::{guard, refused};
 
-/// Takes an event in.
+/// Applies an event.
 #[allow(clippy::too_many_lines)] // every event, once
 pub fn event(state: &mut UiState, event: &Event) {
     if event.at.0 > state.now.0 {
         state.now = event.at;
     }
-    // Words that nobody sees yet are no reason to draw.
+    // Text in a hidden conversation needs no redraw.
     let draws = if let EventKind::TextDelta { agent, .. }
     | EventKind::ThinkingDelta { agent, .. }
     | EventKind::ToolOutput { agent, .. } = &event.kind
@@ -125,34 +125,34 @@ pub fn event(state: &mut UiState, event: &Event) {
     }
 }
 
-/// The board is another than before: what is asked about a task may be settled.
+/// Applies a board change and closes dialogs about tasks that no longer need them.
 fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
     Arc::make_mut(&mut app.model.board).apply(changed, removed);
     task_actions::settle(app);
 }
 
-/// The crew is there, or has another model.
+/// The crew has started or changed its model.
 fn ready(app: &mut App, setup: &Setup) {
     let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
-        let text = format!("The model is {} now.", one_line(&setup.model));
+        let text = format!("Model: {}.", one_line(&setup.model));
         app.say(Level::Info, text);
         app.other_model();
     }
     app.model.setup = Some(setup.clone());
 }
 
-/// What the person may be called for, requests aside.
+/// Notifies the user about an idle, failed or stuck crew. Requests are handled in [`request_changed`].
 pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     let (matter, words) = if let EventKind::CrewAtRest = event {
         if !state.model.requests.is_empty() {
-            // It rests because something waits, for which the person is called by its card.
+            // The crew is idle because a request is open, which has its own notification.
             return;
         }
         let done = crate::ui::model::board::index(state).count(Standing::Done);
         let words = match state.model.board.len() {
             0 => "the lead has answered".into(),
-            all => format!("everybody rests, {done} of {all} tasks are done"),
+            all => format!("all idle, {done}/{all} done"),
         };
         (Matter::Done, words)
     } else if let EventKind::ActivityChanged { agent, activity } = event
@@ -177,7 +177,7 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
 }
 
 fn agent_event(model: &mut Model, agent: &Name, event: &Event) {
-    // The person is no agent: nothing happens to it that a conversation would show.
+    // The user has no conversation.
     if agent.is_user() {
         return;
     }
@@ -195,7 +195,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     let known = state.model.requests.get(&request.id).is_some();
     state.model.requests.changed(request);
     let waits = state.model.requests.get(&request.id).is_some();
-    // What joins a card that is there needs no second bell.
+    // A request that joins an existing card was already announced.
     let is_new_card = state.model.requests.same(request).next().is_none();
     if waits && !known && is_new_card && request.decider != Decider::Lead {
         let words = sentence::request(request);
@@ -205,7 +205,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     if before != after {
         state.selected.request.clone_from(&after);
         state.selected.request_scroll = 0;
-        // Where no card was in view, and the keys are elsewhere, no key can be meant for another one.
+        // If no card was visible and another pane had focus, no key can be meant for an earlier card.
         let is_another = before.is_some() || state.focus == Focus::Pane(Pane::Needs);
         state.selected.request_since = if is_another {
             state.now
@@ -226,7 +226,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
     }
 }
 
-/// What is written or chosen about a request that waits no more has nowhere to go.
+/// Closes dialogs about a closed request and returns the comment as a draft.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let written = app.popups.iter().find_map(|popup| match popup {

@@ -1,4 +1,4 @@
-//! The keys of the conversation: the search in it, from prompt to prompt, what of it is copied.
+//! Conversation actions: search, prompt navigation and copying.
 
 use crate::protocol::event::Level;
 use crate::ui::app::App;
@@ -13,34 +13,34 @@ use crate::ui::shell::update::areas;
 use crate::ui::transcript::{Portion, Transcript};
 use crate::ui::widgets::line_input::LineInput;
 
-/// Where the keys of the conversation count.
+/// The key context of the conversation pane.
 const LEAD: Context = Context::In(Pane::Lead);
 
 fn shown(app: &mut App) -> &mut Transcript {
     &mut app.model.agents.entry(&app.shown).transcript
 }
 
-/// Begins to write what is searched for.
+/// Opens the search field.
 pub fn begin(app: &mut App) {
     navigation::focus(app, Pane::Lead);
     shown(app).begin_search();
 }
 
-/// Changes what is searched for.
+/// Edits the search text.
 pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
     let viewport = areas::viewport(state);
     shown(state).write_search(edit, viewport);
 }
 
-/// What is written stays searched for.
+/// Closes the search field and keeps the search.
 pub fn keep(app: &mut App) {
     shown(app).keep_search();
     if shown(app).search().is_some() && shown(app).found().1 == 0 {
-        app.say(Level::Info, "Nothing in this conversation has these words.");
+        app.say(Level::Info, "No matches in this conversation.");
     }
 }
 
-/// Ends the search: whether there was one.
+/// Ends the search. Returns whether there was one.
 pub fn end(app: &mut App) -> bool {
     let is_there = shown(app).search().is_some();
     if is_there {
@@ -49,27 +49,25 @@ pub fn end(app: &mut App) -> bool {
     is_there
 }
 
-/// Goes to the next match, or to the one before.
+/// Goes to the next or previous match.
 pub fn next(state: &mut UiState, way: Way) {
     if !state.popups.is_empty() {
         return crate::ui::popups::reader::update::next(state, way);
     }
     if shown(state).search().is_none() {
         let key = state.prefs.keymap.key(LEAD, Action::Search);
-        state.say(Level::Info, format!("{key} searches this conversation."));
+        state.say(
+            Level::Info,
+            format!("Press {key} to search this conversation."),
+        );
         return;
     }
     let viewport = areas::viewport(state);
     let round = shown(state).next_match(way, viewport);
-    tell(
-        state,
-        round,
-        way,
-        "Nothing in this conversation has these words.",
-    );
+    tell(state, round, way, "No matches in this conversation.");
 }
 
-/// Goes to what the person said next, or before.
+/// Goes to the next or previous prompt of the user.
 pub fn prompt(state: &mut UiState, way: Way) {
     navigation::focus(state, Pane::Lead);
     let viewport = areas::viewport(state);
@@ -77,33 +75,33 @@ pub fn prompt(state: &mut UiState, way: Way) {
         let words = match way {
             Way::Forward => {
                 let key = state.prefs.keymap.key(LEAD, Action::Follow);
-                format!("There is no prompt below. {key} follows the newest.")
+                format!("No prompt below. {key} follows the newest output.")
             }
-            Way::Back => "There is no prompt above.".into(),
+            Way::Back => "No prompt above.".into(),
         };
         state.say(Level::Info, words);
     }
 }
 
-/// Offers what of the conversation can be copied.
+/// Opens the menu of conversation parts to copy.
 pub fn copy_menu(app: &mut App) {
     if shown(app).portions().is_empty() {
         let is_empty = |app: &App| {
             let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| agent.transcript.portions().is_empty())
         };
-        app.say_while(Level::Info, "There is nothing to copy here yet.", is_empty);
+        app.say_while(Level::Info, "Nothing to copy here yet.", is_empty);
         return;
     }
     crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
 }
 
-/// All of the conversation that is shown, as the menu of what can be copied has it; says so where there is nothing yet.
+/// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
 pub fn whole(app: &mut App) -> Option<String> {
     let text = shown(app).text_of(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
-        let text = "There is nothing in this conversation yet.";
+        let text = "This conversation is empty.";
         app.say_while(Level::Info, text, |app| {
             let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| !agent.has_spoken)

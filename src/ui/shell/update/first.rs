@@ -1,4 +1,4 @@
-//! Takes up what the first page offers.
+//! Actions of the setup page.
 
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
@@ -14,10 +14,11 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
-/// Why settings that are not all in view are not approved.
-const TOO_LONG: &str = "Not all of these settings are in view: make the window larger, or run crewdeck trust in a shell.";
+/// Shown when the user approves settings that are not completely visible.
+const TOO_LONG: &str =
+    "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
 
-/// Takes up the offer `action`; one that the page does not make does nothing.
+/// Runs `action` if the setup page offers it; otherwise does nothing.
 pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     if !offers(state, action) {
         return;
@@ -25,7 +26,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let (words, wish) = if action == Action::StartDemo {
         ("Starting the demo…", Do::StartDemo)
     } else if action == Action::MakeRepository {
-        ("Asking git…", Do::MakeRepository)
+        ("Running git…", Do::MakeRepository)
     } else if action == Action::ApproveSettings {
         if !fits(state) {
             state.say(Level::Warn, TOO_LONG);
@@ -36,13 +37,13 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     } else if action == Action::WithoutSettings {
         ("Starting without them…", Do::WithoutSettings)
     } else {
-        ("Looking again…", Do::LookAgain)
+        ("Checking again…", Do::LookAgain)
     };
     state.say(Level::Info, words);
     out.push(wish);
 }
 
-/// What the lead is asked, and what comes of it, as far as the beginning needs to know.
+/// What the lead is asked, and turn ends of the lead for the setup page.
 pub fn heard(app: &mut App, event: &EventKind) {
     if let EventKind::Prompted { agent, text } = event {
         app.asked(agent, text);
@@ -51,14 +52,14 @@ pub fn heard(app: &mut App, event: &EventKind) {
     }
 }
 
-/// Why `action` does nothing while there is no crew. `None`: it does.
+/// Returns why `action` is unavailable without a crew; `None` if it is available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(action, Action::Models | Action::Compact);
     let page = app.first_page().filter(|_| is_the_crews)?;
-    (page.weight == Weight::Missing).then(|| format!("No crew runs here yet. {}", keys_line(app)))
+    (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Whether every step of the page is in view, where it is drawn.
+/// Returns whether all steps of the page fit on the screen.
 pub fn fits(state: &UiState) -> bool {
     let layout = layout::layout(state, state.size);
     let (Some(area), Some(page)) = (layout.pane(Pane::Lead), drawn(state)) else {

@@ -1,4 +1,5 @@
-//! Pure: keys that were meant for something else go nowhere, and the focus stays where the next request comes.
+//! Key guard: ignores keys for a short time after the focus changed by itself, and keeps the focus where the next
+//! request appears.
 
 use std::mem::{Discriminant, discriminant};
 
@@ -16,7 +17,7 @@ use crate::ui::panes::needs;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::unknown;
 
-/// What a key would act on.
+/// The target of the next key.
 #[derive(PartialEq)]
 struct Target {
     focus: Focus,
@@ -40,8 +41,8 @@ fn target(app: &App) -> Target {
     }
 }
 
-/// Makes a change that no key of the user makes. Where keys act on something else afterwards, they go nowhere for
-/// [`SETTLE`]. What opens was asked for by a key: it takes keys at once.
+/// Applies a change that was not caused by a key. If the key target changes, keys are ignored for [`SETTLE`]. A popup
+/// opened by a key accepts keys at once.
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
@@ -52,12 +53,12 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     }
 }
 
-/// Whether `key` comes too soon after such a change. Says so then.
+/// Returns whether `key` comes too soon after such a change; if so, shows a status message.
 pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = app.keys.guard.moved_at else {
         return false;
     };
-    // In a recording nothing is decided, and its time is not that of the keys.
+    // A replay decides nothing, and its clock is not that of the keys.
     if app.replay.is_some() || app.now.since(moved_at) >= SETTLE || leads_away(app, key, name) {
         app.keys.guard.moved_at = None;
         return false;
@@ -67,7 +68,7 @@ pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
     let writes = app.contexts().into_iter().any(unknown::takes_text);
     if is_text && !writes {
-        // Whoever is typing goes on typing: none of it may become an action before a pause.
+        // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
         app.keys.guard.moved_at = Some(app.now);
     }
     let selected = needs::selected_request(app).map(|(_, r)| r.from.clone());
@@ -75,14 +76,14 @@ pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
         (Focus::Pane(Pane::Needs), Some(from)) if app.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")
         }
-        _ if writes => "Key ignored: the focus came here a moment ago.".into(),
-        _ => "Key ignored: the focus changed a moment ago.".into(),
+        _ if writes => "Key ignored: the focus just moved here.".into(),
+        _ => "Key ignored: the focus just changed.".into(),
     };
     app.note(Level::Info, &why);
     true
 }
 
-/// Whether it is a key that is not typed by chance and decides nothing: it chooses what has the focus, or stops.
+/// Returns whether a key is always safe: a chord or function key that moves the focus, interrupts or opens help.
 fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
     let is_chord = matches!(key.code, KeyCode::F(_))
         || key
@@ -103,8 +104,8 @@ fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
         )
 }
 
-/// Nothing waits any more in Needs you, which has the focus. Where the user decided `last`, it stays there while the
-/// agent goes on, [`HOLD`] at most.
+/// Handles the last decision while Needs you is focused. If the user decided `last`, the focus stays while the agent
+/// continues, for at most [`HOLD`].
 pub fn all_decided(app: &mut App, last: &Request) {
     let is_users = last.decided_by == Name::user().as_str();
     if is_users && app.is_running(&last.from) && app.replay.is_none() {

@@ -9,7 +9,7 @@ use crate::ui::shell::update::{events, first, keep_selection};
 use crate::ui::theme::motion::{Motion, SPIN};
 
 pub fn hear(state: &mut UiState, event: &Event) {
-    // Before what follows from the board is out of date: it is looked up here.
+    // Must run first: it reads data derived from the board before the event changes it.
     let selection = keep_selection::before(state, &event.kind);
     state.log(event);
     state.remember(event);

@@ -1,4 +1,4 @@
-//! The mouse on a scrollbar: what it scrolls goes to where the thumb is pulled.
+//! Mouse input on scrollbars: scrolls to the dragged position.
 
 use crate::ui::app::popup::Popup;
 use crate::ui::frame::hit::Scrolls;
@@ -11,7 +11,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Goes to where the thumb of `bar` is at a row of the screen. A pane does not get the keys by it.
+/// Scrolls so that the thumb of `bar` is at a screen row. Does not focus the pane.
 pub fn jump(state: &mut UiState, of: Scrolls, bar: Scrollbar, row: u16) {
     match of {
         Scrolls::Pane(pane) => pane_to(state, pane, bar, row),

@@ -1,4 +1,4 @@
-//! What is selected stays selected when an event changes its list: by what it is, not by its row.
+//! Keeps the selected items selected when an event changes their list; items are compared by identity, not by row.
 
 use crate::domain::ids::JobId;
 use crate::protocol::EventKind;
@@ -12,24 +12,24 @@ use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::picker::rows::model_in_use;
 
-/// What was selected before an event.
+/// The selection before an event.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The row of a picker.
+    /// The selected item of a picker.
     pick: Option<Does>,
     job: Option<JobId>,
-    /// The item of the todo list, by its text, that is selected, and that is read.
+    /// The texts of the selected and of the opened todo item.
     todo: [Option<String>; 2],
-    /// The row of the board.
+    /// The selected row of the board.
     task_row: Option<usize>,
 }
 
-/// What is selected now. `None` for the parts of answers and outputs, which change no list.
+/// Returns the current selection; `None` for deltas of answers and outputs, which change no list.
 pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
     if event.is_delta() {
         return None;
     }
-    // The cursor stands on the first row until it is moved: from now on it is on what is there.
+    // No explicit selection means the first row; pin the item that is there now.
     match app.focus {
         Focus::Pane(Pane::Team) if app.selected.member.is_none() => {
             app.selected.member = team::selected_member(app).map(|(_, name)| name);
@@ -66,7 +66,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
     Some(out)
 }
 
-/// Selects it again. What is gone gives way to what is in its row now.
+/// Restores the selection. A removed item is replaced by the one now in its row.
 pub fn after(app: &mut App, before: Option<Selection>) {
     let Some(before) = before else { return };
     let [selected, read] = before.todo.map(|text| {
@@ -84,7 +84,7 @@ pub fn after(app: &mut App, before: Option<Selection>) {
             let at = picks.iter().position(|pick| Some(&pick.does) == wanted);
             let last = picks.len().saturating_sub(1);
             match (&picker.choice, wanted) {
-                // The list has come: it opens on the model in use.
+                // The list has just arrived: select the current model.
                 (Choice::Models, None) if picker.search.text().is_empty() => {
                     Some(model_in_use(app))
                 }
@@ -112,7 +112,7 @@ pub fn after(app: &mut App, before: Option<Selection>) {
     }
 }
 
-/// A task that left the list (the filter hides it, or it was removed) gives way to the one in its row.
+/// Replaces a task that left the list (filtered or removed) by the one in its row.
 fn keep_task_row(app: &mut App, row: usize) {
     let all = board::rows(app);
     let index = index(app);

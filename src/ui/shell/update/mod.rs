@@ -1,4 +1,4 @@
-//! Pure: what a key, an event or the clock changes on the screen, and what is to be done about it.
+//! Pure state update: applies keys, mouse, events and time to the UI state and returns effects.
 
 pub(in crate::ui) mod act;
 pub(in crate::ui) mod areas;
@@ -38,32 +38,31 @@ use crate::ui::shell::update::press::{paste, press};
 use crate::ui::shell::update::replay::clock;
 pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 
-/// What reaches the screen.
+/// An input of [`update`].
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
-    /// A key was pressed, at that time.
+    /// A key press, with its time.
     Key(KeyEvent, Stamp),
-    /// Text was pasted.
+    /// Pasted text.
     Paste(String),
-    /// The mouse did something.
     Mouse(MouseEvent),
-    /// The screen has another size: columns, rows.
+    /// The new terminal size: columns, rows.
     Resize(u16, u16),
-    /// Something happened in the crew.
+    /// An event from the crew.
     Event(Event),
-    /// Time has passed.
     Tick {
         /// The time.
         now: Stamp,
     },
-    /// The terminal's window got or lost the keyboard.
+    /// The terminal window gained or lost focus.
     Window(Window),
-    /// `$EDITOR` gave the message back. Answers [`Do::EditComposer`].
+    /// The text returned by `$EDITOR`. Answers [`Do::EditComposer`].
     Edited(String),
 }
 
-/// Takes `msg` in and says what is to be done. No IO, no clock: the same messages give the same screen.
+/// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
+/// the same state.
 pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
     let mut out = Vec::new();
     let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
@@ -88,7 +87,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
             let text = text.trim_end_matches('\n');
             let edited = state.input.drafts.edited.take();
             if let Some(lost) = edited.filter(|(id, _)| state.model.requests.get(id).is_none()) {
-                let why = "The request was closed meanwhile.";
+                let why = "The request was closed in the meantime.";
                 answers::return_comment(state, &lost.1, text, why);
             } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
                 comment.text.set(text);

@@ -1,4 +1,4 @@
-//! The mouse: the wheel scrolls what lies under it, a click does what lies there, a pull moves what is held.
+//! Mouse input: wheel, clicks and drags.
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
@@ -22,17 +22,17 @@ use crate::ui::shell::{hit_test, layout, peek};
 
 /// Lines that one notch of the wheel scrolls.
 const NOTCH: usize = 3;
-/// Columns that one notch of the wheel moves the drawing of the tasks sideways.
+/// Columns that one wheel notch scrolls the task graph sideways.
 const NOTCH_COLUMNS: usize = 6;
 
-/// Whether the click before was on the same thing, with no key in between.
+/// Whether the previous click hit the same target, with no key press in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Click {
     First,
     Again,
 }
 
-/// Takes what the mouse did in.
+/// Applies a mouse event.
 pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     match event.kind {
         MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
@@ -40,12 +40,12 @@ pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         MouseEventKind::ScrollLeft => wheel(state, event, Toward::Left),
         MouseEventKind::ScrollRight => wheel(state, event, Toward::Right),
         MouseEventKind::Down(MouseButton::Left) => {
-            // Its release may have got lost outside of the window.
+            // The release of the previous drag may have happened outside the window.
             let_go(state, out);
             click(state, event, out);
         }
         MouseEventKind::Drag(MouseButton::Left) => pull(state, event, out),
-        // It moves without a button: the release got lost.
+        // A move without a button means that the release was missed.
         MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => let_go(state, out),
         MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
     }
@@ -68,7 +68,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
     };
     if is_covered {
-        // What a popup covers is out of reach.
+        // A popup now covers the dragged element.
         return let_go(state, out);
     }
     let here = Position::new(event.column, event.row);
@@ -80,7 +80,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
                 isize::from(from.cast_signed()) - isize::from(to.cast_signed())
             };
             let area = areas::board_area(state);
-            // The drawing comes along with the mouse: the view goes the other way.
+            // The graph follows the mouse, so the viewport moves the other way.
             board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
             state.pointer.held = Held::Ground(here);
         }
@@ -91,7 +91,7 @@ fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     state.dirty = true;
 }
 
-/// Where the wheel leads: with shift, up and down are left and right.
+/// Returns the scroll direction; Shift turns up and down into left and right.
 fn turned(event: MouseEvent, toward: Toward) -> Toward {
     if !event.modifiers.contains(KeyModifiers::SHIFT) {
         return toward;
@@ -120,7 +120,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
         return;
     }
     if let Some(popup) = state.popups.last() {
-        // A row of a list is a step by itself.
+        // A list moves one row per notch.
         let is_text = matches!(popup, Popup::Reader(_));
         let times = if is_text { NOTCH } else { 1 };
         for by in std::iter::repeat_n(lines, times).flatten() {
@@ -156,7 +156,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
         Some(before) if before == hit => Click::Again,
         Some(_) | None => Click::First,
     };
-    // Half a pair of keys is given up, and the user chooses what has the focus.
+    // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
     state.keys.prefix = None;
     state.keys.guard.moved_at = None;
     state.keys.left_composer = false;
@@ -229,7 +229,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
     state.dirty = true;
 }
 
-/// A row of a list: it is selected; when it was already and its pane has the keys, it is opened.
+/// Selects a list row. Opens it if it was already selected in the focused pane.
 fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
     let had_keys = state.focus == Focus::Pane(pane);
     let is_second = click == Click::Again;

@@ -1,4 +1,4 @@
-//! Where the keys go, what is selected, what is scrolled, and the way back.
+//! Focus, selection, scrolling and the way back.
 
 use crate::domain::ids::Name;
 use crate::ui::app::App;
@@ -18,7 +18,7 @@ use crate::ui::shell::update::areas;
 use crate::ui::shell::peek;
 use crate::ui::widgets::line_input::Searching;
 
-/// Gives the keys to a pane; if it has them, the whole screen, or back.
+/// Focuses a pane; if it is focused, toggles full screen.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -29,14 +29,14 @@ pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     }
 }
 
-/// Gives the pane that has the keys the whole screen.
+/// Shows the focused pane full screen.
 pub fn enlarge(app: &mut App) {
     if !frame_layout::shows_one(app) {
         app.arrangement.zoom = Some(app.focus.pane());
     }
 }
 
-/// Gives the keys to the next pane, round and round.
+/// Focuses the next or previous pane; wraps around.
 pub fn cycle(app: &mut App, way: Way) {
     let here = app.focus.pane();
     let round: Vec<Pane> = Pane::ALL
@@ -53,7 +53,8 @@ pub fn cycle(app: &mut App, way: Way) {
     }
 }
 
-/// One step back: popup, composer, filter, whole screen, teammate.
+/// Goes one step back: closes the popup, leaves the composer, clears the filter, ends full screen, returns to the
+/// lead.
 pub fn back(app: &mut App) {
     if let Some(Popup::Reader(reader)) = app.popups.last_mut()
         && (reader.searching == Searching::Typing || text_search::is_on(reader))
@@ -110,7 +111,7 @@ pub fn back(app: &mut App) {
     }
 }
 
-/// Closes the view; at the top leaves crewdeck, after a question when agents are at work or jobs run.
+/// Closes the view. At the top level quits crewdeck, after confirmation if agents or jobs are running.
 pub fn close(app: &mut App, out: &mut Vec<Do>) {
     let is_view = !app.popups.is_empty() || app.arrangement.zoom.is_some() || !app.shown.is_lead();
     if is_view && app.focus != Focus::Composer {
@@ -122,7 +123,7 @@ pub fn close(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Shows the newest of a conversation or of the inbox, and stays with it.
+/// Scrolls a conversation or the inbox to the newest entry and follows it.
 pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
         return crate::ui::popups::event_log::update::follow(state);
@@ -132,14 +133,14 @@ pub fn follow(state: &mut UiState) {
     panes::feature::feature(pane).follow(state, area);
 }
 
-/// The tool call or the card beside the selected one.
+/// Selects the next or previous tool call, card or task.
 pub fn neighbour(state: &mut UiState, way: Way) {
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);
     panes::feature::feature(pane).neighbour(state, area, way);
 }
 
-/// Moves what has the keys.
+/// Scrolls the focused pane or the top popup.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     if complete_update::select(state, by) {
         return;
@@ -151,7 +152,7 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
     }
 }
 
-/// Moves a pane, whether it has the keys or not.
+/// Scrolls a pane, focused or not.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
     let area = areas::frame_of(state, pane);
     panes::feature::feature(pane).scroll(state, area, by);

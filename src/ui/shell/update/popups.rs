@@ -1,4 +1,4 @@
-//! What lies over the panes: opening it, choosing in it, copying from it.
+//! Popups: opening, choosing and copying.
 
 use crate::protocol::event::Level;
 use crate::ui::app::App;
@@ -14,7 +14,7 @@ use crate::ui::popups::reader::letter_and_thread;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::areas;
 
-/// Shows the keys, those that count here first.
+/// Opens the help, with the keys of the current context first.
 pub fn help(app: &mut App) {
     let is_help = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Help(_)));
     if !app.popups.iter().any(is_help) {
@@ -23,7 +23,7 @@ pub fn help(app: &mut App) {
     }
 }
 
-/// Shows all actions.
+/// Opens the action palette.
 pub fn palette(app: &mut App) {
     let is_palette = |p: &Popup| matches!(p, Popup::Picker(picker) if matches!(picker.choice, Choice::Palette { .. }));
     if app.is_commenting() || app.popups.iter().any(is_palette) {
@@ -31,7 +31,7 @@ pub fn palette(app: &mut App) {
     }
     app.popups.clear();
     let mut contexts = app.contexts();
-    // From the composer everything that the conversation's pane can do is offered too.
+    // From the composer, the actions of the conversation pane are listed too.
     if app.focus == Focus::Composer {
         contexts.extend([Context::In(Pane::Lead), Context::Panes]);
     }
@@ -39,7 +39,7 @@ pub fn palette(app: &mut App) {
     push(app, Popup::choose(Choice::Palette { contexts, focus }));
 }
 
-/// Shows the background jobs.
+/// Opens the list of background jobs.
 pub fn jobs(app: &mut App) {
     if !app.shows_jobs() {
         push(app, Popup::Jobs { row: 0 });
@@ -48,7 +48,7 @@ pub fn jobs(app: &mut App) {
 
 /// Shows more of what is selected.
 pub fn open(state: &mut UiState) {
-    // What is peeked at is what is selected.
+    // The preview shows the selected item, which is opened instead.
     let is_peek = |popup: &mut Popup| matches!(popup, Popup::Peek(_));
     state.popups.pop_if(is_peek);
     if let Some(popup) = feature::top(state) {
@@ -64,17 +64,17 @@ pub fn open(state: &mut UiState) {
     panes::feature::feature(pane).open(state, area);
 }
 
-/// Begins to search a text or the help, or to filter the list that has the keys.
+/// Starts a search in the open text or help, or a filter in the focused list.
 pub fn filter(app: &mut App) {
     if !feature::top(app).is_some_and(|popup| popup.search(app)) && app.is_in_panes() {
-        // The words are written in the pane: what is peeked at makes room.
+        // The filter field is in the pane, so the preview closes.
         app.popups.pop();
         let pane = app.focus.pane();
         app.filters.begin(pane);
     }
 }
 
-/// Takes what is selected or written; an action of the palette comes back to be carried out.
+/// Accepts the selection or the input. Returns the action chosen in the palette, to be run by the caller.
 pub fn accept(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     if app.popups.is_empty() && app.is_searching() {
         crate::ui::shell::update::find::keep(app);
@@ -88,10 +88,10 @@ pub fn accept(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     None
 }
 
-/// Copies what is selected or read.
+/// Copies the selection or the open text.
 pub fn copy(app: &mut App, out: &mut Vec<Do>) {
     let Some((what, text)) = selected_text(app) else {
-        app.say(Level::Info, "There is nothing to copy here yet.");
+        app.say(Level::Info, "Nothing to copy here yet.");
         return;
     };
     app.say(Level::Info, format!("Copied {what}."));

@@ -24,7 +24,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     if guard::ignores(state, key, &name) {
         return;
     }
-    // Where time stands still, a message would stay for ever.
+    // A replay's clock can be paused, so a message there would never expire.
     let is_read = |flash: &Flash| flash.is_read(state.now);
     if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
         state.flash = None;
@@ -35,7 +35,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
         None => name,
     };
     let found = state.prefs.keymap.lookup(&contexts, &whole);
-    // The first key of a pair may be that of the interrupt: its second one tells.
+    // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
     if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
         compose::disarm(state);
     }
@@ -45,7 +45,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
             state.keys.left_composer &= action == Action::Back;
         }
         Found::Prefix => state.keys.prefix = Some(whole),
-        // The second key of a pair that means nothing is dropped with the first one.
+        // An unbound two-key sequence is dropped as a whole.
         Found::Nothing if whole.contains(' ') => {}
         Found::Nothing => {
             if let Some(action) = unknown::helps(state, &whole) {
@@ -62,7 +62,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
     }
 }
 
-/// A key without another meaning: text, where there is a text field.
+/// Types an unbound key into the focused text field, if there is one.
 pub fn text_key(state: &mut UiState, key: KeyEvent) {
     let width = compose::width(state);
     match state.popups.last_mut().map(Popup::written) {
@@ -129,7 +129,7 @@ pub fn paste(state: &mut UiState, text: &str) {
                 let pasted = state.input.composer.paste(text);
                 compose::report(state, pasted);
             }
-            // A paste into the panes would be a row of single keys: nobody means that.
+            // Panes take single keys as commands, so pasted text is never applied to them.
             Focus::Pane(_) => {
                 let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
                 state.say(Level::Info, format!("Press {key} to write, then paste."));

@@ -1,4 +1,4 @@
-//! What was on its way to the crew: it has arrived, or was refused and comes back to where it was written.
+//! Answers of the crew to commands: text was delivered, or was rejected and returns as a draft.
 
 use crate::domain::ids::Name;
 use crate::domain::redact;
@@ -9,7 +9,7 @@ use crate::ui::model::{Model, Models, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
-/// Tells of a refusal, and gives what was refused back: each piece of the screen that waits for an answer takes its own.
+/// Reports a rejected command and restores the state that waited for its answer.
 pub fn refused(app: &mut App, asked: Option<&Asked>, why: &str) {
     app.note(Level::Warn, why);
     let Some(asked) = asked else { return };
@@ -48,15 +48,16 @@ pub fn refused(app: &mut App, asked: Option<&Asked>, why: &str) {
     }
 }
 
-/// An agent has taken a prompt up: it is queued no more. What reaches the screen may hide a secret in them: then they are the oldest.
+/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
+/// the oldest one is removed.
 pub fn arrived(model: &mut Model, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::MARK) {
         oldest(model, to);
     }
 }
 
-/// A message of the user is in an inbox: it need not be one that was written here. In the crew's own window it is shown
-/// as queued until its agent takes it up.
+/// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
+/// queued until its agent reads it.
 pub fn sent(app: &mut App, to: &Name, text: &str) {
     if !app.seat.is_crew() && !take_exactly(app, to, text) && text.contains(redact::MARK) {
         oldest(app, to);
@@ -73,13 +74,13 @@ fn exactly(model: &mut Model, to: &Name, text: &str) -> Option<Queued> {
     Some(model.queued.remove(at))
 }
 
-/// The oldest words on their way to `to`.
+/// Removes and returns the oldest queued message to `to`.
 fn oldest(model: &mut Model, to: &Name) -> Option<Queued> {
     let at = model.queued.iter().position(|q| q.to.same(to))?;
     Some(model.queued.remove(at))
 }
 
-/// Refused words come back as a draft to the agent that they were meant for.
+/// Returns rejected text as a draft to its recipient.
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if let Some(words) = exactly(app, to, text).or_else(|| oldest(app, to)) {
         let returned = app.return_words(&words.to, &words.text);

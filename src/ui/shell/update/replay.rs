@@ -1,4 +1,4 @@
-//! A recording that is played: time, steps and jumps move the screen through what had happened.
+//! Replay of a recording: time, steps and jumps apply past events to the screen.
 
 use ratatui::layout::Rect;
 
@@ -18,7 +18,7 @@ use crate::ui::shell::tour::Tour;
 use crate::ui::shell::update::hear::{hear, tick};
 use crate::ui::shell::update::replay;
 
-/// Begins to play.
+/// Starts a replay.
 pub fn begin(state: &mut UiState, player: Player) {
     state.replay = Some(Box::new(player));
     state.tour = Tour::Dismissed;
@@ -27,7 +27,7 @@ pub fn begin(state: &mut UiState, player: Player) {
     state.dirty = true;
 }
 
-/// Lets the time up to `now`, of the clock on the wall, go by.
+/// Advances the replay to the wall-clock time `now`.
 pub fn go(state: &mut UiState, now: Stamp) {
     let Some(mut player) = state.replay.take() else {
         return;
@@ -37,12 +37,12 @@ pub fn go(state: &mut UiState, now: Stamp) {
     on(state, told);
 }
 
-/// Carries out what moves the recording.
+/// Moves the replay by `by`.
 pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
     moved(state, by);
 }
 
-/// Makes it faster or slower.
+/// Changes the speed.
 pub fn speed(app: &mut App, by: fn(&mut Player)) {
     if let Some(player) = &mut app.replay {
         by(player);
@@ -50,7 +50,7 @@ pub fn speed(app: &mut App, by: fn(&mut Player)) {
     }
 }
 
-/// Goes to the place of the line that was clicked.
+/// Seeks to the clicked position of the progress bar.
 pub fn seek(state: &mut UiState, line: Rect, column: u16) {
     let Some(player) = &state.replay else { return };
     if let Some(share) = shell::view::share_of(player, line, column) {
@@ -73,7 +73,7 @@ fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
     }
 }
 
-/// The same person before an empty screen: the log and the time belong to what is played.
+/// Resets the crew, the event log and the clock; keeps the user's own state.
 fn forget_the_past(app: &mut App) {
     app.forget_crew();
     app.model.event_log = EventLog::default();
@@ -81,7 +81,7 @@ fn forget_the_past(app: &mut App) {
     app.now = Stamp::default();
 }
 
-/// Tells the newest `more` events of the past, and what time it was.
+/// Applies the newest `more` past events and sets the replay's time.
 fn on(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;
@@ -96,11 +96,11 @@ fn on(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Tells what was recorded: `events`, which follow on `before`. Nobody is called for it again.
+/// Applies recorded `events` that follow `before`, without notifying the user.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {
-        // Numbers begin anew with each start of crewdeck: who was at work then is so no more.
+        // Sequence numbers restart with each crewdeck process; agents of the previous one are no longer running.
         if before.is_some_and(|seq| event.seq <= seq) {
             state.end_of_session(event.at);
         }
@@ -109,9 +109,10 @@ pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     }
 }
 
-/// Why `action` is not begun in a recording: nobody should fill in a form, or answer a question, that leads to nothing.
+/// Returns why `action` is unavailable in a replay: no form or question should lead to nothing. `None` if it is
+/// available.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
-    // These also show something, or leave.
+    // These also display something or quit.
     let looks = [
         Action::Compose,
         Action::Diff,
@@ -122,7 +123,7 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
     (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
-/// Nothing that a person does to a recording reaches a crew.
+/// Drops effects that would reach a crew.
 pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
     if app.replay.is_none() {
         return;
@@ -137,7 +138,7 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
     }
 }
 
-/// Time has passed: on the wall, and in the recording where one is played.
+/// Advances the recording if one is played, else the wall clock.
 pub fn clock(state: &mut UiState, now: Stamp) {
     if state.replay.is_some() {
         replay::go(state, now);

@@ -1,4 +1,4 @@
-//! How the panes lie: the next layout, and the border between the columns under the mouse.
+//! Layout changes: the next layout, mouse capture and the column border.
 
 use crate::domain::screen::Arrangement;
 use crate::protocol::event::Level;
@@ -8,16 +8,16 @@ use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::layout::{Class, TALL};
 use crate::ui::keymap::{Action, Context};
 
-/// Lets the panes lie in the next way and has it remembered.
+/// Switches to the next layout and saves it.
 pub fn next(app: &mut App, out: &mut Vec<Do>) {
     let is_low = frame_layout::class(app.size) == Class::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
-        // With room for one pane it would be the wall.
+        // A screen with room for one pane shows this layout like the wall.
         Arrangement::Board if is_low => Arrangement::Focus,
         next => next,
     };
     app.arrangement.zoom = None;
-    // The pane that has the keys stays in view.
+    // The focused pane stays visible.
     if frame_layout::TABS.contains(&app.focus.pane()) {
         app.arrangement.tab = app.focus.pane();
     }
@@ -26,12 +26,12 @@ pub fn next(app: &mut App, out: &mut Vec<Do>) {
         Arrangement::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };
-    let text = format!("Layout {about}.");
+    let text = format!("Layout: {about}.");
     app.say(Level::Info, text);
     out.push(Do::SaveScreen(app.arrangement.screen));
 }
 
-/// Gives the mouse to crewdeck, or back to the terminal.
+/// Captures the mouse, or returns it to the terminal.
 pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
     app.prefs.mouse = match app.prefs.mouse {
         MouseOwner::Terminal => MouseOwner::Crewdeck,
@@ -40,15 +40,15 @@ pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
     let words = match app.prefs.mouse {
         MouseOwner::Crewdeck => {
             let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
-            format!("The mouse scrolls and clicks. Shift+drag selects text, {key} gives it back.")
+            format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
         }
-        MouseOwner::Terminal => "The mouse is the terminal's again: drag selects text.".into(),
+        MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
     };
     app.say(Level::Info, words);
     out.push(Do::Mouse(app.prefs.mouse));
 }
 
-/// Moves the border between the columns to a column of the screen, within its bounds.
+/// Moves the border between the columns to a screen column, within its bounds.
 pub fn drag(app: &mut App, column: u16) {
     let width = app.size.width.max(1);
     let share = u32::from(column) * 100 / u32::from(width);

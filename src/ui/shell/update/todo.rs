@@ -1,4 +1,4 @@
-//! The todo list is shown or hidden, whoever has the keys.
+//! Showing and hiding the todo list from any pane.
 
 use crate::domain::screen::{Arrangement, TodoPane};
 use crate::protocol::event::Level;
@@ -12,8 +12,8 @@ use crate::ui::panes::todo;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 
-/// Shows the todo list, or hides it. Where it lies beside the conversation the person's choice is remembered; where it
-/// has a place of its own, the screen goes there and back.
+/// Toggles the todo list. Beside the conversation the choice is saved; if the list has a pane or tab of its own,
+/// toggles the focus instead.
 pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     if !state.popups.is_empty() {
         return;
@@ -24,7 +24,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
     if !is_here && state.arrangement.screen.shows_todo() && !todo::todo(state).is_empty() {
-        // The conversation needs the rows: it is there while it has the keys.
+        // The pane is hidden for lack of rows; it is visible while it has focus.
         return navigation::focus(state, Pane::Todo);
     }
     state.arrangement.screen.todo = if is_here {
@@ -37,24 +37,24 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     }
     let key = state.prefs.keymap.key(Context::Everywhere, Action::Todo);
     let words = if !state.arrangement.screen.shows_todo() {
-        format!("The todo list is hidden. {key} shows it.")
+        format!("Todo list hidden. {key} shows it.")
     } else if todo::todo(state).is_empty() {
-        "The todo list is shown as soon as there is one.".into()
+        "The todo list appears as soon as there is one.".into()
     } else {
-        format!("The todo list is shown. {key} hides it.")
+        format!("Todo list shown. {key} hides it.")
     };
     state.say(Level::Info, words);
     out.push(Do::SaveScreen(state.arrangement.screen));
 }
 
-/// Whether the todo list has a place of its own, and none beside the conversation.
+/// Returns whether the todo list has a screen or tab of its own.
 fn is_elsewhere(app: &App) -> bool {
     let is_tab = frame_layout::class(app.size) == Class::Middle
         && app.arrangement.screen.layout == Arrangement::Wall;
     frame_layout::shows_one(app) || app.arrangement.zoom.is_some() || is_tab
 }
 
-/// To the pane of the todo list, or back to where the keys were.
+/// Switches to the todo pane, or back to the previous focus.
 fn go(state: &mut UiState) {
     let is_shown = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     if !is_shown {
@@ -65,7 +65,7 @@ fn go(state: &mut UiState) {
             navigation::focus(state, Pane::Todo);
             state.arrangement.zoom = zoom;
         } else {
-            // Who writes goes on writing beside it.
+            // The composer keeps the focus.
             state.arrangement.tab = Pane::Todo;
         }
         return;

@@ -1,4 +1,4 @@
-//! A key that means nothing where the keys are: it says so, and where it means something.
+//! Feedback for keys without a binding in the focused context.
 
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
@@ -9,8 +9,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Bound, Context, Found};
 use crate::ui::keys;
 
-/// Says that the key `name` does nothing here. While text is written nothing is said, and a warning that is not read yet
-/// stays.
+/// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
+/// unread warning is shown.
 pub fn tell(app: &mut App, name: &str) {
     let contexts = app.contexts();
     let is_unread = app.flash.as_ref().is_some_and(|f| f.level != Level::Info);
@@ -25,7 +25,7 @@ pub fn tell(app: &mut App, name: &str) {
     app.say(Level::Info, words);
 }
 
-/// What the key `name` does where the problems are read: what is said there to help begins with it, so it closes them.
+/// Returns the action of a key that the open problems page recommends. The key also closes the page.
 pub fn helps(app: &App, name: &str) -> Option<Action> {
     let reads = |p: &Popup| {
         matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
@@ -41,7 +41,7 @@ pub fn helps(app: &App, name: &str) -> Option<Action> {
     }
 }
 
-/// The panes in which the key `name` means something; none while something lies over them.
+/// The panes in which the key `name` is bound; `None` while a popup is open.
 fn elsewhere(app: &App, name: &str) -> Option<String> {
     if !app.popups.is_empty() {
         return None;
@@ -62,7 +62,7 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// The key of the help.
+/// The key of the sentence: the key that opens the help, if there is one.
 fn help(app: &App, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         app.prefs
@@ -77,7 +77,7 @@ fn help(app: &App, contexts: &[Context]) -> String {
     )
 }
 
-/// Whether keys are text there.
+/// Returns whether keys are typed as text in this context.
 pub(in crate::ui) fn takes_text(context: Context) -> bool {
     match context {
         Context::Composer

@@ -1,4 +1,4 @@
-//! The line at the bottom: a short message, and the keys that do something now.
+//! The line at the bottom: the status message and the key hints.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,17 +12,17 @@ use crate::ui::shell::hints::bars::{hint_line, message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
-/// Between the parts: not styled, as a ground behind the words would show.
+/// The gap between the parts; unstyled, since a background would show.
 const BLANK: &str = " ";
 
-/// Draws it.
+/// Draws the line.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
     let level = state.flash.as_ref().map(|flash| flash.level);
     let (shape, style) = style::level(level.unwrap_or(Level::Info), theme);
     let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
-        // Not over the whole line: the hints behind it would take on what their own style leaves open.
+        // Only the message gets the style; hints inherit what their own style does not set.
         Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
     }
     for placed in hint_line(state, row) {
@@ -38,7 +38,7 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the part of a long message that stands above that line, over the lowest line of the panes.
+/// Draws the part of a long message that needs a second row, over the lowest row of the panes.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (Some(flash), Some(y)) = (&state.flash, row.y.checked_sub(1)) else {
         return;

@@ -1,4 +1,4 @@
-//! Pure: the state as cells. Each file draws one part; none changes anything.
+//! Pure: draws the state into terminal cells. Each file draws one part; none changes the state.
 
 mod hints;
 mod replay;
@@ -37,7 +37,7 @@ pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut F
     }
 }
 
-/// Draws the whole screen into `buffer`; where the cursor is to be comes back.
+/// Draws the whole screen into `buffer`. Returns the cursor position.
 fn draw_on(
     state: &UiState,
     cache: &mut ViewCache,
@@ -98,7 +98,7 @@ fn draw_on(
     cursor
 }
 
-/// The line of the panes that share one place.
+/// Draws the tabs of the panes that share one area.
 fn tabs(
     app: &App,
     theme: &Theme,
@@ -120,10 +120,10 @@ fn tabs(
     }
 }
 
-/// Fewest columns in which it is said what a request is about.
+/// Minimum columns for the subject of a request.
 const ABOUT_LEAST: usize = 12;
 
-/// The line that says that something waits and, where there is room, what; while its pane is not in view.
+/// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
 fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some((_, request)) = needs::selected_request(app) else {
         return;

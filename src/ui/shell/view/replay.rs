@@ -1,4 +1,4 @@
-//! The line above the hints that says where a recording stands; a click on its bar goes there.
+//! The progress line of a replay. A click on the bar seeks.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::ui::replay::{Motion, Player};
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Draws it.
+/// Draws the line.
 pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (left, right) = words(player);
     let bar = usize::from(bar(player, row).width);
@@ -30,7 +30,7 @@ pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// Where its mark lies, which plays it or lets it stand still, and where its bar does.
+/// Returns the areas of the play/pause symbol and of the bar.
 pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
     let mark = Rect {
         width: 3.min(row.width),
@@ -39,7 +39,7 @@ pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
     (mark, bar(player, row))
 }
 
-/// The place in the whole, from 0 to 1, that a column means: beside the bar, its nearer end; `None` without a bar.
+/// Returns the position from 0 to 1 that a column stands for; beside the bar, its nearer end. `None` without a bar.
 pub fn share_of(player: &Player, row: Rect, column: u16) -> Option<f64> {
     let bar = bar(player, row);
     let last = bar.width.checked_sub(1)?;
@@ -58,7 +58,7 @@ fn bar(player: &Player, row: Rect) -> Rect {
     }
 }
 
-// Both sides are far below what a float holds to the unit.
+// Both numbers are far below 2^53, so the casts are exact.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -73,7 +73,7 @@ fn scaled(player: &Player, bar: usize) -> usize {
     ((share * bar as f64).round() as usize).min(bar)
 }
 
-/// What stands before and behind the bar.
+/// Returns the text before and after the bar.
 fn words(player: &Player) -> (String, String) {
     let (time, length) = (clock(player.time()), clock(player.length()));
     let speed = player.speed();

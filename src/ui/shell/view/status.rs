@@ -1,4 +1,4 @@
-//! The line at the top: who works, who waits, what it costs, which model, what holds everybody up.
+//! The status line at the top: agents, requests, cost, model and back-off.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -20,12 +20,12 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::Placed;
 
-/// A piece of the line; those of the first ranks take their room first.
+/// A part of the line. Lower ranks get room first.
 struct Piece {
     rank: u8,
     text: String,
     style: Style,
-    /// What a click on it does.
+    /// The click target.
     hit: Hit,
 }
 
@@ -39,21 +39,21 @@ impl Piece {
         }
     }
 
-    /// The same piece; a click on it does that.
+    /// Sets the click target.
     fn leads(self, hit: Hit) -> Piece {
         Piece { hit, ..self }
     }
 }
 
-/// Pieces up to this rank matter more than the whole words of the others among them.
+/// Pieces up to this rank are more important than the long forms of the others.
 const ESSENTIAL: u8 = 4;
 
-/// Columns of a branch, of whose longer name there are more only where all of it has a place and nothing else gives way.
+/// Columns of a branch name. A longer one is shown in full only if everything else fits.
 const BRANCH: usize = 27;
-/// Most columns of a branch.
+/// Maximum columns of a branch name.
 const BRANCH_MAX: usize = 72;
 
-/// Draws it.
+/// Draws the line.
 pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     for placed in pieces(app, theme, row) {
         let piece = placed.what;
@@ -61,7 +61,7 @@ pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// What can be pressed in it, and where.
+/// Returns the click targets.
 pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
     let pieces = pieces(app, &Theme::default(), row).into_iter();
     let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
@@ -70,12 +70,12 @@ pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
         .collect()
 }
 
-/// The pieces that fit, each at its place.
+/// Returns the pieces that fit, with their areas.
 fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     let columns = usize::from(row.width);
     let mut left = left(app, theme, Words::Whole, BRANCH);
     let mut right = right(app, theme);
-    // What matters more than names is said in fewer words before any of it goes.
+    // Short forms are used before an essential piece is dropped.
     let essential = |p: &&Piece| p.rank <= ESSENTIAL;
     if left
         .iter()
@@ -114,8 +114,8 @@ fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
     out
 }
 
-/// The places of the pieces that have no room. What matters most takes its room first; a long one that finds none leaves
-/// it to shorter ones behind it.
+/// Returns the indices of the pieces that do not fit. Lower ranks get room first; a shorter piece may still fit after
+/// a long one did not.
 fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
     let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);
@@ -136,7 +136,7 @@ fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|p| width(&p.text) + 2).sum()
 }
 
-/// How many words there is room for.
+/// The length of the texts.
 #[derive(Clone, Copy)]
 enum Words {
     Whole,
@@ -155,14 +155,14 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
         out.push(piece(0, text, theme.accent));
     }
     if let Some(address) = app.key_address() {
-        // It has its place before the first request is sent.
+        // Shown before the first request is sent.
         out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
     }
     let Some(setup) = &app.model.setup else {
-        // Where no crew can start, the page says why.
+        // If no crew can start, the setup page explains why.
         let is_missing = app.first_page().map(|p| p.weight) == Some(Weight::Missing);
         out.push(if is_missing {
-            piece(1, "no crew".into(), theme.warn)
+            piece(1, "not started".into(), theme.warn)
         } else {
             piece(1, "starting…".into(), theme.dim)
         });
@@ -170,10 +170,10 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     };
     let project = one_line(setup.project());
     if !project.is_empty() {
-        // Which of several screens this is matters more than the model, which has the same rank and comes later.
+        // The project precedes the model: same rank, but it tells several windows apart.
         out.push(piece(7, fit(&project, 24), theme.text));
     }
-    // Nobody looks any more where no crew runs.
+    // Without a crew HEAD is no longer updated.
     if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != Seat::Left) {
         out.push(piece(
             10,
@@ -212,7 +212,7 @@ fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
     let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
     let working = count_of(Activity::is_busy);
     if working > 0 {
-        // What only waits for a call does not turn.
+        // No spinner if all agents only wait in the call queue.
         let shape = match count_of(Activity::is_running) {
             0 => "◔",
             _ => style::spinner(app.now, app.prefs.motion),

@@ -1,4 +1,4 @@
-//! The line above the hints that tells in the demo what to press next.
+//! The line of demo tips above the hints.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,7 +11,7 @@ use crate::ui::shell::tour::{MARK, line};
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Draws it, where there is one.
+/// Draws the current tip, if there is one.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(words) = line(state) else {
         return;

@@ -1,4 +1,4 @@
-//! What fills the scenes beside the crew of the fixtures: more of everything than fits.
+//! Additional data for the scenes: more of everything than fits.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::protocol::event::LetterStep;
 use crate::ui::fixture::{NOON, letter, name, permission, plan, question};
 use crate::ui::tests::lasting::sent;
 
-/// A todo list as long as it may be.
+/// A todo list of maximum length.
 pub fn long_todo() -> EventKind {
     let texts = [
         "Read what is there",
@@ -41,7 +41,7 @@ pub fn long_todo() -> EventKind {
     }
 }
 
-/// A todo list all of which is done.
+/// A completed todo list.
 pub fn done_todo() -> EventKind {
     let item = |(id, text): (u32, &str)| TodoItem {
         id: id.to_string(),
@@ -55,7 +55,7 @@ pub fn done_todo() -> EventKind {
     }
 }
 
-/// Every state that an agent can be in, each once.
+/// Every agent activity, once each.
 fn activities() -> Vec<Activity> {
     let all = vec![
         Activity::Thinking,
@@ -84,7 +84,7 @@ fn activities() -> Vec<Activity> {
         Activity::Gone,
     ];
     for activity in &all {
-        // A state that is not among them does not compile here.
+        // A new activity does not compile until it is added here.
         match activity {
             Activity::Thinking
             | Activity::Tool { .. }
@@ -101,7 +101,7 @@ fn activities() -> Vec<Activity> {
     all
 }
 
-/// A team of more than fit, in every state.
+/// A team larger than its pane, with every activity.
 pub fn large_team() -> Vec<EventKind> {
     let names = [
         "alice",
@@ -177,7 +177,7 @@ pub fn large_team() -> Vec<EventKind> {
     out
 }
 
-/// Letters of every kind, more than fit.
+/// Messages of every kind, more than fit.
 pub fn many_letters() -> Vec<EventKind> {
     let words = [
         "Which byte order has the header?",
@@ -206,7 +206,7 @@ pub fn many_letters() -> Vec<EventKind> {
     (0..60).map(one).collect()
 }
 
-/// A permission to run `command`, with how far it may be given.
+/// A permission request for `command`, with scopes.
 pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = name(who);
@@ -230,7 +230,7 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
     request
 }
 
-/// A long command, for which several ask.
+/// The same long command requested by several agents.
 pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
     let ask = |(at, who): (u32, &&str)| {
         asked(
@@ -246,14 +246,14 @@ pub fn same_asked_by(names: &[&str]) -> Vec<EventKind> {
         .collect()
 }
 
-/// A plan that the lead may decide too.
+/// A plan that the lead can also decide.
 pub fn the_leads() -> Vec<EventKind> {
     let mut request = plan("r8", "1. Read the header.\n2. Write the tests.");
     request.decider = Decider::Lead;
     vec![EventKind::RequestChanged { request }]
 }
 
-/// A plan as models write them: Markdown.
+/// A plan in Markdown.
 pub fn written_plan() -> Vec<EventKind> {
     let body = "## Plan\n\nThe **lexer** comes first, `parse.rs` after it:\n\n1. Read the *header*, which is two bytes \
         and says how many blocks there are.\n2. Write the tests:\n   - one for each `Kind`\n   - one that **fails**\n\n\
@@ -263,7 +263,7 @@ pub fn written_plan() -> Vec<EventKind> {
     vec![EventKind::RequestChanged { request }]
 }
 
-/// A team of few with names that are longer than most.
+/// A small team with long names.
 pub fn long_names() -> Vec<EventKind> {
     let mut team = Team {
         team_name: "parser".into(),
@@ -281,7 +281,7 @@ pub fn long_names() -> Vec<EventKind> {
     vec![EventKind::TeamChanged { team }]
 }
 
-/// Two subagents of the lead at work.
+/// Two running subagents of the lead.
 pub fn subagents() -> Vec<EventKind> {
     let name = |n| Name::subagent(&Name::lead(), n);
     let mut out = sent(&name(1), "u1", SubagentKind::Explore, "find the tests");
@@ -294,13 +294,13 @@ pub fn subagents() -> Vec<EventKind> {
     out
 }
 
-/// A command that fills many rows.
+/// A command of many rows.
 pub fn long_command() -> String {
     let tags: Vec<String> = (1..40).map(|n| format!("git tag v{n}")).collect();
     format!("git push origin main && {}", tags.join(" && "))
 }
 
-/// More cards than fit, the first longer than the screen.
+/// More requests than fit; the first is taller than the screen.
 pub fn many_requests() -> Vec<EventKind> {
     let steps: Vec<String> = (1..60)
         .map(|n| format!("{n}. Read block {n} and write what it holds."))
@@ -323,7 +323,7 @@ pub fn many_requests() -> Vec<EventKind> {
         .collect()
 }
 
-/// A question whose choices fill more than their rows.
+/// A question whose choices need more rows than available.
 pub fn long_question() -> Request {
     question(
         "q1",
@@ -338,7 +338,7 @@ pub fn long_question() -> Request {
     )
 }
 
-/// Rules of the session.
+/// Session permissions.
 pub fn rules() -> EventKind {
     let rule = |number, scope| SessionRule {
         number,

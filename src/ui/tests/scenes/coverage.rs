@@ -1,5 +1,5 @@
-//! Nothing may be without a scene: each kind of popup, each place where keys count, each pane, each layout at each width.
-//! A new one does not compile here until it has a name, and has no scene until there is one.
+//! Every popup, key context, pane and layout has a scene. A new one does not compile here until it has a name, and
+//! fails until it has a scene.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::ui::keymap::Context;
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
 use crate::ui::{Pane, Seat};
 
-/// A function that names what it is given, and the list of all these names: without an arm for everything it does not compile.
+/// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.
 macro_rules! named {
     ($function:ident, $all:ident, $of:ty, $($pattern:pat => $name:literal),* $(,)?) => {
         fn $function(of: &$of) -> &'static str {
@@ -102,14 +102,14 @@ fn set(all: &[&'static str]) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn every_popup_and_every_place_of_keys_has_a_scene() {
+fn every_popup_and_key_context_has_a_scene() {
     let (mut popups, mut contexts) = (BTreeSet::new(), BTreeSet::new());
     for scene in scenes() {
         let (width, height) = scene.sizes[0];
         let state = (scene.make)(width, height);
         popups.extend(state.popups.last().map(popup));
         contexts.extend(state.contexts().iter().map(context));
-        // What is peeked at lies beside its pane: both are looked at.
+        // The preview and its pane are both visible.
         let is_peek = matches!(state.popups.last(), Some(Popup::Peek(_)));
         let is_popup = scene.shows == Shows::Popup || is_peek;
         assert_eq!(
@@ -124,7 +124,7 @@ fn every_popup_and_every_place_of_keys_has_a_scene() {
 }
 
 #[test]
-fn every_pane_layout_and_seat_has_a_scene() {
+fn every_pane_layout_and_role_has_a_scene() {
     let names: BTreeSet<String> = scenes().into_iter().map(|scene| scene.name).collect();
     let panes = Pane::ALL.map(Context::In);
     for pane in panes.iter().map(context) {
@@ -167,7 +167,7 @@ fn every_pane_layout_and_seat_has_a_scene() {
 }
 
 #[test]
-fn no_picture_hides_another_and_none_is_left_behind() {
+fn scene_names_are_unique_and_snapshots_are_used() {
     let mut count = BTreeMap::new();
     for scene in scenes() {
         *count

@@ -1,9 +1,8 @@
-//! Every scene of the screen at three sizes, in words and in style: one list, one picture a scene. A change of a picture is
-//! a change that people see. Nothing may be without a scene: `coverage.rs` holds that.
+//! Snapshot tests of the screen: one snapshot per scene, at three sizes, with text and styles. A changed snapshot is a
+//! visible change. `coverage.rs` checks that everything has a scene.
 //!
-//! Other pictures stand beside what they are of, because they are no screens of this floor: a part by itself at sizes that
-//! no screen has (the drawing of a graph, Markdown, a conversation, a pane of the board), and the first page, whose words
-//! are made above (`app/first`).
+//! Parts that are not drawn alone on a screen have their snapshots beside their code: graphs, Markdown, conversations,
+//! the board pane, and the setup page (`app/first`).
 
 pub mod cast;
 mod coverage;
@@ -15,34 +14,34 @@ pub mod work;
 
 use crate::ui::UiState;
 
-/// One screen of each class.
+/// One screen size of each class.
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
-/// What of the screen a scene shows. The less it is, the fewer pictures does a change touch.
+/// The part of the screen that a scene shows. The smaller it is, the fewer snapshots a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
-    /// All of it.
+    /// The whole screen.
     Screen,
-    /// One pane, and the hints.
+    /// One pane and the hints.
     Pane(crate::ui::Pane),
-    /// What lies over the panes, and the hints.
+    /// The popup and the hints.
     Popup,
 }
 
-/// A screen to be looked at.
+/// A screen for a snapshot.
 pub struct Scene {
-    /// The name of its picture.
+    /// The name of the snapshot.
     pub name: String,
-    /// What is looked at.
+    /// The part that is shown.
     pub shows: Shows,
-    /// The sizes of the screen.
+    /// The screen sizes.
     pub sizes: Vec<(u16, u16)>,
-    /// The screen at a size.
+    /// Makes the screen for a size.
     pub make: Box<dyn Fn(u16, u16) -> UiState>,
 }
 
 impl Scene {
-    /// A scene at [`SIZES`].
+    /// Creates a scene at [`SIZES`].
     pub fn new(name: &str, shows: Shows, make: impl Fn(u16, u16) -> UiState + 'static) -> Scene {
         Scene {
             name: name.into(),
@@ -52,14 +51,14 @@ impl Scene {
         }
     }
 
-    /// The same at other sizes.
+    /// Returns the scene at other sizes.
     pub fn at(mut self, sizes: &[(u16, u16)]) -> Scene {
         self.sizes = sizes.to_vec();
         self
     }
 }
 
-/// All of them.
+/// Returns all scenes.
 pub fn scenes() -> Vec<Scene> {
     let mut all = panes::scenes();
     all.extend(popups::scenes());

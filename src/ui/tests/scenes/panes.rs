@@ -1,4 +1,4 @@
-//! Each pane with nothing in it, with what it usually has, and with more than fits; and what is written in a pane itself.
+//! Scenes of each pane: empty, typical, overfull, and with a filter or search.
 
 use crate::protocol::EventKind;
 use crate::ui::fixture::{board_told, busy, press, started, tell};
@@ -6,18 +6,18 @@ use crate::ui::panes::board::tests::{board, random};
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Pane, UiState};
 
-/// How much is in a pane.
+/// How full a pane is.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
-    /// Nothing.
+    /// Empty.
     Empty,
-    /// What there is after a few minutes.
+    /// Typical.
     Ordinary,
     /// More than fits.
     Overfull,
 }
 
-/// What happened besides, where a pane is so full.
+/// Returns the additional events for a fill level.
 fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
     match (fill, pane) {
         (Fill::Empty | Fill::Ordinary, _) => vec![],
@@ -37,7 +37,7 @@ fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
     };
     tell(&mut state, besides(pane, fill));
     press(&mut state, &format!("esc {}", pane.number()));
-    // In the middle of a long list: the way back up and the way on are to be seen.
+    // The middle of a long list, so that both directions are visible.
     let keys = match (fill, pane) {
         (Fill::Overfull, Pane::Team | Pane::Todo) => "j j j j j j",
         (Fill::Overfull, Pane::Inbox) => "k k k",
@@ -48,7 +48,7 @@ fn pane(pane: Pane, fill: Fill, width: u16, height: u16) -> UiState {
     state
 }
 
-/// All of them.
+/// Returns all scenes of panes.
 pub fn scenes() -> Vec<Scene> {
     let mut all = Vec::new();
     for of in Pane::ALL {
@@ -146,7 +146,7 @@ pub fn scenes() -> Vec<Scene> {
     all
 }
 
-/// A pane after some more events and keys.
+/// A pane after additional events and keys.
 fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Pane(of), move |width, height| {
         let mut state = busy(width, height);
@@ -156,7 +156,7 @@ fn with(name: &'static str, of: Pane, events: fn() -> Vec<EventKind>, keys: &'st
     })
 }
 
-/// The lists that are filtered, while it is written and after.
+/// Filtered lists, while the filter is typed and after.
 fn filtered() -> Vec<Scene> {
     vec![
         with("pane_team_filter", Pane::Team, Vec::new, "esc 4 /"),

@@ -1,4 +1,4 @@
-//! A scene as people read it in a file: for each size the words, then below them what style each of their cells has.
+//! Renders a scene for a snapshot: for each size the text, followed by one style letter per cell.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::ui::tests::scenes::{Scene, Shows};
 use crate::ui::text::width;
 use crate::ui::theme::roles;
 
-/// The picture of a scene, and a line that explains the letters in it.
+/// Returns the snapshot of a scene and a legend of its style letters.
 pub fn of(scene: &Scene) -> String {
     let mut out = String::new();
     let mut letters = String::new();
@@ -32,7 +32,7 @@ pub fn of(scene: &Scene) -> String {
     out + &roles::legend(&letters)
 }
 
-/// The places of the screen that a scene shows.
+/// Returns the areas of the screen that a scene shows.
 fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
     let layout = layout(state, buffer.area);
     let seen = match scene.shows {
@@ -44,7 +44,7 @@ fn shown(scene: &Scene, state: &UiState, buffer: &Buffer) -> Vec<Rect> {
     vec![seen, layout.hints]
 }
 
-/// What lies over the panes.
+/// Returns the area of the popup, if there is one.
 fn popup(buffer: &Buffer) -> Option<Rect> {
     let mut over = buffer
         .area
@@ -55,14 +55,14 @@ fn popup(buffer: &Buffer) -> Option<Rect> {
     Some(over.fold(one(first.x, first.y), |all, at| all.union(one(at.x, at.y))))
 }
 
-/// The words in some places of the screen, without the blanks at the ends of rows.
+/// Returns the text of some areas, without trailing blanks.
 pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
     let mut out = String::new();
     for row in places.iter().flat_map(|place| place.rows()) {
         let mut line = String::new();
         let mut hidden = 0;
         for at in row.columns() {
-            // The cell behind a wide character is not drawn.
+            // The cell after a wide character is not drawn.
             if hidden > 0 {
                 hidden -= 1;
                 continue;
@@ -77,7 +77,7 @@ pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
     out
 }
 
-/// The style of each cell, a letter each.
+/// Returns one style letter per cell.
 fn styles(buffer: &Buffer, places: &[Rect]) -> String {
     let mut out = String::new();
     for row in places.iter().flat_map(|place| place.rows()) {

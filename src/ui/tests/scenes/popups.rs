@@ -1,4 +1,4 @@
-//! Everything that lies over the panes.
+//! Scenes of popups.
 
 use std::time::Duration;
 
@@ -61,19 +61,19 @@ fn models() -> Vec<EventKind> {
     vec![EventKind::ModelsListed { names }]
 }
 
-/// More agents and tasks than fit, ceilings of which some are near, calls that wait.
+/// More agents and tasks than fit, budgets almost used up, calls in the queue.
 fn costs() -> Vec<EventKind> {
     let mut all = cast::large_team();
     all.extend(work::spending());
     all
 }
 
-/// A teammate with something to look at.
+/// A working teammate with output.
 fn working() -> Vec<EventKind> {
     work::conversation_of(&name("alice"))
 }
 
-/// A plan that is longer than the place beside its card.
+/// A plan longer than the preview.
 fn long_request() -> Vec<EventKind> {
     let steps: Vec<String> = (1..=60)
         .map(|n| format!("{n}. Step {n} of the plan."))
@@ -82,7 +82,7 @@ fn long_request() -> Vec<EventKind> {
     vec![EventKind::RequestChanged { request }]
 }
 
-/// What is selected in a pane, beside it.
+/// The preview of a pane's selection.
 fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
@@ -92,7 +92,7 @@ fn peek(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// A popup over a team at work.
+/// A popup over a working team.
 fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -102,7 +102,7 @@ fn over(name: &'static str, events: fn() -> Vec<EventKind>, keys: &'static str) 
     })
 }
 
-/// A popup with nothing to show.
+/// An empty popup.
 fn without(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = started(width, height);
@@ -111,7 +111,7 @@ fn without(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// All of them.
+/// Returns all scenes of popups.
 #[allow(clippy::too_many_lines)] // every popup, once
 pub fn scenes() -> Vec<Scene> {
     vec![
@@ -220,7 +220,7 @@ pub fn scenes() -> Vec<Scene> {
     ]
 }
 
-/// What the branch of a task changes.
+/// The diff of a task's branch.
 fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = busy(width, height);
@@ -231,7 +231,7 @@ fn changes(name: &'static str, diff: fn() -> EventKind, keys: &'static str) -> S
     })
 }
 
-/// The event log of a crew to which several kinds of things have happened.
+/// The event log of a crew with events of several kinds.
 fn log(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = eventful(width, height);
@@ -240,7 +240,7 @@ fn log(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// Much in the way at once: an agent that failed, one that says nothing, letters that nobody reads, a damaged file.
+/// Several problems at once: a failed agent, a silent one, unread messages, a damaged file.
 fn long_waiting() -> Scene {
     Scene::new("popup_problems_many", Shows::Popup, |width, height| {
         let mut state = busy(width, height);
@@ -263,7 +263,7 @@ fn long_waiting() -> Scene {
     })
 }
 
-/// A letter in its thread: the newest of them is above the last letter of another one.
+/// A message in its thread, with another thread interleaved.
 fn thread(name: &'static str, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = writing(width, height, 4);
@@ -272,7 +272,7 @@ fn thread(name: &'static str, keys: &'static str) -> Scene {
     })
 }
 
-/// A board of which the person takes tasks, with one of them selected, and one that is its own.
+/// A board on which the user owns a task, with one task selected.
 fn by_hand(
     name: &'static str,
     shows: Shows,
@@ -287,7 +287,7 @@ fn by_hand(
     })
 }
 
-/// The question before a worktree is removed, where something is lost and where nothing is.
+/// The dialog before a worktree is removed, with and without losses.
 fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     Scene::new(name, Shows::Popup, move |width, height| {
         let mut state = on(width, height, 2);
@@ -298,7 +298,7 @@ fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
     })
 }
 
-/// Tasks that are merged and some that are not, with one of them selected.
+/// Merged and unmerged tasks, with one selected.
 fn merging(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
     Scene::new(name, shows, move |width, height| {
         let mut state = on(width, height, 2);

@@ -1,4 +1,4 @@
-//! Whole screens: every layout, every seat, and what fills the screen instead of the panes.
+//! Scenes of whole screens: every layout, every session role, and full- screen pages.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
-/// The smallest screen, one of each class, and a large one.
+/// The smallest screen, one size of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
 
 fn laid_out(arrangement: Arrangement, width: u16, height: u16) -> UiState {
@@ -26,7 +26,7 @@ fn laid_out(arrangement: Arrangement, width: u16, height: u16) -> UiState {
         ..ScreenChoice::default()
     });
     match arrangement {
-        // Before anything is touched.
+        // Before any input.
         Arrangement::Wall => {}
         Arrangement::Board | Arrangement::Focus => {
             press(&mut state, "esc 3");
@@ -55,7 +55,7 @@ fn replay(width: u16, height: u16) -> UiState {
     state
 }
 
-/// Settings of a project wait for approval, and `a` was pressed.
+/// Project settings await approval, and `a` was pressed.
 fn approve_settings(width: u16, height: u16) -> UiState {
     let mut state = started(width, height);
     let mut page = first_page(Weight::Missing);
@@ -68,14 +68,14 @@ fn approve_settings(width: u16, height: u16) -> UiState {
     state
 }
 
-/// The first frame: nothing is known yet.
+/// The first frame, before any event.
 fn starting(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     state.sit(Seat::Starting);
     state
 }
 
-/// What the seat's scene is called.
+/// Returns the scene name of a session role.
 pub fn seat_name(seat: Seat) -> &'static str {
     match seat {
         Seat::Crew => "whole_wall",
@@ -95,7 +95,7 @@ fn seated(seat: Seat) -> Scene {
     })
 }
 
-/// The demo, with the line that guides through it.
+/// The demo with its tips.
 fn tour(width: u16, height: u16) -> UiState {
     let demo = busy_events().into_iter().map(|event| match event {
         EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
@@ -107,14 +107,14 @@ fn tour(width: u16, height: u16) -> UiState {
     told(width, height, demo.collect())
 }
 
-/// What the composer offers behind these keys.
+/// The composer's completion list after ` keys`.
 fn typed(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, keys);
     state
 }
 
-/// A message to a teammate, half written.
+/// An unfinished message to a teammate.
 fn writing(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     press(
@@ -124,7 +124,7 @@ fn writing(width: u16, height: u16) -> UiState {
     state
 }
 
-/// More words than the composer has rows, and the cursor in the middle of them; on which branch stands above.
+/// A draft longer than the composer with the cursor in its middle; the branch is shown above.
 fn long_words(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
     let head = CheckedOut::Branch("team/format-v3".into());
@@ -159,7 +159,7 @@ fn full(width: u16, height: u16) -> UiState {
     state
 }
 
-/// All of them.
+/// Returns all scenes of whole screens.
 pub fn scenes() -> Vec<Scene> {
     let mut all: Vec<Scene> = Arrangement::ALL
         .into_iter()
@@ -189,7 +189,7 @@ pub fn scenes() -> Vec<Scene> {
             state
         })
         .at(&[(160, 45)]),
-        // Narrow, and so high that two panes have room.
+        // Narrow and tall enough for two panes.
         whole("whole_tall", |width, height| typed(width, height, "esc 4")).at(&[(80, 40)]),
         Scene::new("popup_approve_settings", Shows::Popup, approve_settings),
         whole("whole_first_run", first_run).at(&[(60, 16), (70, 20), (100, 30), (160, 45)]),

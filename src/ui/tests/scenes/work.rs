@@ -1,4 +1,4 @@
-//! What agents did in the scenes: a conversation with everything that can stand in one, jobs, a diff.
+//! The agents' work in the scenes: a conversation with every kind of entry, jobs and diffs.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
 use crate::ui::fixture::{NOON, name};
 
-/// A tool call of `agent` that has ended.
+/// A finished tool call of `agent`.
 fn called(
     agent: &Name,
     id: &str,
@@ -54,12 +54,12 @@ const ANSWER: &str = "## What was found\n\nThe reader handles **three** of four 
 const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n use std::io;\n-const MAGIC: u16 = 1;\n\
     +const MAGIC: u32 = 0x4352;\n+const BLOCKS_MAX: usize = 65536; // 块\n fn read() {}\n";
 
-/// A conversation with everything that can stand in one, longer than the screen.
+/// A conversation with every kind of entry, longer than the screen.
 pub fn long_conversation() -> Vec<EventKind> {
     conversation_of(&Name::lead())
 }
 
-/// The same of another agent.
+/// The same for another agent.
 pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     let said = |text: &str| EventKind::Said {
         agent: lead.clone(),
@@ -72,7 +72,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
         text: text.into(),
     };
     let mut out = vec![prompted(
-        "Look at the reader first.\nThen tell me what it can not do.",
+        "Look at the reader first.\nThen tell me what it cannot do.",
     )];
     out.push(EventKind::TurnStarted {
         agent: lead.clone(),
@@ -130,7 +130,7 @@ pub fn conversation_of(lead: &Name) -> Vec<EventKind> {
     out
 }
 
-/// Background jobs: one runs, the others ended in each way.
+/// Background jobs: one running, the others ended in each possible way.
 pub fn jobs() -> Vec<EventKind> {
     let ends = [
         ("cargo test --workspace", None),
@@ -171,7 +171,7 @@ pub fn jobs() -> Vec<EventKind> {
     out
 }
 
-/// What the branch of a task changes.
+/// The diff of a task's branch.
 pub fn diff() -> EventKind {
     EventKind::DiffShown {
         task: TaskId(1),
@@ -181,7 +181,7 @@ pub fn diff() -> EventKind {
     }
 }
 
-/// The lead has written five tasks, one of which was refused, and sends letters.
+/// Five new tasks by the lead, one of them rejected, and messages.
 pub fn written_tasks() -> Vec<EventKind> {
     let lead = Name::lead();
     let mut out = vec![EventKind::Prompted {
@@ -238,7 +238,7 @@ pub fn written_tasks() -> Vec<EventKind> {
     out
 }
 
-/// Several files, each changed in another way, and more than a screen of lines.
+/// A diff of several files, each changed in another way, longer than the screen.
 pub fn diff_of_files() -> EventKind {
     let lines: Vec<String> = (1..=30).map(|n| format!("+line {n} of it\n")).collect();
     let lines = lines.concat();
@@ -260,7 +260,7 @@ pub fn diff_of_files() -> EventKind {
     }
 }
 
-/// What was used, with a cache, and the limits of the crew, one of them raised.
+/// Token usage with a cache, and budgets, one of them raised.
 pub fn spending() -> Vec<EventKind> {
     let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| EventKind::UsageChanged {
         agent,
@@ -297,7 +297,7 @@ pub fn spending() -> Vec<EventKind> {
             }],
         }),
     ];
-    // Word by word, so that what each call was for is known.
+    // Streamed, so that the purpose of each call is known.
     out.extend((1..=3_u32).map(|n| {
         let many = u64::from(n);
         used(

@@ -1,4 +1,4 @@
-//! What moves no node of the drawing, and how the critical path meets other lines.
+//! Tests that owners do not move graph nodes, and of junctions on the critical path.
 
 use pretty_assertions::assert_eq;
 
@@ -20,7 +20,7 @@ fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
 }
 
 #[test]
-fn an_owner_who_comes_or_leaves_moves_no_node() {
+fn claims_do_not_move_graph_nodes() {
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 6)];
     for size in [(160, 45), (200, 50), (240, 60)] {
         let free = board(6, &edges, 1);
@@ -43,11 +43,11 @@ fn an_owner_who_comes_or_leaves_moves_no_node() {
 }
 
 #[test]
-fn where_the_critical_path_meets_other_lines_only_its_arms_are_heavy() {
-    // 1 to 2 to 4 to 5; 3 waits for 1 and leads to 4 as well: the path parts at 1 and meets at 4.
+fn only_critical_arms_of_a_junction_are_heavy() {
+    // The critical path is 1, 2, 4, 5. Task 3 is between 1 and 4, so edges fork at 1 and join at 4.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)];
     let shown = pane(&state((160, 45), board(5, &edges, 0)));
-    // At #1 it goes up and the other line on, at #4 it comes from above.
+    // At #1 the path goes up and the other edge straight on; at #4 the path comes from above.
     for joint in ["━┹▸", "─┺▸", "━▸"] {
         assert!(shown.contains(joint), "{joint} is missing: {shown}");
     }

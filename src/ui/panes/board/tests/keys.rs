@@ -1,4 +1,4 @@
-//! Where the keys of the board and a click lead.
+//! Tests of keyboard and mouse navigation on the board.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,8 +19,8 @@ use crate::ui::panes::board::{rows, selected};
 use crate::ui::{Msg, Theme, update};
 
 #[test]
-fn keys_move_along_the_drawing() {
-    // 1 leads to 2 and 3, these to 4; 5 leads to 6; 7 and 8 are alone.
+fn keys_move_along_the_graph() {
+    // 1 blocks 2 and 3, which block 4; 5 blocks 6; 7 and 8 have no edges.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];
     let cases = [
         ("", 1),
@@ -51,9 +51,9 @@ fn keys_move_along_the_drawing() {
 }
 
 #[test]
-fn keys_move_the_view_and_the_selection_brings_it_back() {
+fn keys_scroll_the_view_and_a_selection_resets_it() {
     let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
-    // After the keys: how many tasks lie to the left of the view.
+    // The keys, and the expected number of tasks left of the view.
     let cases = [
         ("v g", 0),
         ("v g L", 2),
@@ -79,7 +79,7 @@ fn keys_move_the_view_and_the_selection_brings_it_back() {
 
 #[test]
 fn keys_move_along_the_list() {
-    // At work: 1; below it 2 and 3, below 3 the join 4. Ready: 5, below it 6.
+    // In progress: 1; below it 2 and 3; below 3 their common dependant 4. Ready: 5; below it 6.
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (5, 6)];
     let order: Vec<u64> = {
         let state = state((160, 45), board(7, &edges, 0));
@@ -111,7 +111,7 @@ fn keys_move_along_the_list() {
 }
 
 #[test]
-fn lines_of_the_list_lead_to_what_waits() {
+fn guide_lines_lead_to_blocked_tasks() {
     let edges = [(1, 2), (2, 3), (2, 4), (1, 5), (6, 7)];
     let state = state((160, 45), board(8, &edges, 0));
     let (index, rows) = (index(&state), rows(&state));
@@ -124,7 +124,7 @@ fn lines_of_the_list_lead_to_what_waits() {
 }
 
 #[test]
-fn a_click_selects_what_is_there() {
+fn click_selects_the_task_under_it() {
     let edges = [(1, 2), (1, 3), (2, 4), (3, 4)];
     for keys in ["", "v", "/ \"o\" enter"] {
         let mut state = state((160, 45), board(5, &edges, 0));
@@ -134,7 +134,7 @@ fn a_click_selects_what_is_there() {
             let number = format!("#{id} ");
             let found = area(&state).positions().find(|at| {
                 let text = (at.x..(at.x + 3).min(160)).map(|x| picture[(x, at.y)].symbol());
-                // Below the drawing stand words about the selected one.
+                // The details line below the graph also holds the number.
                 text.collect::<String>() == number && at.y + 3 < area(&state).bottom()
             });
             let Some(at) = found else { continue };

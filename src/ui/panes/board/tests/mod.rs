@@ -1,4 +1,4 @@
-//! What the board's pane shows.
+//! Tests of the board pane.
 
 mod calm;
 mod keys;
@@ -20,7 +20,7 @@ use crate::ui::{Msg, Theme, UiState, update};
 
 const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
-/// A board of `count` tasks with these edges, the first `done` of them completed, one more at work.
+/// Returns a board of `count` tasks with these edges: the first `done` completed, the next one in progress.
 pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
     let subjects = [
         "Write the grammar down",
@@ -59,7 +59,7 @@ pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
     board
 }
 
-/// Edges as boards have them, from a fixed seed: each task waits for up to two of those before it.
+/// Returns random edges from a fixed seed: each task has up to two earlier tasks as blockers.
 pub fn random(count: u64) -> Vec<(u64, u64)> {
     let mut seed = 7_u64;
     let mut next = |below: u64| {
@@ -72,7 +72,7 @@ pub fn random(count: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-#[allow(clippy::needless_pass_by_value)] // boards are made where they are shown
+#[allow(clippy::needless_pass_by_value)] // callers build the board in place
 pub fn state(size: (u16, u16), board: TaskGraph) -> UiState {
     let board = crate::ui::fixture::board_told(&board);
     let mut state = told(size.0, size.1, vec![ready(), board]);
@@ -84,14 +84,14 @@ pub fn area(state: &UiState) -> Rect {
     layout(state, state.size).pane(Pane::Board).unwrap()
 }
 
-/// The pane as text.
+/// Renders the pane as text.
 fn pane(state: &UiState) -> String {
     let buffer = cells(state, &Theme::default());
     let mut out = String::new();
     for row in area(state).rows() {
         let mut hidden = 0;
         for at in row.columns() {
-            // The cell behind a wide character is not drawn.
+            // Skip the second cell of a wide character.
             if hidden > 0 {
                 hidden -= 1;
                 continue;
@@ -106,7 +106,7 @@ fn pane(state: &UiState) -> String {
 }
 
 #[test]
-fn pictures() {
+fn boards_match_their_snapshots() {
     let fan: Vec<(u64, u64)> = (2..=13).flat_map(|n| [(1, n), (n, 14)]).collect();
     let cases = [
         ("empty", 0, vec![], 0),
@@ -129,10 +129,10 @@ fn pictures() {
 }
 
 #[test]
-fn what_does_not_fit_can_be_drawn_by_hand_and_tells_what_is_beyond() {
+fn v_draws_a_graph_that_does_not_fit_and_counts_the_rest() {
     let chain: Vec<(u64, u64)> = (1..30).map(|n| (n, n + 1)).collect();
     let mut state = state((160, 45), board(30, &chain, 3));
-    assert!(pane(&state).contains("Board · list: too long to draw"));
+    assert!(pane(&state).contains("Board · list (graph too wide)"));
     press(&mut state, "v");
     assert!(pane(&state).contains("25 more →"), "{}", pane(&state));
     insta::assert_snapshot!("drawn_by_hand", pane(&state));
@@ -141,13 +141,13 @@ fn what_does_not_fit_can_be_drawn_by_hand_and_tells_what_is_beyond() {
 }
 
 #[test]
-fn a_list_says_why_it_is_one() {
+fn title_says_why_a_list_is_shown() {
     let chain: Vec<(u64, u64)> = (1..9).map(|n| (n, n + 1)).collect();
     let cases = [
         ((160, 45), board(5, &[(1, 2)], 0), "", "3 Board ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v", "Board · list ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v v", "3 Board ─"),
-        ((100, 30), board(9, &chain, 0), "", "list: too long to draw"),
+        ((100, 30), board(9, &chain, 0), "", "list (graph too wide)"),
         (
             (160, 45),
             board(200, &random(200), 0),
@@ -173,7 +173,7 @@ fn a_list_says_why_it_is_one() {
             (160, 45),
             board(9, &chain, 0),
             "/ \"status:done\" esc",
-            "list: too long to draw",
+            "list (graph too wide)",
         ),
     ];
     for (size, board, keys, expected) in cases {
@@ -185,15 +185,15 @@ fn a_list_says_why_it_is_one() {
 }
 
 #[test]
-fn a_filter_tells_what_means_nothing_and_how_it_is_written() {
+fn filter_reports_invalid_terms_and_shows_its_syntax() {
     let mut state = state((160, 45), board(5, &[(1, 2)], 0));
     press(&mut state, "/");
     assert!(pane(&state).contains("words  owner:NAME  status:ready"));
     press(&mut state, "\"color:red fuzz\"");
-    assert!(pane(&state).contains("▲ color: is none of owner: status: tag:"));
+    assert!(pane(&state).contains("▲ color: not one of owner: status: tag:"));
     press(&mut state, "ctrl+u \"status:nix\"");
     assert!(
-        pane(&state).contains("▲ nix is none of ready"),
+        pane(&state).contains("▲ nix not one of ready"),
         "{}",
         pane(&state)
     );
@@ -202,30 +202,30 @@ fn a_filter_tells_what_means_nothing_and_how_it_is_written() {
 }
 
 #[test]
-fn a_board_from_elsewhere_may_have_circles_and_lose_tasks() {
+fn cycles_and_missing_blockers_do_not_hide_tasks() {
     let mut tasks: Vec<_> = board(4, &[(1, 2), (2, 3)], 0).tasks().cloned().collect();
     tasks[0].blocked_by = vec![TaskId(3), TaskId(99)];
     tasks[0].status = TaskStatus::Pending;
     tasks[3].blocked_by = vec![TaskId(4)];
     for size in SIZES {
         let mut state = state(size, TaskGraph::new(tasks.clone()));
-        assert_eq!(rows(&state).len(), 4, "none gets lost");
+        assert_eq!(rows(&state).len(), 4, "no task is lost");
         pane(&state);
         press(&mut state, "v j j l h enter");
         pane(&state);
     }
     let shown = state((160, 45), TaskGraph::new(tasks));
-    assert!(pane(&shown).contains("1 line of a circle left out"));
+    assert!(pane(&shown).contains("1 edge of a cycle hidden"));
 }
 
 #[test]
-fn what_is_kept_is_given_up_with_the_board() {
+fn cached_values_are_dropped_when_the_board_changes() {
     let mut state = state((160, 45), board(3, &[(1, 2)], 0));
     assert_eq!(rows(&state).len(), 3);
     let board = crate::ui::fixture::board_told(&board(9, &[(1, 2)], 1));
     tell(&mut state, vec![board]);
     assert_eq!((rows(&state).len(), index(&state).len()), (9, 9));
-    // The cursor stayed on its task: both screens look at the first one.
+    // The selection stayed on its task: move both screens to the first one.
     press(&mut state, "g");
     let afresh = {
         let mut other = blank(160, 45);
@@ -239,7 +239,7 @@ fn what_is_kept_is_given_up_with_the_board() {
 }
 
 #[test]
-fn zoom_draws_less_of_each_task() {
+fn zooming_out_shows_less_of_each_task() {
     let edges = random(40);
     let numbers = SIZES.map(|size| {
         let mut state = state(size, board(40, &edges, 3));
@@ -257,7 +257,7 @@ fn zoom_draws_less_of_each_task() {
 }
 
 #[test]
-fn the_selected_task_tells_what_it_unblocks() {
+fn selected_task_lists_what_it_unblocks() {
     let edges = [(1, 3), (1, 4), (2, 4), (4, 5), (1, 6)];
     let mut state = state((160, 45), board(6, &edges, 0));
     press(&mut state, "g");
@@ -270,7 +270,7 @@ fn the_selected_task_tells_what_it_unblocks() {
 }
 
 #[test]
-fn the_page_of_a_task_tells_what_became_of_it() {
+fn task_page_shows_the_history() {
     let before = board(3, &[(1, 2)], 0);
     let mut state = state((100, 30), before.clone());
     let mut after = before.clone();

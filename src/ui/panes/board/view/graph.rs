@@ -1,4 +1,4 @@
-//! The tasks as a graph: nodes with shape, number, subject and owner, and the lines between them.
+//! Draws the tasks as a graph: nodes with symbol, number, subject and owner, connected by edges.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::ui::panes::board;
 use crate::ui::text::{fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
 
-/// Narrowest owner that tells anything, with its blank and its sign.
+/// Minimum columns of an owner, with its blank and `@`.
 const OWNER_MIN: usize = 5;
 
-/// What of a drawing is in view.
+/// The visible part of a graph.
 struct Window {
     left: usize,
     top: usize,
@@ -37,7 +37,7 @@ impl Window {
         Window { left, top, area }
     }
 
-    /// The column and row on the screen of a cell of the drawing, where it is in view.
+    /// Returns the screen position of a graph cell, if it is visible.
     fn place(&self, x: usize, y: usize) -> Option<(u16, u16)> {
         let right = u16::try_from(x.checked_sub(self.left)?).ok()?;
         let down = u16::try_from(y.checked_sub(self.top)?).ok()?;
@@ -45,7 +45,7 @@ impl Window {
         is_in.then_some((self.area.x + right, self.area.y + down))
     }
 
-    /// Writes what is in view of a text from a cell of the drawing on; the column behind it comes back.
+    /// Writes the visible part of a text at a graph cell. Returns the column after the text.
     fn write(
         &self,
         (mut x, y): (usize, usize),
@@ -55,7 +55,7 @@ impl Window {
     ) -> usize {
         for grapheme in text.graphemes(true) {
             let wide = width(grapheme);
-            // What only a part of would be in view is left out.
+            // Characters that are only partly visible are skipped.
             let end = self.place(x + wide.max(1) - 1, y);
             if let (Some((column, row)), Some(_)) = (self.place(x, y), end) {
                 buffer.set_stringn(column, row, grapheme, wide, style);
@@ -78,13 +78,13 @@ fn selected(app: &App, index: &Index) -> Option<usize> {
     board::selected(app).and_then(|(_, id)| index.place(id))
 }
 
-/// The selected task, while the board has the keys.
+/// Returns the selected task if the board has focus.
 fn pointed_at(app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
     selected(app, index).filter(|_| has_keys)
 }
 
-/// How many tasks lie beyond each edge: to the sides those too that are only in part in view.
+/// Returns how many tasks lie beyond each edge. Left and right also count partly visible ones.
 pub fn beyond(
     app: &App,
     index: &Index,
@@ -111,8 +111,8 @@ pub fn beyond(
         .collect();
     match drawing.circular {
         0 => {}
-        1 => words.push("1 line of a circle left out".into()),
-        n => words.push(format!("{n} lines of circles left out")),
+        1 => words.push("1 edge of a cycle hidden".into()),
+        n => words.push(format!("{n} edges of cycles hidden")),
     }
     if words.is_empty() {
         return Vec::new();
@@ -120,7 +120,7 @@ pub fn beyond(
     vec![Span::styled(words.join("  "), theme.dim)]
 }
 
-/// Draws what is in view.
+/// Draws the visible part.
 pub fn draw(
     app: &App,
     index: &Index,
@@ -140,11 +140,11 @@ pub fn draw(
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
         return;
     };
-    // The mark stands in the blank before the node: the column left of the drawing for the first ones.
+    // The mark is in the blank column before the node, for the first nodes left of the graph.
     if let Some((x, y)) = window.place(node.x, node.y) {
         buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
     }
-    // What lies over the panes has the keys then.
+    // A popup has the focus.
     if !app.is_in_panes() {
         return;
     }
@@ -155,7 +155,7 @@ pub fn draw(
     }
 }
 
-/// Draws the lines: those of the selected task stand out, those from finished tasks stand back.
+/// Draws the edges: those of the selected task are highlighted, those from completed tasks dimmed.
 fn lines(
     index: &Index,
     drawing: &Drawing,
@@ -180,14 +180,14 @@ fn lines(
             .iter()
             .take_while(|ink| ink.x < window.right())
         {
-            // Where lines cross, the one that lies above counts.
+            // Where edges cross, the upper one decides.
             let sources = own.get(&(ink.x, y)).map_or(&[][..], Vec::as_slice);
             let on_path = critical.get(&(ink.x, y));
             let is_critical = on_path.is_some_and(|on| ink.sources.contains(&on.from));
             let style = if sources.iter().any(|s| ink.sources.contains(s)) {
                 theme.accent
             } else if is_critical {
-                // The line is heavy: underlined it would look broken.
+                // Underlining would make the heavy line look broken.
                 theme.heading.remove_modifier(Modifier::UNDERLINED)
             } else if ink.sources.iter().all(is_done) {
                 theme.dim
@@ -203,15 +203,15 @@ fn lines(
     }
 }
 
-/// What the critical path does in a cell.
+/// The critical path in a cell.
 struct Step {
-    /// The node that its line comes from.
+    /// The node where the edge starts.
     from: usize,
-    /// The arms of its line there.
+    /// The arms of the edge in this cell.
     arms: u8,
 }
 
-/// The cells of the lines of the critical path.
+/// Returns the cells of the critical path's edges.
 fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), Step> {
     let paths = drawing.paths.iter();
     let mut out = BTreeMap::new();
@@ -246,7 +246,7 @@ fn draw_node(
         style::standing(standing, theme)
     };
     let label = label::label(task);
-    // The number tells whether the task is on the critical path, as its lines do.
+    // The number is highlighted on the critical path, like its edges.
     let number = match index.critical_step(at) {
         Some(_) => theme.heading,
         None => style,
@@ -260,7 +260,7 @@ fn draw_node(
     let mut rows = subject_rows(&label.subject, node, width(&head));
     let (last_x, last) = rows.pop().unwrap_or_default();
     let room = node.width.saturating_sub(last_x);
-    // Who is at work is told before the end of the subject; who was, where there is room.
+    // An active owner takes precedence over the end of the subject; a past one only gets free room.
     let left = room.saturating_sub(width(&last));
     let most = match standing {
         Standing::Done => left,
@@ -273,7 +273,7 @@ fn draw_node(
         owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
-    // How long it takes is told where nothing else has to be cut for it.
+    // The duration is shown only in free room.
     let took = match standing {
         Standing::InProgress => format!(" {}", board::standing_for(app, task)),
         Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
@@ -300,7 +300,7 @@ fn draw_node(
     window.write((x, y), &owner, by, buffer);
 }
 
-/// The rows of a subject, each with the column in its node where it begins; the last one may be too long.
+/// Returns the rows of a subject with their start columns in the node. The last row may be too long.
 fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
     let mut rows = Vec::new();
     let mut rest = subject.to_string();

@@ -1,4 +1,4 @@
-//! The tasks as a list: below each the tasks that it will free.
+//! Draws the tasks as a list: each task is followed by the tasks it unblocks.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-/// Below this width a row is short of columns.
+/// Below this width, in columns, rows use short forms.
 const NARROW: usize = 48;
 
 fn window(app: &App, area: Rect) -> (usize, usize) {
@@ -26,16 +26,16 @@ fn window(app: &App, area: Rect) -> (usize, usize) {
     (selected, first)
 }
 
-/// Which row is selected, where not all are in view.
+/// Returns the selected row and the row count, if not all rows are visible.
 pub fn position(app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
     let (selected, _) = window(app, area);
     frame::position(Some(selected), board::rows(app).len(), area.height, theme)
 }
 
-/// Draws the rows that are in view.
+/// Draws the visible rows.
 pub fn draw(app: &App, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let (selected, first) = window(app, area);
-    // Numbers only grow, so the last is the longest.
+    // Task numbers only grow, so the last one is the longest.
     let last = index.len().checked_sub(1).and_then(|at| index.id(at));
     let digits = last.map_or(1, |id| id.to_string().len());
     let rows = board::rows(app);
@@ -59,7 +59,7 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = branches::look(app, task, theme);
-    // On a narrow row the mark alone says what is done, and what of it is not merged.
+    // A narrow row shows completed and unmerged tasks only by their symbol.
     let is_done = index.standing(row.task) == Standing::Done;
     let words = match words {
         _ if is_done && columns < NARROW => String::new(),
@@ -71,7 +71,7 @@ fn spans(
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
-    // In a narrow list the shape says that it is in progress or blocked, however deep the row is.
+    // In a narrow list the symbol replaces " in progress" and " blocked", whatever the depth of the row.
     let words = match (
         words.strip_prefix("in progress "),
         words.strip_prefix("blocked by "),
@@ -115,7 +115,7 @@ fn spans(
     out
 }
 
-/// For which tasks one waits, in so many columns: those that have no place are counted, as in `after #4 #5 +3`.
+/// Returns the blockers in at most ` columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {
@@ -125,7 +125,7 @@ fn waits(word: &str, others: &str, columns: usize) -> String {
             more => format!("{word} {named} +{more}"),
         }
     };
-    // Each takes three columns at least: no more of them can fit.
+    // Each takes at least three columns, so no more of them fit.
     let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
     let fitting = forms.find(|words| width(words) <= columns);
     fitting.unwrap_or_else(|| form(1))
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_without_a_place_are_counted() {
+    fn blockers_that_do_not_fit_are_counted() {
         for (others, columns, expected) in [
             ("#4", 20, "after #4"),
             ("#4 #5 #6", 14, "after #4 #5 #6"),

@@ -1,4 +1,4 @@
-//! The tasks: what is worked on, what is ready, what waits for what, what is done. Drawn, or listed.
+//! Draws the board: the task graph or list, the counts, the filter and the selected task.
 
 mod graph;
 mod list;
@@ -26,10 +26,10 @@ use crate::ui::panes::board::{Shown, Why, places};
 use crate::ui::text::{fit, longest, width};
 use crate::ui::theme::Theme;
 
-/// Most tasks that are named after the selected one.
+/// Maximum number of unblocked tasks named for the selected one.
 const NEXT_MAX: usize = 4;
 
-/// Draws them.
+/// Draws the board.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let index = index(app);
     let places = places(app, frame_layout::inside(area));
@@ -71,7 +71,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             let words = if app.model.board.is_empty() && is_held_up {
                 "The board is shown once the crew starts.".into()
             } else if app.model.board.is_empty() && app.seat == Seat::Starting {
-                "The board is being read…".into()
+                "Loading the board…".into()
             } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
@@ -94,17 +94,18 @@ fn title(app: &App, shown: &Shown) -> String {
             format!("{name} · {hits} of {}", app.model.board.len())
         }
         Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(Why::Deep(_)) => format!("{name} · list: too long to draw"),
-        Shown::List(Why::Tangled) => format!("{name} · list: too many lines"),
+        Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
+        Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
     }
 }
 
-/// How many tasks stand where, and how many are not merged, in at most `room` columns: with words they are the legend of the shapes.
+/// Returns the number of tasks per status and of unmerged tasks, in at most `room` columns. With words they are the
+/// legend of the symbols.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(Standing::Done);
     let mut long = Vec::new();
-    // What is in nobody's hands keeps its word longest.
+    // The words of tasks without an owner are dropped last.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
@@ -147,7 +148,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     found.filter(|_| total > 0).unwrap_or_default()
 }
 
-/// Draws the filter; below it, what in it means nothing.
+/// Draws the filter and, below it, an error in it.
 fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
@@ -160,7 +161,7 @@ fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-/// One line about the selected task: nodes are short of room.
+/// Draws one line about the selected task, since nodes have little room.
 fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
         return;
@@ -170,7 +171,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     let label = label::label(task);
     let took = board::standing_for(app, task);
     let is_done = index.standing(place) == Standing::Done;
-    // Nothing waits for what is done.
+    // A completed task blocks nothing.
     let next = if is_done {
         String::new()
     } else {
@@ -198,7 +199,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
         Span::styled("›", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
-    // What comes next counts more than the end of the subject: the node tells that too.
+    // The tasks it unblocks take precedence over the end of the subject, which the node shows too.
     let most = columns.saturating_sub(columns / 4);
     let aside = fit(longest(&forms, most), most);
     let room = columns.saturating_sub(width(&aside) + 1);
@@ -207,7 +208,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
     Line::from(spans).render(row, buffer);
 }
 
-/// What becomes ready when the task at a place is done, and how many more wait for it.
+/// Returns the tasks that become ready when a task is completed, and how many more depend on it.
 fn next(model: &Model, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
@@ -232,7 +233,7 @@ fn next(model: &Model, index: &Index, place: usize) -> String {
     }
 }
 
-/// The style of a task's words.
+/// Returns the style of a task's text.
 fn words(standing: Standing, theme: &Theme) -> Style {
     match standing {
         Standing::Done => theme.dim,

@@ -1,4 +1,4 @@
-//! The bar of the whole board, on the lower edge of its frame: what is done, at work, ready, blocked.
+//! Draws the progress bar on the lower border of the board: done, in progress, ready, blocked.
 
 use ratatui::text::Span;
 
@@ -8,12 +8,12 @@ use crate::ui::model::style;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
-/// Longest bar, in columns.
+/// Maximum length, in columns.
 const BAR_MAX: usize = 40;
-/// Shortest bar that tells anything.
+/// Minimum length, in columns.
 const BAR_MIN: usize = 8;
 
-/// The glyph of each kind: they differ where there are no colours too.
+/// Returns the glyph of each status. They differ, so that the bar does not depend on colour.
 fn glyph(standing: Standing) -> &'static str {
     match standing {
         Standing::Done => "━",
@@ -23,7 +23,7 @@ fn glyph(standing: Standing) -> &'static str {
     }
 }
 
-/// The bar with its words in at most `room` columns; nothing where there is no task or no room.
+/// Returns the bar with its labels in at most `room` columns; empty without tasks or room.
 pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let counts = progress::counts(index);
     if index.len() == 0 {
@@ -34,7 +34,7 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         0 => String::new(),
         n => format!("critical path {n}"),
     };
-    // The path is told before the bar is as long as it could be.
+    // The critical path takes precedence over a longer bar.
     let with_path = width(&percent) + 2 + width(&path);
     let path = if path.is_empty() || room < BAR_MIN + with_path {
         String::new()

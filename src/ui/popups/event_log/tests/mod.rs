@@ -1,4 +1,4 @@
-//! The log itself: its filter, its bound, its order.
+//! Tests of the log's filter, size limit and order.
 
 mod others;
 mod sentences;
@@ -25,7 +25,7 @@ fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
 }
 
 #[test]
-fn what_each_filter_finds() {
+fn filter_finds_the_expected_lines() {
     let lines = [
         line(Topic::Task, Tone::Good, "alice", "alice completed #2 Parse"),
         line(
@@ -68,14 +68,14 @@ fn what_each_filter_finds() {
     assert_eq!(
         problems("colour:red kind:x"),
         [
-            "colour: is none of who: kind:",
-            "x is none of task mail request team worktree model job notice"
+            "colour: not one of who: kind:",
+            "x not one of task mail request team worktree model job notice"
         ]
     );
 }
 
 #[test]
-fn the_newest_lines_are_kept_in_the_order_of_their_times() {
+fn newest_lines_are_kept_in_order_of_time() {
     let mut log = EventLog::default();
     let says = |log: &mut EventLog, at: f64, words: &str| {
         log.push(Stamp(at), Told::new(Topic::Task, words));
@@ -95,7 +95,7 @@ fn the_newest_lines_are_kept_in_the_order_of_their_times() {
 }
 
 #[test]
-fn what_crewdeck_said_stays_once_when_a_crew_is_told_anew() {
+fn notices_are_kept_once_when_a_crew_is_read_again() {
     let mut state = started(100, 30);
     state.model.event_log = EventLog::default();
     let at = state.now;

@@ -1,4 +1,4 @@
-//! What is told of letters, requests, models, jobs and notices, step by step.
+//! Tests of the log lines about messages, requests, models, jobs and notices.
 
 use pretty_assertions::assert_eq;
 
@@ -18,7 +18,7 @@ use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::tests::story::{Story, new};
 
 #[test]
-fn a_letter_is_told_at_each_of_its_steps_once() {
+fn each_message_step_is_logged_once() {
     let mut story = Story::new();
     let mut hears = |id: &str, step| {
         let mut letter = letter(id, LetterKind::Message, "user", "alice", "Use u64\nplease");
@@ -44,7 +44,7 @@ fn a_letter_is_told_at_each_of_its_steps_once() {
 }
 
 #[test]
-fn requests_and_rules_are_told_with_who_decided_and_why() {
+fn requests_and_permissions_name_who_decided_and_why() {
     let mut story = Story::new();
     let with = |status, by: &str, comment: &str| Request {
         status,
@@ -64,7 +64,7 @@ fn requests_and_rules_are_told_with_who_decided_and_why() {
     );
     assert_eq!(
         hears(with(RequestStatus::Approved, "user", "two bytes")),
-        ["✓request you approved the plan of bob for #2: two bytes"]
+        ["✓request you approved bob's plan for #2: two bytes"]
     );
     let other = |status, by: &str, comment: &str| {
         let mut request = with(status, by, comment);
@@ -73,11 +73,11 @@ fn requests_and_rules_are_told_with_who_decided_and_why() {
     };
     assert_eq!(
         hears(other(RequestStatus::Rejected, "lead", "")),
-        ["request lead rejected the plan of bob for #2"]
+        ["request lead rejected bob's plan for #2"]
     );
     assert_eq!(
         hears(other(RequestStatus::Withdrawn, "bob", "it has left")),
-        ["▲request withdrawn, nobody decides it any more: the plan of bob for #2: it has left"]
+        ["▲request withdrawn: bob's plan for #2: it has left"]
     );
     let wish = |status| {
         let mut request = other(status, "user", "");
@@ -94,7 +94,7 @@ fn requests_and_rules_are_told_with_who_decided_and_why() {
     ruled.id.0 = "p".into();
     assert_eq!(
         hears(ruled),
-        ["✓request a standing rule approved the plan of bob for #2"]
+        ["✓request a standing rule approved bob's plan for #2"]
     );
     let rule = SessionRule {
         number: 1,
@@ -108,16 +108,18 @@ fn requests_and_rules_are_told_with_who_decided_and_why() {
     let rules = vec![rule];
     assert_eq!(
         story.hears(EventKind::RulesChanged { rules }),
-        ["request you allowed the whole team every command that begins with `cargo test`"]
+        ["request you allowed for the whole team: every command that begins with `cargo test`"]
     );
     assert_eq!(
         story.hears(EventKind::RulesChanged { rules: vec![] }),
-        ["request no longer allowed unasked: every command that begins with `cargo test`"]
+        [
+            "request no longer allowed for the whole team: every command that begins with `cargo test`"
+        ]
     );
 }
 
 #[test]
-fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
+fn model_call_failures_queueing_and_compaction_are_logged() {
     let mut story = Story::new();
     let backoff = |story: &Story, attempt| Activity::Backoff {
         cause: "rate limited".into(),
@@ -132,9 +134,9 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
     );
     assert_eq!(
         story.does("alice", Activity::Queued { place: 3 }),
-        ["model alice waits for a free call, place 3: no more may run at once"]
+        ["model alice's call is queued at position 3"]
     );
-    // Its place in the line is in the team's pane.
+    // Later positions are only shown in the team pane.
     let moved_up = story.does("alice", Activity::Queued { place: 2 });
     assert_eq!(moved_up, Vec::<String>::new());
     let agent = || name("alice");
@@ -146,7 +148,7 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
     let cases = [
         (
             EventKind::StreamReset { agent: agent() },
-            vec!["▲model the answer to alice broke off: it is asked for again"],
+            vec!["▲model alice's response was cut off, retrying"],
         ),
         (
             ended(TurnEnd::Failed { error, hint }),
@@ -156,7 +158,7 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
             ended(TurnEnd::Stopped {
                 why: "100 rounds".into(),
             }),
-            vec!["▲model alice's turn was ended: 100 rounds"],
+            vec!["▲model alice's turn was stopped: 100 rounds"],
         ),
         (ended(TurnEnd::Interrupted), vec!["team alice was stopped"]),
         (ended(TurnEnd::Done), vec![]),
@@ -169,7 +171,7 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
                     after: 30_000,
                 },
             },
-            vec!["model alice: 3 old tool results set aside: 90.0k → 30.0k tokens"],
+            vec!["model alice: 3 old tool results pruned: 90.0k → 30.0k tokens"],
         ),
         (
             EventKind::SubagentStarted {
@@ -179,19 +181,16 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
                 kind: SubagentKind::Explore,
                 prompt: "Where is the header read?".into(),
             },
-            vec!["team alice sent alice.1 out to explore: Where is the header read?"],
+            vec!["team alice started alice.1 to explore: Where is the header read?"],
         ),
         (
             EventKind::TurnEnded {
                 agent: Name::subagent(&agent(), 1),
                 end: TurnEnd::Done,
             },
-            vec!["✓team alice.1 has brought its answer back"],
+            vec!["✓team alice.1 returned its answer"],
         ),
-        (
-            ready(),
-            vec!["team crewdeck was started again and goes on with session s1"],
-        ),
+        (ready(), vec!["team session s1 resumed"]),
     ];
     for (event, expected) in cases {
         let what = format!("{event:?}");
@@ -200,7 +199,7 @@ fn calls_of_the_model_are_told_when_they_fail_wait_or_shorten() {
 }
 
 #[test]
-fn jobs_notices_and_branches_are_told_and_lead_to_what_they_are_about() {
+fn jobs_notices_and_branches_have_targets() {
     let mut story = Story::new();
     story.board(|b, at| drop(b.create(TaskId(7), new("Parse", &[]), at)));
     let tree = WorktreeName::new("task-7").unwrap();
@@ -226,7 +225,7 @@ fn jobs_notices_and_branches_are_told_and_lead_to_what_they_are_about() {
         ),
         (
             job(Some((Stamp(NOON + 9.0), end))),
-            "✗job alice's background job is over: failed (exit code 101): cargo test",
+            "✗job alice's background job ended: failed (exit code 101): cargo test",
             job_id,
         ),
         (

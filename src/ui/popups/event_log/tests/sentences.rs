@@ -1,4 +1,4 @@
-//! What is told of the tasks and the team, step by step.
+//! Tests of the log lines about tasks and the team.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -17,14 +17,14 @@ use crate::ui::model::event_log::LogLine;
 use crate::ui::popups::event_log::tests::story::{Story, claimer, new};
 
 #[test]
-fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
+fn task_changes_name_the_actor_and_the_unblocked_tasks() {
     use MemberStatus::Working;
     let mut story = Story::new();
     story.team(&[("alice", Working), ("bob", Working)]);
     story.calls("lead", "task_create", json!({"subject": "Parse"}));
     assert_eq!(
         story.board(|b, at| drop(b.create(TaskId(1), new("Parse", &[]), at))),
-        ["task lead wrote #1 Parse"]
+        ["task lead created #1 Parse"]
     );
     story.calls(
         "lead",
@@ -33,7 +33,7 @@ fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
     );
     assert_eq!(
         story.board(|b, at| drop(b.create(TaskId(2), new("Join", &[1]), at))),
-        ["task lead wrote #2 Join; it waits for #1"]
+        ["task lead created #2 Join, blocked by #1"]
     );
     assert_eq!(
         story.board(|b, at| drop(b.claim(TaskId(1), &claimer("alice"), at))),
@@ -42,12 +42,12 @@ fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
     let tree = WorktreeName::new("task-1").unwrap();
     assert_eq!(
         story.board(|b, at| drop(b.bind(TaskId(1), &tree, at))),
-        ["worktree wt/task-1 was made: #1 Parse is worked on there"]
+        ["worktree wt/task-1 was created for #1 Parse"]
     );
-    // Nobody of the crew called for it.
+    // No call of the crew explains this one.
     assert_eq!(
         story.board(|b, at| drop(b.create(TaskId(3), new("Odd", &[]), at))),
-        ["task #3 Odd was written from outside"]
+        ["task #3 Odd was created externally"]
     );
     let edit = |subject: Option<&str>, block_on: &[u64]| TaskEdit {
         subject: subject.map(Into::into),
@@ -57,8 +57,8 @@ fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
     assert_eq!(
         story.board(|b, at| drop(b.edit(TaskId(3), &edit(Some("Even"), &[1]), at))),
         [
-            "task #3 Even has another subject (changed from outside)",
-            "task #3 Even waits for #1 now (changed from outside)",
+            "task #3 Even: new subject (external change)",
+            "task #3 Even is now blocked by #1 (external change)",
         ]
     );
     story.calls(
@@ -68,12 +68,12 @@ fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
     );
     assert_eq!(
         story.board(|b, at| drop(b.complete(TaskId(1), &name("alice"), at))),
-        ["✓task alice completed #1 Parse → frees #2 #3"]
+        ["✓task alice completed #1 Parse → unblocks #2 #3"]
     );
     story.board(|b, at| drop(b.claim(TaskId(2), &claimer("bob"), at)));
     assert_eq!(
         story.board(|b, at| drop(b.release(TaskId(2), &name("bob"), at))),
-        ["▲task #2 Join is back on the board: bob does not go on with it"]
+        ["▲task #2 Join is back on the board: bob stopped working on it"]
     );
     story.calls("bob", "claim_task", json!({}));
     assert_eq!(
@@ -84,19 +84,19 @@ fn what_becomes_of_tasks_is_told_with_who_did_it_and_what_it_frees() {
     for _ in 0..10 {
         story.hears(EventKind::CrewAtRest);
     }
-    // The call is too long ago to explain it.
+    // The call is too old to explain it.
     assert_eq!(
         story.board(|b, at| drop(b.complete(TaskId(2), &name("bob"), at))),
-        ["✓task bob completed #2 Join (changed from outside)"]
+        ["✓task bob completed #2 Join (external change)"]
     );
     assert_eq!(
         story.board(|b, _| b.forget(TaskId(2))),
-        ["▲task #2 Join was taken off the board from outside"]
+        ["▲task #2 Join was removed from the board (external change)"]
     );
 }
 
 #[test]
-fn what_was_there_before_the_crew_is_no_news() {
+fn events_before_the_crew_are_not_logged() {
     let mut story = Story::new();
     let before = Stamp(NOON - 100.0);
     assert_eq!(
@@ -110,7 +110,7 @@ fn what_was_there_before_the_crew_is_no_news() {
         step,
     };
     assert_eq!(story.hears(moved(LetterStep::Sent)), Vec::<String>::new());
-    // What becomes of it now is news.
+    // A later step of the same message is logged.
     assert_eq!(
         story.hears(moved(LetterStep::Delivered)),
         ["mail alice received lead's message"]
@@ -123,7 +123,7 @@ fn what_was_there_before_the_crew_is_no_news() {
 }
 
 #[test]
-fn teammates_come_rest_and_go_with_a_cause() {
+fn joining_idling_and_leaving_have_a_reason() {
     use MemberStatus::{Shutdown, Working};
     let mut story = Story::new();
     story.calls(
@@ -137,16 +137,16 @@ fn teammates_come_rest_and_go_with_a_cause() {
     );
     assert_eq!(
         story.team(&[("alice", Working), ("dave", Shutdown), ("bob", Working)]),
-        ["team bob is on the team as parser"]
+        ["team bob joined the team as parser"]
     );
     story.does("bob", Activity::Thinking);
     assert_eq!(
         story.does("bob", Activity::Idle),
-        ["team bob is idle: nothing is left to do on the board"]
+        ["team bob is idle: no open tasks"]
     );
     story.board(|b, at| drop(b.create(TaskId(1), new("Parse", &[]), at)));
     story.does("bob", Activity::Thinking);
-    // It takes what is ready at once.
+    // A ready task is assigned at once.
     assert_eq!(story.does("bob", Activity::Idle), Vec::<String>::new());
     story.board(|b, at| drop(b.claim(TaskId(1), &claimer("alice"), at)));
     story.does("bob", Activity::Thinking);
@@ -157,11 +157,11 @@ fn teammates_come_rest_and_go_with_a_cause() {
     story.does("alice", Activity::Thinking);
     assert_eq!(
         story.does("alice", Activity::Idle),
-        ["team alice is idle: its turn is over and #1 is still open"]
+        ["team alice is idle: its turn ended with #1 still open"]
     );
-    // The roster alone does not say why; where somebody does, that is what stays.
+    // The team file does not give the reason; a notice with the reason replaces the line.
     let left = story.team(&[("alice", Working), ("dave", Shutdown), ("bob", Shutdown)]);
-    assert_eq!(left, ["team bob has left the team"]);
+    assert_eq!(left, ["team bob left the team"]);
     let notice = EventKind::Notice {
         level: Level::Info,
         agent: Some(name("bob")),
@@ -169,13 +169,13 @@ fn teammates_come_rest_and_go_with_a_cause() {
     };
     let told = story.hears(notice);
     assert_eq!(told, ["team bob has shut down: it had nothing to do."]);
-    let has_left = |l: &LogLine| l.words.contains("has left");
+    let has_left = |l: &LogLine| l.words.contains("bob left");
     assert!(!story.state.event_log.lines().any(has_left));
     assert_eq!(
         story.team(&[("dave", Shutdown), ("bob", Shutdown)]),
-        ["team alice has left the team"]
+        ["team alice left the team"]
     );
     story.board(|b, at| drop(b.create(TaskId(2), new("Next", &[]), at)));
     let rests = story.hears(EventKind::CrewAtRest);
-    assert_eq!(rests, ["team everybody rests, 0 of 2 tasks are done"]);
+    assert_eq!(rests, ["team all idle, 0/2 tasks done"]);
 }

@@ -1,4 +1,4 @@
-//! A crew whose events are told one after the other.
+//! Test support: feeds events to a screen one by one.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ui::UiState;
 use crate::ui::fixture::{blank, name, ready, tell};
 use crate::ui::model::event_log::{LogLine, Tone};
 
-/// A crew whose events are told one after the other; what each adds to the log comes back.
+/// A screen that receives events. Each method returns the lines that its event adds to the log.
 pub struct Story {
     pub state: UiState,
     board: TaskGraph,
@@ -38,7 +38,7 @@ impl Story {
         new.map(shown).collect()
     }
 
-    /// An agent calls a tool.
+    /// Sends the start and the end of a tool call.
     pub fn calls(&mut self, agent: &str, tool: &str, input: serde_json::Value) {
         self.calls += 1;
         let call = CallId(format!("c{}", self.calls));
@@ -61,7 +61,7 @@ impl Story {
         });
     }
 
-    /// The board on disk is another now.
+    /// Sends a change of the board.
     pub fn board(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) -> Vec<String> {
         let mut next = self.board.clone();
         change(&mut next, self.state.now);
@@ -90,7 +90,7 @@ impl Story {
     }
 }
 
-/// A line as the tests read it: tone, kind, words.
+/// Formats a line as the tests compare it: tone, topic, text.
 pub fn shown(line: &LogLine) -> String {
     let tone = match line.tone {
         Tone::Plain => "",

@@ -1,0 +1,74 @@
+//! Small compaction: replaces old tool results with placeholders.
+
+use std::collections::HashMap;
+
+use crate::domain::chat::{Block, Message};
+use crate::domain::ids::CallId;
+
+/// Number of newest results that are kept, as in learn-claude-code.
+const KEEP_RECENT: usize = 3;
+/// Results of at most this many characters are kept, as in learn-claude-code.
+const SHORT: usize = 100;
+/// Tools whose results are kept, because file contents and skills are needed later.
+const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
+
+/// The plan of a small compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Small {
+    /// The results to replace: index of the message, index of the block, and the tool.
+    places: Vec<(usize, usize, String)>,
+    /// The estimated number of tokens that this frees.
+    pub frees: u64,
+}
+
+impl Small {
+    /// Selects the results of `messages` to replace.
+    pub fn of(messages: &[Message]) -> Small {
+        let tools: HashMap<&CallId, &str> = messages
+            .iter()
+            .flat_map(Message::calls)
+            .map(|c| (&c.id, c.name.as_str()))
+            .collect();
+        let mut results: Vec<(usize, usize, &CallId, &str)> = Vec::new();
+        for (m, message) in messages.iter().enumerate() {
+            for (b, block) in message.blocks.iter().enumerate() {
+                if let Block::ToolResult { call, content, .. } = block {
+                    results.push((m, b, call, content));
+                }
+            }
+        }
+        let old = results.len().saturating_sub(KEEP_RECENT);
+        let mut small = Small::default();
+        let mut bytes = 0;
+        for (m, b, call, content) in results.into_iter().take(old) {
+            let tool = tools.get(call).copied().unwrap_or("unknown");
+            if content.chars().nth(SHORT).is_none() || KEPT_TOOLS.contains(&tool) {
+                continue;
+            }
+            bytes += content.len().saturating_sub(placeholder(tool).len());
+            small.places.push((m, b, tool.to_string()));
+        }
+        small.frees = (bytes / 4) as u64;
+        small
+    }
+
+    /// Returns the number of results to replace.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Replaces the results with placeholders.
+    pub fn apply(&self, messages: &mut [Message]) {
+        for (m, b, tool) in &self.places {
+            let block = messages.get_mut(*m).and_then(|m| m.blocks.get_mut(*b));
+            if let Some(Block::ToolResult { content, .. }) = block {
+                *content = placeholder(tool);
+            }
+        }
+    }
+}
+
+/// Returns the placeholder, in the wording of learn-claude-code.
+fn placeholder(tool: &str) -> String {
+    format!("[Previous: used {tool}]")
+}

@@ -1,0 +1,168 @@
+//! Builds the first message after a compaction: the summary, and what is kept word for word.
+
+use std::collections::HashSet;
+
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::ids::CallId;
+use crate::domain::task::Task;
+use crate::domain::text::head_and_tail;
+use crate::domain::todo::TodoList;
+
+/// The tool whose results are loaded skills.
+const SKILL_TOOL: &str = "load_skill";
+/// The beginning of the user's own messages that are kept. Stored in transcripts, so it must not change.
+const SAID: &str = "<person-said>";
+/// The beginning of a skill that is kept.
+const SKILL: &str = "<skill name=";
+
+/// The beginnings of texts that the crew adds to a conversation; all other text blocks are the user's own messages.
+const CREW: &[&str] = &[
+    "[Conversation compressed.",
+    "<auto-claimed>",
+    "<background-results>",
+    "<crew>",
+    "<decisions>",
+    "<identity>",
+    "<inbox>",
+    "<open-task>",
+    "<reminder>",
+    "<todos>",
+    SKILL,
+];
+
+/// What is kept besides the summary.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Keep {
+    /// Who the agent is; empty for the lead.
+    pub identity: String,
+    /// The agent's todo list.
+    pub todo: TodoList,
+    /// The agent's open task.
+    pub task: Option<Task>,
+    /// The decisions about its requests, one line each.
+    pub decisions: Vec<String>,
+    /// The path of the saved whole conversation, as the agent can read it.
+    pub transcript: String,
+    /// A fingerprint of files, board and messages at this moment; `None` if it says nothing about this agent's progress.
+    pub work: Option<u64>,
+}
+
+/// Returns the first message of the conversation that replaces `messages`. `room` is its size in bytes: a third each for
+/// the summary, the user's messages and the skills.
+pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> Message {
+    let part = room / 3;
+    let summary = match summary.trim() {
+        "" => "No summary generated.",
+        text => text,
+    };
+    let mut blocks = vec![Block::text(format!(
+        "[Conversation compressed. Transcript: {}]\n\n{}",
+        keep.transcript,
+        head_and_tail(summary, part.max(1000))
+    ))];
+    if !keep.identity.is_empty() {
+        blocks.push(Block::text(format!(
+            "<identity>{}</identity>",
+            keep.identity
+        )));
+    }
+    blocks.extend(said(messages, part));
+    blocks.extend(skills(messages, part));
+    if !keep.decisions.is_empty() {
+        let lines = keep.decisions.join("\n");
+        blocks.push(Block::text(format!("<decisions>\n{lines}\n</decisions>")));
+    }
+    if let Some(task) = &keep.task {
+        blocks.push(Block::text(format!(
+            "<open-task>Task #{}: {}\n{}</open-task>",
+            task.id.0,
+            task.subject,
+            head_and_tail(&task.description, part.max(1000))
+        )));
+    }
+    if keep.todo.has_open() {
+        let lines = keep.todo.render();
+        blocks.push(Block::text(format!("<todos>\n{lines}\n</todos>")));
+    }
+    Message::user(blocks)
+}
+
+/// Returns the user's own messages, the newest that fit, in order.
+fn said(messages: &[Message], room: usize) -> Option<Block> {
+    let mut all: Vec<&str> = Vec::new();
+    for message in messages.iter().filter(|m| m.role == Role::User) {
+        for block in &message.blocks {
+            let Block::Text { text } = block else {
+                continue;
+            };
+            if let Some(before) = text.strip_prefix(SAID) {
+                all.push(before.trim_end_matches("</person-said>").trim());
+            } else if !CREW.iter().any(|c| text.starts_with(c)) && !text.trim().is_empty() {
+                all.push(text);
+            }
+        }
+    }
+    let mut left = room;
+    let mut kept: Vec<String> = Vec::new();
+    for text in all.into_iter().rev() {
+        // The newest message matters most: if it is too long, a part of it is kept.
+        let text = if kept.is_empty() {
+            head_and_tail(text, room)
+        } else {
+            text.to_string()
+        };
+        if text.len() > left && !kept.is_empty() {
+            kept.push("[Earlier messages were omitted here.]".into());
+            break;
+        }
+        left = left.saturating_sub(text.len());
+        kept.push(text);
+    }
+    kept.reverse();
+    let text = kept.join("\n---\n");
+    (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
+}
+
+/// Returns the skills that were loaded, the newest that fit, each once.
+fn skills(messages: &[Message], room: usize) -> Vec<Block> {
+    let calls: HashSet<&CallId> = messages
+        .iter()
+        .flat_map(Message::calls)
+        .filter(|c| c.name == SKILL_TOOL)
+        .map(|c| &c.id)
+        .collect();
+    let texts = messages
+        .iter()
+        .flat_map(|m| &m.blocks)
+        .filter_map(|b| match b {
+            Block::Text { text } if text.starts_with(SKILL) => Some(text.as_str()),
+            Block::ToolResult { call, content, .. }
+                if calls.contains(call) && content.starts_with(SKILL) =>
+            {
+                Some(content.as_str())
+            }
+            Block::Text { .. }
+            | Block::Thinking { .. }
+            | Block::ToolCall(_)
+            | Block::ToolResult { .. } => None,
+        });
+    let all: Vec<&str> = texts.collect();
+    let mut left = room;
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for text in all.into_iter().rev() {
+        let name = text.lines().next().unwrap_or_default();
+        if !seen.insert(name) {
+            continue;
+        }
+        if text.len() > left {
+            let gone = "Too long to keep: load it again with load_skill.";
+            kept.push(Block::text(format!("{name}\n{gone}\n</skill>")));
+            continue;
+        }
+        left -= text.len();
+        kept.push(Block::text(text));
+    }
+    kept.reverse();
+    kept
+}

@@ -1,0 +1,85 @@
+//! The prompt for a summary: appended to the conversation, or sent with a shortened text of it.
+
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::text::{clip, head_and_tail};
+
+/// Most characters of one message in a digest.
+const MESSAGE_MAX: usize = 4_000;
+/// Longest focus, in characters.
+const FOCUS_MAX: usize = 500;
+
+const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
+else of this conversation is kept for you. Do not call tools. Cover, in this order and with names, paths and \
+numbers: what the user wants, quoted where the wording matters; what was decided, by whom and why; what has \
+been done, with the files that changed, the commands that were run and their results; what you found out that \
+was hard to find; what is in progress and the exact next step; what is still wrong or unknown. At most 800 \
+words, no preface.";
+
+const SYSTEM: &str = "You summarise the work of a coding agent. You are given its conversation. Write down \
+where the work stands, so that the agent can continue from your summary alone.";
+
+/// How the model is asked for a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The prompt is appended to the conversation, with the same system prompt and tools, so that the server's prompt
+    /// cache is used once more.
+    Behind,
+    /// The conversation is sent as text, shortened to fit. Used when it no longer fits the model's window.
+    Digest,
+}
+
+/// The request for a summary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// A different system prompt; `None` uses the agent's own prompt and tools.
+    pub system: Option<String>,
+    /// The conversation with the prompt.
+    pub messages: Vec<Message>,
+}
+
+/// Returns the request for a summary of `messages`. `room` is the most bytes of a digest.
+pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usize) -> Question {
+    let mut wanted = WANTED.to_string();
+    if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
+        wanted.push_str("\nCover in most detail: ");
+        wanted.push_str(&clip(focus, FOCUS_MAX));
+    }
+    match form {
+        Form::Behind => {
+            let mut messages = messages.to_vec();
+            match messages.last_mut() {
+                Some(last) if last.role == Role::User => last.blocks.push(Block::text(wanted)),
+                Some(_) | None => messages.push(Message::user(vec![Block::text(wanted)])),
+            }
+            Question {
+                system: None,
+                messages,
+            }
+        }
+        Form::Digest => {
+            let parts: Vec<String> = messages.iter().map(as_text).collect();
+            let text = head_and_tail(&parts.join("\n\n"), room);
+            let asked = format!("<conversation>\n{text}\n</conversation>\n\n{wanted}");
+            Question {
+                system: Some(SYSTEM.into()),
+                messages: vec![Message::user(vec![Block::text(asked)])],
+            }
+        }
+    }
+}
+
+/// Returns a message as text.
+fn as_text(message: &Message) -> String {
+    let mut out = Vec::new();
+    for block in &message.blocks {
+        match (block, message.role) {
+            (Block::Text { text }, Role::User) => out.push(format!("USER: {text}")),
+            (Block::Text { text }, Role::Assistant) => out.push(format!("AGENT: {text}")),
+            (Block::Thinking { .. }, _) => {}
+            (Block::ToolCall(call), _) => out.push(format!("CALL {}: {}", call.name, call.input)),
+            (Block::ToolResult { content, .. }, _) => out.push(format!("RESULT: {content}")),
+        }
+    }
+    let lines: Vec<String> = out.iter().map(|t| head_and_tail(t, MESSAGE_MAX)).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,192 @@
+//! The driver's inbox: takes messages before each model call and acknowledges them once they are on disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::driver::{Driver, Log, blocking};
+use super::mail;
+use crate::domain::chat::Block;
+use crate::domain::ids::Name;
+use crate::domain::mail::{Letter, LetterKind};
+use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::store::{Pending, Post, Reader, StoreError};
+
+/// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
+/// After that the messages are left for the next check.
+const READER_WAIT: Duration = Duration::from_secs(1);
+
+impl Driver {
+    /// Takes the waiting prompts and messages. They are acknowledged when the conversation message that contains them is
+    /// saved.
+    pub async fn gather_mail(&mut self) -> Vec<Block> {
+        let prompts = self.prompts.as_ref().map(|queue| queue.take());
+        let prompts = prompts.unwrap_or_default();
+        let mut blocks: Vec<Block> = prompts.iter().map(|p| Block::text(&p.text)).collect();
+        self.state.prompts.extend(prompts);
+        if let Some(notes) = self.workshop.desk.take_notes() {
+            blocks.push(notes);
+        }
+        if let Some(results) = self.workshop.desk.take_results() {
+            blocks.push(results.block);
+            self.state.pending_jobs.extend(results.jobs);
+            for (what, text) in results.lines {
+                let agent = self.name.clone();
+                self.publish(EventKind::Injected { agent, what, text })
+                    .await;
+            }
+        }
+        let Some(post) = self.post.clone() else {
+            return blocks;
+        };
+        // Messages that were taken but not saved, because the turn was interrupted, must not be taken twice.
+        if self.state.pending_inbox.is_none() && self.state.unacknowledged_inbox.is_none() {
+            match self.take_letters(&post).await {
+                Ok(pending) => {
+                    for notice in pending.notices() {
+                        self.publish(EventKind::notice(Level::Warn, notice)).await;
+                    }
+                    if !pending.letters.is_empty() {
+                        self.look_for_shutdown(&pending.letters).await;
+                        blocks.push(mail::block(&pending.letters));
+                        self.state.letters = pending.letters;
+                        self.state.pending_inbox = Some(pending.upto);
+                    }
+                }
+                Err(error) => self.trouble("The inbox cannot be read", &error).await,
+            }
+        }
+        blocks
+    }
+
+    /// Returns the waiting messages. If there are any, the inbox stays locked until they are acknowledged.
+    async fn take_letters(&self, post: &Post) -> Result<Pending, StoreError> {
+        let (post, name) = (post.clone(), self.name.clone());
+        let (reader, pending) = blocking(move || {
+            // Most checks find nothing and need no lock.
+            let seen = post.look(&name)?;
+            if !seen.is_due() {
+                return Ok((None, seen));
+            }
+            let reader = post.reader(&name, READER_WAIT)?;
+            let pending = reader.pending()?;
+            Ok((Some(Arc::new(reader)), pending))
+        })
+        .await?;
+        if let Some(reader) = reader.filter(|_| !pending.letters.is_empty()) {
+            self.workshop.desk.keep_reader(reader);
+        }
+        Ok(pending)
+    }
+
+    /// Returns the agent's inbox reader, or opens one.
+    async fn reader(&self, post: Post) -> Result<Arc<Reader>, StoreError> {
+        if let Some(reader) = self.workshop.desk.reader() {
+            return Ok(reader);
+        }
+        let name = self.name.clone();
+        blocking(move || post.reader(&name, READER_WAIT).map(Arc::new)).await
+    }
+
+    /// Records, before the message with inbox contents is written, where they will be found.
+    pub(super) async fn announce(&self) {
+        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.pending_inbox)
+        else {
+            return;
+        };
+        let log = self.transcript.clone();
+        // If this fails, the log itself shows it when the agent is restored.
+        let _ = blocking(move || reader.announce(&log, &cursor)).await;
+    }
+
+    /// Takes an approved shutdown request out of the inbox if nothing else waits there, because leaving needs no model call.
+    /// Returns whether it did.
+    pub async fn take_shutdown(&mut self) -> bool {
+        let Some(post) = self.post.clone() else {
+            return false;
+        };
+        if self.state.pending_inbox.is_some() || self.state.unacknowledged_inbox.is_some() {
+            return false;
+        }
+        let Ok(pending) = self.take_letters(&post).await else {
+            return false;
+        };
+        self.look_for_shutdown(&pending.letters).await;
+        let only_that = pending
+            .letters
+            .iter()
+            .all(|l| l.kind == LetterKind::ShutdownRequest);
+        if self.state.asked_to_go.is_none() || !only_that {
+            self.workshop.desk.drop_reader();
+            return false;
+        }
+        self.state.letters = pending.letters;
+        self.state.unacknowledged_inbox = Some(pending.upto);
+        // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
+        self.catch_up().await;
+        true
+    }
+
+    async fn look_for_shutdown(&mut self, letters: &[Letter]) {
+        for letter in letters
+            .iter()
+            .filter(|l| l.kind == LetterKind::ShutdownRequest)
+        {
+            let Some(id) = letter.request_id() else {
+                continue;
+            };
+            let requests = self.requests.clone();
+            let request = blocking(move || requests.get(&id)).await.ok().flatten();
+            if mail::is_approved_shutdown(letter, &self.name, request.as_ref()) {
+                self.state.asked_to_go = Some(letter.clone());
+            }
+        }
+    }
+
+    /// Acknowledges inbox messages that are on disk. A failure is retried at the next step.
+    pub(super) async fn acknowledge(&mut self) {
+        if self.state.log == Log::Behind {
+            return;
+        }
+        let (Some(post), Some(cursor)) =
+            (self.post.clone(), self.state.unacknowledged_inbox.take())
+        else {
+            return;
+        };
+        let done = match self.reader(post).await {
+            Ok(reader) => blocking(move || reader.acknowledge(&cursor)).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = done {
+            self.trouble("The inbox cannot be written", &error).await;
+            self.state.unacknowledged_inbox = Some(cursor);
+            return;
+        }
+        self.workshop.desk.drop_reader();
+        for letter in self.state.letters.drain(..) {
+            let step = LetterStep::Delivered;
+            self.publisher
+                .publish(EventKind::LetterMoved {
+                    letter: letter.clone(),
+                    step,
+                })
+                .await;
+            self.publisher.publish(entry(&self.name, &letter)).await;
+            self.state.unanswered.push(letter);
+        }
+    }
+}
+
+/// Returns the event that shows a delivered message in the conversation of `agent`.
+fn entry(agent: &Name, letter: &Letter) -> EventKind {
+    let (agent, text) = (agent.clone(), letter.content.clone());
+    let is_users = letter.from == Name::user().as_str() && letter.kind == LetterKind::Message;
+    // The user prompts the lead directly, so a message to the lead that claims to be the user's is shown as a message.
+    if is_users && !agent.is_lead() {
+        return EventKind::Prompted { agent, text };
+    }
+    let what = match letter.kind {
+        LetterKind::Message => format!("message from {}", letter.from),
+        _ => format!("message from {} ({})", letter.from, letter.kind),
+    };
+    EventKind::Injected { agent, what, text }
+}

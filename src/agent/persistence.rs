@@ -1,0 +1,323 @@
+//! The driver's persistence: conversation messages are on disk before anything that follows from them happens.
+
+use super::desk::Intake;
+use super::driver::{Driver, Engine, Log, blocking, todo_open};
+use super::turn::{Input, Turn};
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
+use crate::domain::ids::{JobId, PromptId};
+use crate::domain::todo::TodoList;
+use crate::model::Reply;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
+use crate::tools::policy::PlanGate;
+
+impl Driver {
+    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (promise 1).
+    pub(super) async fn save(&mut self, message: Message) {
+        let is_user = message.role == Role::User;
+        for event in self.state.announced.on_message(&self.name, &message) {
+            self.publish(event).await;
+        }
+        let said = (!is_user).then(|| (message.words(), thoughts(&message)));
+        if is_user {
+            self.announce().await;
+        }
+        let inbox = self
+            .state
+            .pending_inbox
+            .filter(|_| is_user)
+            .map(|c| c.offset);
+        let ended = if is_user {
+            self.state.pending_jobs.clone()
+        } else {
+            Vec::new()
+        };
+        let prompts = if is_user {
+            std::mem::take(&mut self.state.prompts)
+        } else {
+            Vec::new()
+        };
+        let ids: Vec<PromptId> = prompts.iter().map(|p| p.id.clone()).collect();
+        self.state
+            .unacknowledged_prompts
+            .extend(ids.iter().cloned());
+        self.keep(if inbox.is_none() && ended.is_empty() && ids.is_empty() {
+            Record::Message(message)
+        } else {
+            Record::Told {
+                message,
+                inbox,
+                ended,
+                prompts: ids,
+            }
+        })
+        .await;
+        for QueuedPrompt { text, .. } in prompts {
+            let agent = self.name.clone();
+            self.publish(EventKind::Prompted { agent, text }).await;
+        }
+        if let Some((text, thinking)) = said {
+            let thought_ms = std::mem::take(&mut self.state.thought_ms);
+            self.publish(EventKind::Said {
+                agent: self.name.clone(),
+                text,
+                thinking,
+                thought_ms,
+            })
+            .await;
+        }
+        if is_user {
+            if let Some(cursor) = self.state.pending_inbox.take() {
+                self.state.unacknowledged_inbox = Some(cursor);
+            }
+            let jobs = std::mem::take(&mut self.state.pending_jobs);
+            self.state.unacknowledged_jobs.extend(jobs);
+            self.acknowledge_saved().await;
+        }
+    }
+
+    /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
+    async fn acknowledge_saved(&mut self) {
+        if self.state.log == Log::Behind {
+            return;
+        }
+        for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
+            if let Some(command) = self.workshop.desk.told(&job) {
+                let state = JobState::Ended;
+                self.keep(Record::Job {
+                    job,
+                    command,
+                    state,
+                })
+                .await;
+            }
+        }
+        self.acknowledge_prompts().await;
+        self.acknowledge().await;
+    }
+
+    /// Removes prompts that the log contains from the queue. A failure is retried at the next step.
+    async fn acknowledge_prompts(&mut self) {
+        let held = std::mem::take(&mut self.state.unacknowledged_prompts);
+        let Some(queue) = self.prompts.clone().filter(|_| !held.is_empty()) else {
+            return;
+        };
+        let ids = held.clone();
+        if let Err(error) = blocking(move || queue.settle(&ids)).await {
+            self.trouble("The queue of messages cannot be written", &error)
+                .await;
+            self.state.unacknowledged_prompts = held;
+        }
+    }
+
+    /// Appends a line to the agent's log. If that fails, [`Driver::catch_up`] rewrites the log later.
+    pub(super) async fn keep(&mut self, record: Record) {
+        if self.state.log == Log::Behind {
+            return;
+        }
+        let transcript = self.transcript.clone();
+        let added = blocking(move || transcript.append(&record)).await;
+        self.state.log = match (added, self.state.log) {
+            (Ok(Added::First), Log::Whole) => Log::Behind,
+            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
+            (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
+                let what = "The conversation cannot be saved; crewdeck retries at each step";
+                self.trouble(what, &error).await;
+                Log::Behind
+            }
+        };
+    }
+
+    /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
+    /// conversation must have passed [`Driver::save`].
+    pub(super) async fn catch_up(&mut self) {
+        if self.state.log == Log::Behind && self.rewrite_log().await.is_ok() {
+            let text = "The conversation is saved again.".to_string();
+            let agent = Some(self.name.clone());
+            self.publish(EventKind::Notice {
+                level: Level::Info,
+                agent,
+                text,
+            })
+            .await;
+        }
+        self.acknowledge_saved().await;
+        let intake = match self.state.unacknowledged_inbox {
+            None => Intake::Open,
+            Some(_) => Intake::Shut,
+        };
+        self.workshop.desk.set_intake(intake);
+    }
+
+    /// Rewrites the whole log.
+    pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
+        let conversation = Conversation {
+            messages: self.state.turn.messages().to_vec(),
+            todo: self.state.todo.clone(),
+            spent: self.state.usage,
+            cost: self.state.cost,
+            calls: self.state.calls,
+            lost_jobs: self.workshop.desk.untold(),
+            plan: match self.workshop.desk.gate() {
+                PlanGate::Open => PlanState::Approved,
+                PlanGate::Closed => PlanState::Open,
+            },
+            // Inbox messages that are not acknowledged yet are already in the conversation.
+            inbox: self.state.unacknowledged_inbox.map(|c| c.offset),
+            prompts: self.state.unacknowledged_prompts.clone(),
+            turn: TurnState::Open,
+        };
+        let transcript = self.transcript.clone();
+        let records = Transcript::records(&conversation);
+        let done = blocking(move || transcript.replace(&records)).await;
+        self.state.log = match done {
+            Ok(()) => Log::Whole,
+            Err(_) => Log::Behind,
+        };
+        done
+    }
+
+    /// Saves and publishes a new todo list.
+    pub(super) async fn save_todo(&mut self, list: TodoList) {
+        self.state.todo = list.clone();
+        self.keep(Record::Todo { todo: list.clone() }).await;
+        self.publish(EventKind::TodoChanged {
+            agent: self.name.clone(),
+            list,
+        })
+        .await;
+    }
+
+    /// Records the end of the turn, so that it is not continued after a restart.
+    pub(super) async fn record_turn_end(&mut self) {
+        self.catch_up().await;
+        self.keep(Record::Turn {
+            turn: TurnState::Ended,
+        })
+        .await;
+    }
+
+    /// Adds the usage of an answer and publishes the total.
+    pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
+        self.state.usage.add(reply.usage);
+        self.state.calls += 1;
+        let cost = engine.price.map(|p| p.cost(&reply.usage));
+        if let Some(cost) = cost {
+            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
+        }
+        self.meter.count(&self.name, reply.usage, cost);
+        let context = match reply.usage.total() {
+            0 => self.state.turn.context(),
+            counted => counted,
+        };
+        self.publish_usage(engine, context).await;
+    }
+
+    async fn publish_usage(&mut self, engine: &Engine, context: u64) {
+        self.keep(Record::Spent {
+            spent: self.state.usage,
+            cost: self.state.cost,
+            calls: self.state.calls,
+        })
+        .await;
+        let window = engine.known_window();
+        self.publish(EventKind::UsageChanged {
+            agent: self.name.clone(),
+            total: self.state.usage,
+            context,
+            window: window.map(|window| window.tokens),
+            assumed: window.is_some_and(|window| window.is_assumed),
+            cost: self.state.cost,
+            calls: self.state.calls,
+        })
+        .await;
+    }
+
+    /// Restores an earlier conversation with its messages, todo list and usage.
+    pub async fn resume(&mut self, from: Conversation) {
+        let turn = std::mem::replace(
+            &mut self.state.turn,
+            Turn::new(super::turn::Limits::default()),
+        );
+        // Without messages there may be no log yet, and then it was not removed.
+        self.state.log = if from.messages.is_empty() {
+            Log::Empty
+        } else {
+            Log::Whole
+        };
+        self.state.turn = turn.going_on_from(from.messages);
+        self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
+        self.state.usage = from.spent;
+        self.state.cost = from.cost;
+        self.state.calls = from.calls;
+        self.meter.count(&self.name, from.spent, from.cost);
+        self.state.todo = from.todo.clone();
+        self.recall_prompts(from.prompts).await;
+        self.acknowledge_restored(from.inbox).await;
+        self.report_lost_jobs(from.lost_jobs);
+        let engine = self.engine();
+        self.set_budget();
+        self.publish(EventKind::TodoChanged {
+            agent: self.name.clone(),
+            list: from.todo,
+        })
+        .await;
+        let context = self.state.turn.context();
+        self.publish_usage(&engine, context).await;
+    }
+
+    /// Queues the prompts again that waited when crewdeck ended, except those already in the conversation.
+    async fn recall_prompts(&mut self, held: Vec<PromptId>) {
+        let Some(queue) = self.prompts.clone() else {
+            return;
+        };
+        match blocking(move || queue.recall(&held)).await {
+            Ok(None) => {}
+            Ok(Some(notice)) => {
+                let notice = EventKind::notice(Level::Warn, notice);
+                self.publish(notice).await;
+            }
+            Err(error) => {
+                let what = "The messages waiting for the lead cannot be read";
+                self.trouble(what, &error).await;
+            }
+        }
+    }
+
+    /// Acknowledges inbox messages that are already in the conversation, in case crewdeck ended before it could.
+    async fn acknowledge_restored(&mut self, inbox: Option<u64>) {
+        if let Some(offset) = inbox {
+            self.state.unacknowledged_inbox = Some(Cursor { offset, mark: None });
+            self.acknowledge().await;
+        }
+    }
+
+    /// Reports background jobs whose end is not in the conversation, with the next message.
+    fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
+        let desk = &self.workshop.desk;
+        let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
+        if !named.is_empty() {
+            desk.note(format!(
+                "these background commands no longer run, and how they ended is unknown: {}",
+                named.join(", ")
+            ));
+        }
+        for (job, command) in jobs {
+            self.state.pending_jobs.push(job.clone());
+            desk.began(job, command);
+        }
+    }
+}
+
+fn thoughts(message: &Message) -> String {
+    let texts: Vec<&str> = message
+        .blocks
+        .iter()
+        .filter_map(|b| match b {
+            Block::Thinking { text, .. } => Some(text.as_str()),
+            Block::Text { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+        })
+        .collect();
+    texts.join("\n")
+}

@@ -1,0 +1,58 @@
+//! How a later settings file goes on top of an earlier one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::themes;
+use super::values::{Anthropic, OpenAi};
+use crate::domain::ceiling::Ceilings;
+use crate::domain::own_theme::OwnTheme;
+
+/// A value of which a later one covers an earlier one, wholly or in part.
+pub trait Layer: Sized {
+    fn layer(self, later: Self) -> Self;
+}
+
+impl<T> Layer for Option<T> {
+    fn layer(self, later: Self) -> Self {
+        later.or(self)
+    }
+}
+
+/// Entry by entry.
+impl<V> Layer for BTreeMap<String, V> {
+    fn layer(mut self, later: Self) -> Self {
+        self.extend(later);
+        self
+    }
+}
+
+/// Theme by theme.
+impl Layer for Vec<Arc<OwnTheme>> {
+    fn layer(self, later: Self) -> Self {
+        themes::merge(self, later)
+    }
+}
+
+impl Layer for Ceilings {
+    fn layer(self, later: Self) -> Self {
+        self.overlaid(later)
+    }
+}
+
+impl Layer for Anthropic {
+    fn layer(self, later: Self) -> Self {
+        Anthropic {
+            key_header: later.key_header.or(self.key_header),
+            version: later.version.or(self.version),
+        }
+    }
+}
+
+impl Layer for OpenAi {
+    fn layer(self, later: Self) -> Self {
+        OpenAi {
+            max_tokens_field: later.max_tokens_field.or(self.max_tokens_field),
+        }
+    }
+}

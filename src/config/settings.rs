@@ -1,0 +1,410 @@
+//! Every setting, declared once: name, type, default, example, documentation, range, and what a project's file may do with it. The
+//! parser, the layering, the hint on unknown names, the approval of project settings and `docs/settings.md` follow from this
+//! declaration. A new setting is one entry here and its use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toml::Value;
+
+use super::layer::Layer;
+use super::values::{self, Anthropic, Confining, Merging, OpenAi};
+use crate::domain::attention::{Calling, Matter};
+use crate::domain::ceiling::Ceilings;
+use crate::domain::own_theme::OwnTheme;
+use crate::domain::request::Decider;
+use crate::domain::sandbox::{NetworkRules, SocketGroup};
+use crate::domain::team::AGENTS_MAX;
+use crate::domain::usage::Price;
+
+/// Most tokens of an answer, and longest run of a command in seconds, that a project may set without approval.
+const PROJECT_TOKENS_MAX: i64 = 32_768;
+const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
+
+/// What a setting may do in the settings file of a project.
+#[derive(Debug, Clone, Copy)]
+pub enum InProject {
+    /// It applies.
+    Applies,
+    /// It applies with these values; others need approval.
+    AppliesIf {
+        is_harmless: fn(&Value) -> bool,
+        effect: &'static str,
+    },
+    /// It applies once the user has approved exactly this content. `effect` says what it can do.
+    NeedsApproval { effect: &'static str },
+    /// It is refused; `why` completes "a project cannot …".
+    Refused { why: &'static str },
+}
+
+/// What is known of a setting besides its type.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    pub name: &'static str,
+    /// A former name that is still read.
+    pub alias: Option<&'static str>,
+    /// The lines of its documentation.
+    pub doc: &'static [&'static str],
+    /// What applies where it is not set.
+    pub default: &'static str,
+    /// A value as it is written in TOML.
+    pub example: &'static str,
+    pub in_project: InProject,
+    /// The names inside of a table with fixed names; empty for everything else.
+    pub keys: &'static [&'static str],
+}
+
+/// Settings that belong together, for the reference.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    pub title: &'static str,
+    pub settings: &'static [Setting],
+}
+
+macro_rules! settings {
+    (@option) => { None };
+    (@option $alias:literal) => { Some($alias) };
+    (@keys) => { &[] };
+    (@keys $keys:expr) => { $keys };
+    ($( $title:literal { $(
+        $(#[doc = $doc:literal])+
+        $(#[serde($($serde:tt)*)])?
+        $name:ident: $type:ty {
+            default: $default:literal,
+            example: $example:literal,
+            in_project: $in_project:expr
+            $(, alias: $alias:literal)?
+            $(, keys: $keys:expr)?
+            $(, check: $check:expr)?
+            $(,)?
+        }
+    )+ } )+) => {
+        /// All settings; `None` and empty: not set.
+        #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Settings {
+            $($(
+                $(#[doc = $doc])+
+                $(#[serde(alias = $alias)])?
+                $(#[serde($($serde)*)])?
+                pub $name: $type,
+            )+)+
+        }
+
+        impl Settings {
+            /// Returns these settings with those of `later` on top.
+            #[must_use]
+            pub fn overlaid(self, later: Settings) -> Settings {
+                Settings { $($( $name: Layer::layer(self.$name, later.$name), )+)+ }
+            }
+
+            /// Checks what the types do not say.
+            ///
+            /// # Errors
+            /// Names the setting, its value and what is allowed.
+            pub(super) fn check(&self) -> Result<(), String> {
+                $($( $( ($check)(&self.$name).map_err(|why: String| format!("{}{why}", stringify!($name)))?; )? )+)+
+                Ok(())
+            }
+        }
+
+        /// All settings by section, those that can do most harm first within the table of effects.
+        pub const SECTIONS: &[Section] = &[
+            $( Section {
+                title: $title,
+                settings: &[ $( Setting {
+                    name: stringify!($name),
+                    alias: settings!(@option $($alias)?),
+                    doc: &[$($doc),+],
+                    default: $default,
+                    example: $example,
+                    in_project: $in_project,
+                    keys: settings!(@keys $($keys)?),
+                } ),+ ],
+            } ),+
+        ];
+    };
+}
+
+/// Returns a check that a number is in the range.
+macro_rules! number {
+    ($low:expr, $high:expr, $what:literal) => {
+        |value: &Option<_>| match value {
+            Some(n) if !($low..=$high).contains(n) => Err(format!(
+                " is {n}: give {} from {} to {}",
+                $what, $low, $high
+            )),
+            _ => Ok(()),
+        }
+    };
+}
+
+settings! {
+    "Model and server" {
+        /// The address of the server.
+        base_url: Option<String> {
+            default: "the vendor's address",
+            example: "\"http://127.0.0.1:11434/v1\"",
+            in_project: InProject::NeedsApproval { effect: "your API key and all that agents read go to this address" },
+        }
+        /// The wire format: `anthropic` (Messages) or `openai` (Chat Completions, also of other servers).
+        provider: Option<String> {
+            default: "by the key that is set, else a server found on this machine",
+            example: "\"openai\"",
+            in_project: InProject::NeedsApproval { effect: "selects the provider that receives your key and prompts, or a script that replaces the model" },
+        }
+        /// The model's name.
+        model: Option<String> {
+            default: "the first that the server lists",
+            example: "\"qwen3:8b\"",
+            in_project: InProject::Applies,
+        }
+        /// Tokens that fit into the model's window.
+        window: Option<u64> {
+            default: "as the server lists it, else by the model's name (shown as `ctx ~41%`), else 100,000",
+            example: "32768",
+            in_project: InProject::Applies,
+        }
+        /// Share of the window, in percent, at which a conversation is shortened.
+        compact_at: Option<u64> {
+            default: "80",
+            example: "70",
+            in_project: InProject::Applies,
+            check: number!(10, 95, "a percentage"),
+        }
+        /// Seconds without any data after which a call of the model fails.
+        model_timeout_s: Option<u64> {
+            default: "300",
+            example: "600",
+            in_project: InProject::Applies,
+        }
+        /// Model calls that may run at the same time, for the whole team (1 to 64).
+        calls_max: Option<usize> {
+            default: "4",
+            example: "2",
+            in_project: InProject::Applies,
+            check: number!(1, 64, "a number"),
+        }
+        /// Special cases of the Anthropic wire: `key_header` (`x-api-key` or `bearer`), `version`.
+        anthropic: Anthropic {
+            default: "as the vendor documents",
+            example: "{ key_header = \"bearer\" }",
+            in_project: InProject::Applies,
+            keys: &["key_header", "version"],
+        }
+        /// Special cases of the OpenAI wire: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
+        openai: OpenAi {
+            default: "as the vendor documents",
+            example: "{ max_tokens_field = \"max_tokens\" }",
+            in_project: InProject::Applies,
+            keys: &["max_tokens_field"],
+        }
+    }
+    "Sandbox of commands" {
+        /// `on`: commands are sandboxed. `files`: they are, but the git history is not protected from them. `off`: commands
+        /// may write wherever you may.
+        confine: Option<Confining> {
+            default: "on",
+            example: "\"files\"",
+            in_project: InProject::NeedsApproval { effect: "decides whether agents' commands are sandboxed" },
+        }
+        /// Commands that run without asking, by their first words.
+        allow: Option<Vec<String>> {
+            default: "none",
+            example: "[\"docker compose\"]",
+            in_project: InProject::NeedsApproval { effect: "these commands run without asking you" },
+        }
+        /// Folders that commands may write besides the work directory, temporary files and build caches.
+        write: Option<Vec<String>> {
+            default: "none",
+            example: "[\"~/.local/share/uv\"]",
+            in_project: InProject::NeedsApproval { effect: "agents' commands may write to these folders" },
+            check: values::check_folders,
+        }
+        /// Network access of commands: `on`, `off`, or `ask` (a command that begins with `CREWDECK_NETWORK=on` waits for your
+        /// approval). One word for all agents, or a table with `lead`, `teammate` and `subagent`.
+        #[serde(deserialize_with = "values::network")]
+        network: Option<NetworkRules> {
+            default: "on",
+            example: "\"ask\"",
+            in_project: InProject::NeedsApproval { effect: "decides whether commands reach the network" },
+            keys: &["lead", "teammate", "subagent"],
+        }
+        /// Services of this machine that commands may reach: `ssh`, `gpg`, `containers`, `display`, `dbus`, `terminals`.
+        sockets: Option<Vec<SocketGroup>> {
+            default: "none",
+            example: "[\"ssh\"]",
+            in_project: InProject::NeedsApproval { effect: "agents' commands may use these services as you" },
+        }
+        /// Environment variables that commands see although they look like secrets (`crewdeck doctor` names those).
+        pass_env: Option<Vec<String>> {
+            default: "none",
+            example: "[\"PIP_INDEX_URL\"]",
+            in_project: InProject::Refused { why: "choose which environment variables commands see" },
+        }
+        /// Processes that one command may have; 0: no limit.
+        processes_max: Option<u32> {
+            default: "256 for each core (512 to 4096)",
+            example: "512",
+            in_project: InProject::NeedsApproval { effect: "changes how many processes a command may have" },
+        }
+        /// Memory that one command may use, in MiB; 0: no limit.
+        memory_max_mb: Option<u64> {
+            default: "half of the machine's",
+            example: "8192",
+            in_project: InProject::NeedsApproval { effect: "changes how much memory a command may use" },
+        }
+        /// Seconds that a command may run.
+        tool_timeout_s: Option<u64> {
+            default: "120",
+            example: "600",
+            in_project: InProject::AppliesIf {
+                is_harmless: |value| is_between(value, 0, PROJECT_TOOL_TIMEOUT_MAX),
+                effect: "lets commands run for a long time",
+            },
+        }
+    }
+    "Approvals" {
+        /// Who decides about tool calls that need approval: `ask` (you), `lead`, `auto` (always yes), `deny` (always no).
+        tool: Option<Decider> {
+            default: "ask",
+            example: "\"ask\"",
+            in_project: InProject::NeedsApproval { effect: "decides who approves tool calls" },
+        }
+        /// Who decides about plans.
+        plan: Option<Decider> {
+            default: "ask",
+            example: "\"lead\"",
+            in_project: InProject::NeedsApproval { effect: "decides who approves plans" },
+        }
+        /// Who decides about shutdowns.
+        shutdown: Option<Decider> {
+            default: "ask",
+            example: "\"auto\"",
+            in_project: InProject::NeedsApproval { effect: "decides who approves shutdowns" },
+        }
+    }
+    "Team" {
+        /// Who merges completed tasks: `asked` (you or the lead) or `auto` (each one when it is completed).
+        merge: Option<Merging> {
+            default: "asked",
+            example: "\"auto\"",
+            in_project: InProject::NeedsApproval { effect: "decides who merges" },
+        }
+        /// The tools that agents have.
+        tools: Option<Vec<String>> {
+            default: "all",
+            example: "[\"bash\", \"read_file\", \"write_file\", \"edit_file\"]",
+            in_project: InProject::NeedsApproval { effect: "decides which tools agents have" },
+        }
+        /// Whether each claimed task gets a git worktree of its own.
+        worktrees: Option<bool> {
+            default: "true",
+            example: "false",
+            in_project: InProject::AppliesIf {
+                is_harmless: |value| value.as_bool() == Some(true),
+                effect: "decides whether each task has its own worktree or all share this directory",
+            },
+        }
+        /// Teammates at the same time (1 to 500).
+        agents_max: Option<usize> {
+            default: "8 for each core, and one for each 512 MiB",
+            example: "100",
+            in_project: InProject::NeedsApproval { effect: "decides how many agents run at the same time" },
+            check: number!(1, AGENTS_MAX, "a number"),
+        }
+        /// Seconds after which an idle teammate leaves; 0: never.
+        idle_timeout_s: Option<u64> {
+            default: "60",
+            example: "0",
+            in_project: InProject::Applies,
+        }
+    }
+    "Limits and prices" {
+        /// An agent that reaches a limit pauses before its next call and asks you: `team_tokens`, `team_cost` (all agents),
+        /// `agent_tokens`, `agent_cost` (one agent with its subagents). Costs are US dollars and need the model's price.
+        ceilings: Ceilings {
+            default: "no limits",
+            example: "{ team_tokens = 5000000, agent_cost = 5.0 }",
+            in_project: InProject::NeedsApproval { effect: "decides how much is spent before you are asked" },
+            keys: &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
+            check: values::check_ceilings,
+        }
+        /// US dollars for a million tokens, by the model's name: `input`, `output`.
+        prices: BTreeMap<String, Price> {
+            default: "unknown, and no cost is shown",
+            example: "{ some-model = { input = 3.0, output = 15.0 } }",
+            in_project: InProject::NeedsApproval { effect: "sets the prices used for cost estimates" },
+        }
+        /// Tokens that one answer may have.
+        max_tokens: Option<u32> {
+            default: "8192",
+            example: "16384",
+            in_project: InProject::AppliesIf {
+                is_harmless: |value| is_between(value, 0, PROJECT_TOKENS_MAX),
+                effect: "allows long answers, which cost more",
+            },
+        }
+    }
+    "Screen" {
+        /// How you are called when another window has the keyboard: `bell`, `desktop` (OSC 9) or `off`.
+        notify: Option<Calling> {
+            default: "bell",
+            example: "\"desktop\"",
+            in_project: InProject::AppliesIf {
+                is_harmless: |value| matches!(value.as_str(), Some("bell" | "desktop")),
+                effect: "decides whether you are notified",
+            },
+        }
+        /// What you are called for: `needs`, `trouble`, `done`.
+        notify_about: Option<Vec<Matter>> {
+            default: "all of it",
+            example: "[\"needs\"]",
+            in_project: InProject::NeedsApproval { effect: "decides what you are notified about" },
+        }
+        /// The theme: `terminal`, `dark`, `light`, `mono` or the name of your own. `T` in the dashboard chooses it; `NO_COLOR` wins.
+        theme: Option<String> {
+            default: "terminal",
+            example: "\"dark\"",
+            in_project: InProject::Applies,
+        }
+        /// Your own themes by name: `base` (a built-in theme), then colours by their meaning, as `"#rrggbb"`, a name such as
+        /// `"light-blue"`, or a number from 0 to 255.
+        #[serde(deserialize_with = "super::themes::read")]
+        themes: Vec<Arc<OwnTheme>> {
+            default: "none",
+            example: "{ dusk = { base = \"dark\", title = \"#ffcc00\", selection = 24 } }",
+            in_project: InProject::Applies,
+        }
+        /// Whether the mouse clicks and scrolls in the dashboard; `false` leaves it to the terminal. `M` switches.
+        mouse: Option<bool> {
+            default: "true",
+            example: "false",
+            in_project: InProject::Applies,
+        }
+        /// Your own keys by action (`approve`) or by context and action (`"board.merge"`): one key, a list, or `[]` for none.
+        #[serde(deserialize_with = "values::keys")]
+        keys: BTreeMap<String, Vec<String>> {
+            default: "see [keys](keys.md)",
+            example: "{ approve = \"Y\", \"board.merge\" = [\"t\", \"alt+m\"] }",
+            in_project: InProject::Refused { why: "change your key bindings" },
+        }
+    }
+}
+
+/// All settings, in the order of their declaration.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    SECTIONS.iter().flat_map(|section| section.settings)
+}
+
+/// The setting of that name or former name.
+pub fn find(name: &str) -> Option<&'static Setting> {
+    all().find(|setting| setting.name == name || setting.alias == Some(name))
+}
+
+fn is_between(value: &Value, low: i64, high: i64) -> bool {
+    value
+        .as_integer()
+        .is_some_and(|n| (low..=high).contains(&n))
+}

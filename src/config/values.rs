@@ -1,0 +1,125 @@
+//! The values of settings that are more than a word or a number: their types, how they are read, and what is checked.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::domain::ceiling::{Ceiling, Ceilings};
+use crate::domain::sandbox::{Network, NetworkRules};
+
+/// Who merges completed tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Merging {
+    /// The user or the lead, one by one.
+    #[default]
+    Asked,
+    /// The crew, as soon as a task is completed.
+    Auto,
+}
+
+/// Whether commands of agents are sandboxed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confining {
+    /// As far as the system can.
+    #[default]
+    On,
+    /// As far as the system can, without protection of the repository's history.
+    Files,
+    Off,
+}
+
+/// Special cases of the Anthropic wire.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Anthropic {
+    /// `x-api-key` or `bearer`.
+    pub key_header: Option<String>,
+    /// The `anthropic-version` header.
+    pub version: Option<String>,
+}
+
+/// Special cases of the `OpenAI` wire.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenAi {
+    /// `max_tokens` or `max_completion_tokens`.
+    pub max_tokens_field: Option<String>,
+}
+
+/// Reads one word for all roles, or a table of them.
+pub fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkRules>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "network is \"on\", \"off\" or \"ask\", or a table with lead, teammate and subagent"
+    )]
+    enum Word {
+        All(Network),
+        Each(NetworkRules),
+    }
+    Ok(Some(match Word::deserialize(from)? {
+        Word::All(network) => NetworkRules::all(network),
+        Word::Each(rules) => rules,
+    }))
+}
+
+/// Reads the keys of each action, one or a list. A table below a context means the same as a name with a dot.
+pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "keys are a text such as \"ctrl+m\", or a list of such texts"
+    )]
+    enum Keys {
+        One(String),
+        Some(Vec<String>),
+        In(BTreeMap<String, Keys>),
+    }
+    fn flatten(name: String, keys: Keys, out: &mut BTreeMap<String, Vec<String>>) {
+        match keys {
+            Keys::One(key) => drop(out.insert(name, vec![key])),
+            Keys::Some(keys) => drop(out.insert(name, keys)),
+            Keys::In(table) => {
+                for (action, keys) in table {
+                    flatten(format!("{name}.{action}"), keys, out);
+                }
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    for (name, keys) in BTreeMap::<String, Keys>::deserialize(from)? {
+        flatten(name, keys, &mut out);
+    }
+    Ok(out)
+}
+
+/// Checks that folders are given with their whole path, and that none is the root of the file system.
+#[allow(clippy::ref_option)] // the type of the setting
+pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
+    for folder in folders.iter().flatten() {
+        if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
+            return Err(format!(
+                " names '{folder}': give absolute paths, such as \"/srv/data\" or \"~/.cache\""
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each limit is above 0.
+pub fn check_ceilings(ceilings: &Ceilings) -> Result<(), String> {
+    for ceiling in Ceiling::ALL {
+        if let Some(least) = ceilings
+            .of(ceiling)
+            .filter(|c| !(c.is_finite() && *c > 0.0))
+        {
+            let name = ceiling.setting().trim_start_matches("ceilings");
+            return Err(format!(
+                "{name} is {least}: give a number above 0, or leave it out"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! The fixes of `doctor --mend`. A fix never loses work: it goes through the store, which checks the state again before
+//! it changes anything.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::domain::aftermath::ENDED;
+use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::MemberStatus;
+use crate::domain::worktree::{BranchFate, Removal, WorktreeName};
+use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
+
+/// A fix for a finding.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Fix {
+    /// Releases a task from its owner.
+    Release {
+        /// The task.
+        task: TaskId,
+        /// Its owner.
+        owner: Name,
+    },
+    /// Marks a team member as shut down.
+    Leave {
+        /// The member.
+        member: Name,
+    },
+    /// Withdraws a request whose sender is gone.
+    Withdraw {
+        /// The request.
+        request: RequestId,
+    },
+    /// Removes a worktree that contains no unmerged work.
+    RemoveWorktree {
+        /// The worktree.
+        name: WorktreeName,
+    },
+    /// Removes an empty folder in `.worktrees`, or git's entry of a worktree whose folder is gone.
+    ClearStray {
+        /// The worktree.
+        name: WorktreeName,
+    },
+    /// Repairs what killed git processes left in the repository.
+    Repair,
+    /// Deletes temporary files of killed processes.
+    Sweep {
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+}
+
+impl Fix {
+    /// Returns the question that asks the user to confirm the fix.
+    pub fn question(&self) -> String {
+        match self {
+            Fix::Release { task, owner } => {
+                format!("Release task {task} of {owner}?")
+            }
+            Fix::Leave { member } => format!("Mark {member} as shut down?"),
+            Fix::Withdraw { request } => format!("Withdraw request {request}?"),
+            Fix::RemoveWorktree { name } => format!("Remove worktree {name}?"),
+            Fix::ClearStray { name } => format!("Clean up .worktrees/{name}?"),
+            Fix::Repair => "Repair what killed git processes left in the repository?".into(),
+            Fix::Sweep { files } => format!("Delete {} temporary file(s)?", files.len()),
+        }
+    }
+
+    /// Applies the fix. Returns what was done, on one line.
+    ///
+    /// # Errors
+    /// When the store refuses the change. Nothing has changed then.
+    pub fn carry_out(&self, root: &Path, now: Stamp) -> Result<String, StoreError> {
+        Ok(match self {
+            Fix::Release { task, owner } => {
+                Board::open(root).release(*task, owner, now)?;
+                format!("task {task} was released")
+            }
+            Fix::Leave { member } => {
+                Roster::open(root).set_status(member, MemberStatus::Shutdown, now)?;
+                format!("{member} is marked as shut down")
+            }
+            Fix::Withdraw { request } => {
+                Requests::open(root).withdraw(request, ENDED, now)?;
+                format!("request {request} was withdrawn")
+            }
+            Fix::RemoveWorktree { name } => {
+                match Worktrees::open(root).remove(name, Removal::OnlyIfSafe, now)? {
+                    BranchFate::Deleted => format!("worktree {name} was removed"),
+                    BranchFate::Stays(branch) => {
+                        format!("worktree {name} was removed; its branch {branch} was kept")
+                    }
+                }
+            }
+            Fix::ClearStray { name } => {
+                Worktrees::open(root).clear_stray(name)?;
+                format!(".worktrees/{name} was cleaned up")
+            }
+            Fix::Repair => match Worktrees::open(root).repair(now)?.as_slice() {
+                [] => "the repository needs no repair any more".into(),
+                repaired => repaired.join("; "),
+            },
+            Fix::Sweep { files } => {
+                atomic::sweep(files);
+                format!("{} temporary file(s) were deleted", files.len())
+            }
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! Formats counts, ages and sizes.
+
+use std::time::Duration;
+
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::DiskUse;
+
+/// Formats a count: `1 file`, `2 files`.
+pub fn count(n: usize, what: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{end}")
+}
+
+/// Formats the time since `then`: `3 min ago`. `None`: `then` is not known.
+pub fn ago(now: Stamp, then: Stamp) -> Option<String> {
+    (then.0 > 0.0).then(|| format!("{} ago", span(now.since(then))))
+}
+
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Formats a size: `1.2 MiB`.
+pub fn size(bytes: u64) -> String {
+    let at_least = false;
+    DiskUse { bytes, at_least }.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn ages_and_counts_are_formatted() {
+        for (seconds, text) in [
+            (5.0, "5 s ago"),
+            (180.0, "3 min ago"),
+            (7_300.0, "2 h ago"),
+            (400_000.0, "4 days ago"),
+        ] {
+            assert_eq!(ago(Stamp(1e9), Stamp(1e9 - seconds)).unwrap(), text);
+        }
+        assert_eq!(ago(Stamp(1e9), Stamp(0.0)), None);
+        assert_eq!(count(1, "file"), "1 file");
+        assert_eq!(count(0, "file"), "0 files");
+    }
+}

@@ -1,0 +1,73 @@
+//! Errors of changes of the task graph.
+
+use super::super::ids::{Name, TaskId};
+
+/// Why a change of the task graph is rejected. Each message says what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// The task does not exist. The second field is a hint about the tasks that exist.
+    #[error("task {0} does not exist{1}")]
+    Unknown(TaskId, String),
+    /// The subject of a task was given instead of its number.
+    #[error("'{0}' is the subject of a task: use its number {1}")]
+    Subject(String, u64),
+    /// Other text was given instead of a task number.
+    #[error("'{0}' is not the number of a task (list the tasks to see them)")]
+    NoNumber(String),
+    /// The subject is empty.
+    #[error("a task needs a subject: one line that says what is to be done")]
+    NoSubject,
+    /// A field is too long: its name, the limit and the unit of the limit.
+    #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
+    TooLong(&'static str, usize, &'static str),
+    /// A task cannot wait for itself.
+    #[error("task {0} cannot wait for itself: name another task")]
+    SelfBlock(TaskId),
+    /// The new dependency would close a cycle.
+    #[error(
+        "task {task} cannot wait for {on}: {on} already waits for {task} ({path}): remove one of these dependencies first"
+    )]
+    Cycle {
+        /// The task that should wait.
+        task: TaskId,
+        /// The task that it should wait for.
+        on: TaskId,
+        /// The existing path from `on` to `task`, formatted for the message.
+        path: String,
+    },
+    /// A completed task cannot become a blocker.
+    #[error("task {0} is already completed: nothing has to wait for it")]
+    CompletedBlocker(TaskId),
+    /// A completed task cannot be changed.
+    #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
+    Finished(TaskId),
+    /// The task has another owner.
+    #[error(
+        "task {0} belongs to {1}: only its owner can do that, send {1} a message or claim another task"
+    )]
+    Foreign(TaskId, String),
+    /// The task was claimed by another agent first.
+    #[error(
+        "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"
+    )]
+    Claimed(TaskId, String),
+    /// The task has open blockers.
+    #[error("task {0} is blocked by {1}: complete that first")]
+    Blocked(TaskId, String),
+    /// The claimer already has an open task.
+    #[error("{who} already works on task {open}: complete or release it first")]
+    Busy {
+        who: Name,
+        /// The open task of the claimer.
+        open: TaskId,
+    },
+    /// The task has no owner to release it.
+    #[error("task {0} has no owner: it is already on the board")]
+    NoOwner(TaskId),
+    /// The user took the task away from the agent that wants to complete it.
+    #[error("the user took task {0} away from you: leave it to its next owner")]
+    TakenByUser(TaskId),
+    /// The claimer does not have the required tags.
+    #[error("task {0} is for agents tagged {1}: claim another (task_list shows what is ready)")]
+    Tags(TaskId, String),
+}

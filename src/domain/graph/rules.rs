@@ -1,0 +1,76 @@
+//! Rules for claiming, completing and releasing a task. The checks change nothing, so the UI can use them to show
+//! what is possible.
+
+use super::super::ids::{Name, TaskId};
+use super::super::task::{Task, TaskStatus};
+use super::super::text::clip;
+use super::{Claimer, GraphError, TaskGraph, tags_fit};
+
+impl TaskGraph {
+    /// Checks whether `claimer` may claim task `id`, according to promise 2.
+    pub fn may_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        if !task.owner.is_empty() {
+            return Err(GraphError::Claimed(id, task.owner.clone()));
+        }
+        if task.status != TaskStatus::Pending {
+            return Err(GraphError::Claimed(id, "an unknown owner".into()));
+        }
+        let open = self.open_blockers(task);
+        if !open.is_empty() {
+            return Err(GraphError::Blocked(id, join_ids(&open)));
+        }
+        if !tags_fit(task, claimer) {
+            return Err(GraphError::Tags(id, task.tags.join(", ")));
+        }
+        match self.open_task_of(&claimer.name) {
+            Some(other) => Err(GraphError::Busy {
+                who: claimer.name.clone(),
+                open: other.id,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks whether `who` may complete task `id`.
+    pub fn may_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        Self::check_owner(task, who)?;
+        if task.owner.is_empty() && task.was_taken_from(who.as_str()) {
+            return Err(GraphError::TakenByUser(id));
+        }
+        let open = self.open_blockers(task);
+        if !open.is_empty() {
+            return Err(GraphError::Blocked(id, join_ids(&open)));
+        }
+        Ok(())
+    }
+
+    /// Checks whether `who` may release task `id`.
+    pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
+        let task = self.known(id)?;
+        if task.status == TaskStatus::Completed {
+            return Err(GraphError::Finished(id));
+        }
+        Self::check_owner(task, who)
+    }
+
+    pub(super) fn check_owner(task: &Task, who: &Name) -> Result<(), GraphError> {
+        if task.owner.is_empty() || task.owner.eq_ignore_ascii_case(who.as_str()) {
+            Ok(())
+        } else {
+            Err(GraphError::Foreign(task.id, task.owner.clone()))
+        }
+    }
+}
+
+pub(super) fn join_ids(ids: &[TaskId]) -> String {
+    let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    clip(&texts.join(", "), 120)
+}

@@ -1,0 +1,146 @@
+//! Errors of operations on worktrees.
+
+use super::{Busy, Losses, WorktreeName};
+use crate::domain::ids::TaskId;
+
+/// Why an operation on a worktree is rejected. Each message says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorktreeError {
+    /// The name is not valid.
+    #[error(
+        "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
+    )]
+    Name(String),
+    /// No worktree has that name or task.
+    #[error("there is no worktree {wanted:?}: {known}")]
+    Unknown {
+        wanted: String,
+        /// The existing worktrees, formatted for the message.
+        known: String,
+    },
+    /// All candidate names for the task are in use.
+    #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
+    TooMany(TaskId),
+    /// The base branch does not exist.
+    #[error("there is no branch {0:?} to start from")]
+    NoBase(String),
+    /// The branch of the worktree does not exist.
+    #[error("the branch {0} no longer exists: it cannot be merged or shown")]
+    NoBranch(String),
+    /// The folder does not exist.
+    #[error("the folder of worktree {0} does not exist: its commits are still on its branch")]
+    Missing(WorktreeName),
+    /// The folder exists but is not a worktree of this repository.
+    #[error(
+        ".worktrees/{0} is not a worktree of this repository: if the repository was moved, run git worktree repair .worktrees/{0}, otherwise check its content and move it away"
+    )]
+    Foreign(WorktreeName),
+    /// Another branch is checked out in the worktree.
+    #[error(
+        "worktree {name} has {on} checked out instead of {own}: run git switch {own} there first"
+    )]
+    Elsewhere {
+        name: WorktreeName,
+        /// What is checked out.
+        on: String,
+        /// The worktree's own branch.
+        own: String,
+    },
+    /// The checked-out branch has commits that the worktree's own branch lacks. Tasks that build on that branch would
+    /// miss them.
+    #[error(
+        "worktree {name} has commits on {on} that are missing on {own}: run git switch {own} and git merge {commit} there first"
+    )]
+    Beside {
+        name: WorktreeName,
+        /// What is checked out.
+        on: String,
+        /// The worktree's own branch.
+        own: String,
+        /// The commit that is checked out.
+        commit: String,
+    },
+    /// The checked-out commit is on no branch, so removal would lose it.
+    #[error(
+        "worktree {name} was not removed: its commit {commit} is on no branch. Run git branch NAME {commit} there first."
+    )]
+    Loose {
+        name: WorktreeName,
+        /// The commit that is checked out.
+        commit: String,
+    },
+    /// A git operation is in progress in the worktree or in the main work tree.
+    #[error("{what} is under way in {place}: finish it, or run git {} there", what.abort())]
+    Busy {
+        /// The operation.
+        what: Busy,
+        /// The work tree, formatted for the message.
+        place: String,
+    },
+    /// The worktree has uncommitted files.
+    #[error("worktree {name} has uncommitted files ({files}): commit them first")]
+    Uncommitted {
+        name: WorktreeName,
+        /// The first of the files.
+        files: String,
+    },
+    /// The main work tree has uncommitted files.
+    #[error("the main work tree has uncommitted files ({0}): commit or stash them first")]
+    MainDirty(String),
+    /// The main work tree is not on a branch.
+    #[error("the main work tree is on no branch: switch to the branch to merge into")]
+    MainDetached,
+    /// The main work tree is on another branch than the base of the worktree.
+    #[error(
+        "the main work tree is on {on} and the worktree started from {base}: run git switch {base} first"
+    )]
+    WrongBranch {
+        /// The current branch.
+        on: String,
+        /// The base of the worktree.
+        base: String,
+    },
+    /// The merge failed without a conflict and was undone.
+    #[error("{branch} was not merged and nothing was changed: {why}")]
+    NotMerged {
+        branch: String,
+        /// The message of git or of a hook.
+        why: String,
+    },
+    /// The branch changes folders in which crewdeck keeps its state. A merge would overwrite that state.
+    #[error(
+        "{branch} was not merged and nothing was changed: it changes state folders of crewdeck ({files}). Remove these changes from the branch first."
+    )]
+    HoldsState {
+        branch: String,
+        /// The first of the files.
+        files: String,
+    },
+    /// The worktree is marked to be kept.
+    #[error("worktree {0} is marked to be kept: it is not removed automatically")]
+    Kept(WorktreeName),
+    /// The user has locked the worktree with git.
+    #[error(
+        "worktree {name} is locked{}: run git worktree unlock .worktrees/{name} first",
+        if why.is_empty() { String::new() } else { format!(" ({why})") }
+    )]
+    Locked {
+        name: WorktreeName,
+        /// The reason that the user gave.
+        why: String,
+    },
+    /// The worktree has changed since the user confirmed what would be lost.
+    #[error("worktree {name} was not removed: by now it has {losses}. Review and confirm again.")]
+    Changed {
+        name: WorktreeName,
+        /// What would be lost.
+        losses: Box<Losses>,
+    },
+    /// Removal would lose something.
+    #[error("worktree {name} was not removed: it has {losses}")]
+    Unsafe {
+        name: WorktreeName,
+        /// What would be lost.
+        losses: Losses,
+    },
+}

@@ -1,0 +1,414 @@
+//! Decides which call may start and when: the queue, the limit and the shared back-off. Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::super::{Fault, ModelError, ServerHistory, retry};
+
+/// The number of a call, in the order in which calls are queued.
+pub type CallNumber = u64;
+
+/// All calls that wait or run. Times are relative to a start that the owner chooses.
+#[derive(Debug)]
+pub struct CallQueue {
+    /// Maximum number of concurrent calls.
+    max: usize,
+    /// The number of the next call.
+    next: CallNumber,
+    /// The waiting calls, first in, first out. At most one per agent.
+    waiting: VecDeque<CallNumber>,
+    /// The running calls, each with the round in which it started.
+    running: BTreeMap<CallNumber, u64>,
+    gate: Gate,
+    /// The number of consecutive server-wide failures; those of concurrent calls count as one.
+    failures: u32,
+    /// Whether the server has ever answered.
+    server: ServerHistory,
+    /// Incremented at each server-wide failure. A success of a call from an earlier round does not open the gate.
+    round: u64,
+}
+
+/// Whether calls may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Gate {
+    /// Calls may start up to the limit.
+    Open,
+    /// No call may start before `until`; then one call, the probe, tests whether the server has recovered.
+    Shut { until: Duration, cause: String },
+    /// The probe is running; all other calls wait for its result.
+    Probing { probe: CallNumber, cause: String },
+}
+
+/// Whether a queued call may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Admission {
+    /// The call starts; it now counts as running.
+    Start,
+    /// The call waits until the queue changes.
+    Queued {
+        /// The position in the queue; the first is 1.
+        place: usize,
+    },
+    /// The call waits for the end of the shared back-off, or until the queue changes.
+    Paused {
+        /// When the back-off ends.
+        until: Duration,
+        /// The reason, in one line.
+        cause: String,
+    },
+}
+
+impl CallQueue {
+    /// Creates an empty queue for at most `max` concurrent calls, at least one.
+    pub fn new(max: usize) -> CallQueue {
+        CallQueue {
+            max: max.max(1),
+            next: 0,
+            waiting: VecDeque::new(),
+            running: BTreeMap::new(),
+            gate: Gate::Open,
+            failures: 0,
+            server: ServerHistory::New,
+            round: 0,
+        }
+    }
+
+    /// Returns whether the server has ever answered.
+    pub fn server(&self) -> ServerHistory {
+        self.server
+    }
+
+    /// Adds a call at the end of the queue.
+    pub fn enqueue(&mut self) -> CallNumber {
+        let number = self.next;
+        self.next += 1;
+        self.waiting.push_back(number);
+        number
+    }
+
+    /// Starts call `number` if it may start now. Returns [`Admission::Start`] once per call.
+    pub fn try_start(&mut self, number: CallNumber, now: Duration) -> Admission {
+        if let Gate::Shut { until, cause } = &self.gate
+            && now < *until
+        {
+            return Admission::Paused {
+                until: *until,
+                cause: cause.clone(),
+            };
+        }
+        let ahead = self.waiting.iter().position(|n| *n == number);
+        let place = ahead.map_or(1, |n| n + 1);
+        if place > 1 || self.running.len() >= self.max {
+            return Admission::Queued { place };
+        }
+        match &self.gate {
+            Gate::Open => {}
+            Gate::Shut { cause, .. } => {
+                self.gate = Gate::Probing {
+                    probe: number,
+                    cause: cause.clone(),
+                };
+            }
+            Gate::Probing { .. } => return Admission::Queued { place },
+        }
+        self.waiting.pop_front();
+        self.running.insert(number, self.round);
+        Admission::Start
+    }
+
+    /// Records that the server has started to answer call `number`.
+    pub fn record_success(&mut self, number: CallNumber) {
+        self.server = ServerHistory::Known;
+        self.open_gate(number);
+    }
+
+    /// Ends the back-off, unless call `number` started before the last failure.
+    fn open_gate(&mut self, number: CallNumber) {
+        if self.running.get(&number) == Some(&self.round) {
+            self.failures = 0;
+            self.gate = Gate::Open;
+        }
+    }
+
+    /// Records that call `number` has failed. Returns the shared back-off if the failure is server-wide.
+    pub fn record_failure(
+        &mut self,
+        number: CallNumber,
+        error: &ModelError,
+        now: Duration,
+        jitter: f64,
+    ) -> Option<Duration> {
+        if !retry::is_server_wide(error) {
+            if is_server_up(error.fault) {
+                self.open_gate(number);
+            }
+            return None;
+        }
+        let is_new = self.running.get(&number) == Some(&self.round);
+        // A call from an earlier round ran concurrently with the one that failed: both count as one failure.
+        let before = if is_new {
+            self.failures
+        } else {
+            self.failures.saturating_sub(1)
+        };
+        let pause = retry::pause(error, before, jitter)?;
+        let until = match &self.gate {
+            Gate::Shut { until, .. } => (now + pause).max(*until),
+            Gate::Open | Gate::Probing { .. } => now + pause,
+        };
+        self.failures = before.saturating_add(1);
+        self.round += 1;
+        self.gate = Gate::Shut {
+            until,
+            cause: error.message.clone(),
+        };
+        Some(until.saturating_sub(now))
+    }
+
+    /// Removes call `number`, whether it is waiting or running.
+    pub fn remove(&mut self, number: CallNumber, now: Duration) {
+        self.waiting.retain(|n| *n != number);
+        self.running.remove(&number);
+        if let Gate::Probing { probe, cause } = &self.gate
+            && *probe == number
+        {
+            // The probe ended without a clear result, so the next call becomes the probe.
+            self.gate = Gate::Shut {
+                until: now,
+                cause: cause.clone(),
+            };
+        }
+    }
+
+    /// Returns the number of running calls.
+    #[cfg(test)]
+    pub fn running_count(&self) -> usize {
+        self.running.len()
+    }
+}
+
+/// Returns whether a failure shows that the server works and is not overloaded.
+fn is_server_up(fault: Fault) -> bool {
+    match fault {
+        Fault::NoKey
+        | Fault::Auth
+        | Fault::UnknownModel
+        | Fault::ContextTooLong
+        | Fault::BadRequest
+        | Fault::Redirected
+        | Fault::Script => true,
+        Fault::Unreachable
+        | Fault::RateLimited
+        | Fault::Server
+        | Fault::Cut
+        | Fault::Garbled
+        | Fault::Timeout => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    fn error(fault: Fault, wait: Option<u64>) -> ModelError {
+        ModelError {
+            wait: wait.map(ms),
+            ..ModelError::new(fault, "busy", "")
+        }
+    }
+
+    fn paused(until: u64) -> Admission {
+        Admission::Paused {
+            until: ms(until),
+            cause: "busy".into(),
+        }
+    }
+
+    fn queued(place: usize) -> Admission {
+        Admission::Queued { place }
+    }
+
+    /// Tries to start the calls in this order.
+    fn try_all(
+        queue: &mut CallQueue,
+        numbers: impl IntoIterator<Item = CallNumber>,
+        now: u64,
+    ) -> Vec<Admission> {
+        numbers
+            .into_iter()
+            .map(|n| queue.try_start(n, ms(now)))
+            .collect()
+    }
+
+    fn queue_of(max: usize, calls: u64) -> CallQueue {
+        let mut queue = CallQueue::new(max);
+        for _ in 0..calls {
+            queue.enqueue();
+        }
+        queue
+    }
+
+    #[test]
+    fn calls_start_in_order_up_to_the_limit() {
+        let mut queue = queue_of(2, 5);
+        // The last call tries first but does not get ahead.
+        assert_eq!(
+            try_all(&mut queue, (0..5).rev(), 0),
+            [queued(5), queued(4), queued(3), queued(2), Admission::Start]
+        );
+        assert_eq!(
+            try_all(&mut queue, 1..5, 0),
+            [Admission::Start, queued(1), queued(2), queued(3)]
+        );
+        // A waiting call is canceled, a running one ends.
+        queue.remove(3, ms(0));
+        queue.remove(0, ms(0));
+        assert_eq!(
+            try_all(&mut queue, [4, 2], 0),
+            [queued(2), Admission::Start]
+        );
+        assert_eq!(queue.running_count(), 2);
+        assert_eq!(queue_of(0, 1).try_start(0, ms(0)), Admission::Start);
+    }
+
+    #[test]
+    fn after_a_failure_all_wait_then_one_probe_starts() {
+        let mut queue = queue_of(4, 4);
+        assert_eq!(queue.try_start(0, ms(0)), Admission::Start);
+        let limited = error(Fault::RateLimited, Some(2500));
+        assert_eq!(
+            queue.record_failure(0, &limited, ms(100), 0.0),
+            Some(ms(2500))
+        );
+        queue.remove(0, ms(100));
+        assert_eq!(
+            try_all(&mut queue, [1, 3], 2599),
+            [paused(2600), paused(2600)]
+        );
+        assert_eq!(
+            try_all(&mut queue, 1..4, 2600),
+            [Admission::Start, queued(1), queued(2)]
+        );
+        queue.record_success(1);
+        assert_eq!(
+            try_all(&mut queue, 2..4, 2600),
+            [Admission::Start, Admission::Start]
+        );
+    }
+
+    #[test]
+    fn backoff_grows_with_failed_probes_and_success_resets_it() {
+        let mut queue = CallQueue::new(4);
+        let busy = error(Fault::Server, None);
+        let mut now = 0;
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            let number = queue.enqueue();
+            assert_eq!(queue.try_start(number, ms(now)), Admission::Start);
+            let wait = queue.record_failure(number, &busy, ms(now), 1.0).unwrap();
+            queue.remove(number, ms(now));
+            waits.push(wait.as_secs_f64());
+            now += u64::try_from(wait.as_millis()).unwrap();
+        }
+        assert_eq!(
+            waits,
+            [0.5, 1.5, 4.5, 13.5, 40.5, 120.0, 120.0, 120.0, 120.0]
+        );
+        let number = queue.enqueue();
+        assert_eq!(queue.try_start(number, ms(now)), Admission::Start);
+        queue.record_success(number);
+        assert_eq!(
+            queue.record_failure(number, &busy, ms(now), 1.0),
+            Some(ms(500))
+        );
+    }
+
+    #[test]
+    fn concurrent_failures_count_once_with_the_longest_wait() {
+        let mut queue = queue_of(4, 5);
+        assert_eq!(try_all(&mut queue, 0..4, 0), vec![Admission::Start; 4]);
+        let busy = error(Fault::Server, None);
+        assert_eq!(queue.record_failure(0, &busy, ms(0), 1.0), Some(ms(500)));
+        assert_eq!(queue.record_failure(1, &busy, ms(100), 1.0), Some(ms(500)));
+        let asked = error(Fault::RateLimited, Some(3000));
+        assert_eq!(
+            queue.record_failure(2, &asked, ms(200), 1.0),
+            Some(ms(3000))
+        );
+        assert_eq!(queue.record_failure(3, &busy, ms(300), 1.0), Some(ms(2900)));
+        for number in 0..4 {
+            queue.remove(number, ms(300));
+        }
+        assert_eq!(queue.try_start(4, ms(3199)), paused(3200));
+        assert_eq!(queue.try_start(4, ms(3200)), Admission::Start);
+        // The four concurrent failures counted as one, so this is the second.
+        assert_eq!(
+            queue.record_failure(4, &busy, ms(3200), 1.0),
+            Some(ms(1500))
+        );
+    }
+
+    #[test]
+    fn success_of_an_earlier_call_does_not_end_the_backoff() {
+        let mut queue = queue_of(4, 4);
+        assert_eq!(try_all(&mut queue, 0..2, 0), vec![Admission::Start; 2]);
+        let asked = error(Fault::RateLimited, Some(1000));
+        queue.record_failure(0, &asked, ms(0), 0.0);
+        queue.remove(0, ms(0));
+        queue.record_success(1);
+        assert_eq!(queue.try_start(2, ms(500)), paused(1000));
+        assert_eq!(queue.try_start(2, ms(1000)), Admission::Start);
+        // The earlier call fails while the probe runs: the back-off starts again, and the probe cannot end it.
+        assert_eq!(
+            queue.record_failure(1, &asked, ms(1200), 0.0),
+            Some(ms(1000))
+        );
+        queue.record_success(2);
+        assert_eq!(queue.try_start(3, ms(1300)), paused(2200));
+    }
+
+    #[test]
+    fn probe_without_clear_result_is_followed_by_another() {
+        for (fault, next) in [
+            (Some(Fault::Cut), queued(1)),
+            (Some(Fault::Unreachable), queued(1)),
+            (None, queued(1)),
+            (Some(Fault::BadRequest), Admission::Start),
+            (Some(Fault::ContextTooLong), Admission::Start),
+        ] {
+            let mut queue = queue_of(4, 4);
+            queue.try_start(0, ms(0));
+            queue.record_failure(0, &error(Fault::Server, Some(1000)), ms(0), 0.0);
+            queue.remove(0, ms(0));
+            assert_eq!(queue.try_start(1, ms(1000)), Admission::Start);
+            if let Some(fault) = fault {
+                assert_eq!(
+                    queue.record_failure(1, &error(fault, None), ms(1000), 0.0),
+                    None
+                );
+            }
+            queue.remove(1, ms(1000));
+            assert_eq!(
+                try_all(&mut queue, 2..4, 1000),
+                [Admission::Start, next],
+                "{fault:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn too_long_server_wait_does_not_pause_other_calls() {
+        let mut queue = queue_of(1, 2);
+        queue.try_start(0, ms(0));
+        let hour = error(Fault::RateLimited, Some(3_600_000));
+        assert_eq!(queue.record_failure(0, &hour, ms(0), 0.0), None);
+        queue.remove(0, ms(0));
+        assert_eq!(queue.try_start(1, ms(0)), Admission::Start);
+    }
+}

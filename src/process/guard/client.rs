@@ -1,0 +1,205 @@
+//! The client of a supervisor process: starts it, receives how its program ended, and kills what remains.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+
+use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+use super::{BY_CREWDECK, Guard, VERB, process_tree};
+use crate::process::confine::{HistoryProtection, SandboxPlan};
+use crate::process::history::CommandTransfer;
+use crate::process::{Ended, Job, Leftovers, ProcessGroup, ended_from, environment};
+
+/// Disables git hooks in `command`.
+fn disable_hooks(command: &mut Command) {
+    let count = std::env::var("GIT_CONFIG_COUNT").ok();
+    let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
+    command
+        .env("GIT_CONFIG_COUNT", (count + 1).to_string())
+        .env(format!("GIT_CONFIG_KEY_{count}"), "core.hooksPath")
+        .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
+}
+
+/// How long a supervisor may take to kill everything. Its own limits are shorter.
+const END_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A running supervisor process.
+pub struct SupervisorClient {
+    socket: UnixStream,
+    received: Vec<u8>,
+    mark: String,
+    /// The process group of the program, once it has started.
+    group: Option<ProcessGroup>,
+    /// The sandbox plan. `None`: the program is not sandboxed.
+    pub plan: Option<SandboxPlan>,
+    /// The transfer of the program's git changes, to finish when it has ended.
+    pub running: Option<CommandTransfer>,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobOutcome {
+    /// The limit that it was killed for, as a line for the model.
+    pub limit: Option<String>,
+    pub ended: Ended,
+    pub leftovers: Leftovers,
+}
+
+impl SupervisorClient {
+    /// Starts a supervisor that runs a job. Also returns the supervisor's process.
+    pub async fn start(guard: &Guard, job: &Job) -> io::Result<(Child, SupervisorClient)> {
+        let (ours, theirs) = StdStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let (plan, running) = match guard.confinement.clone() {
+            Some(confinement) => {
+                let (dir, reach) = (job.dir.clone(), job.reach.history);
+                let started = tokio::task::spawn_blocking(move || confinement.start(&dir, reach));
+                let (plan, running) = started.await.map_err(io::Error::other)?;
+                (Some(plan), running)
+            }
+            None => (None, None),
+        };
+        let request = StartRequest {
+            argv: job.argv.clone(),
+            dir: job.dir.clone(),
+            plan: plan.clone(),
+            mark: uuid::Uuid::now_v7().simple().to_string(),
+            network: job.reach.network,
+            limits: Some(guard.limits),
+        };
+        let mut command = Command::new(&guard.program);
+        command
+            .arg0("crewdeck")
+            .args([VERB, BY_CREWDECK])
+            .current_dir(&job.dir)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        environment::scrub(command.as_std_mut());
+        for name in plan.iter().flat_map(|plan| &plan.unset) {
+            command.env_remove(name);
+        }
+        if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
+            disable_hooks(&mut command);
+        }
+        let child = command.spawn()?;
+        // Closes this process's copy of the supervisor's socket.
+        drop(command);
+        let mut client = SupervisorClient {
+            socket: UnixStream::from_std(ours)?,
+            received: Vec::new(),
+            mark: request.mark.clone(),
+            group: None,
+            plan,
+            running,
+        };
+        let mut text = serde_json::to_vec(&request)?;
+        text.push(b'\n');
+        if text.len() as u64 > LINE_MAX {
+            return Err(io::Error::other("the command is too long"));
+        }
+        client.socket.write_all(&text).await?;
+        Ok((child, client))
+    }
+
+    /// Waits until the program and everything it has started have ended. Cancel-safe.
+    pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
+        loop {
+            while let Some(event) = self.next_event()? {
+                match event {
+                    SupervisorEvent::Started {
+                        pid,
+                        git_is_read_only,
+                    } => {
+                        self.group = Some(ProcessGroup::new(u32::try_from(pid).ok()));
+                        if let (Some(plan), Some(writable)) = (&mut self.plan, git_is_read_only) {
+                            plan.writable = writable;
+                            plan.keeps_history = HistoryProtection::ReadOnly;
+                        }
+                    }
+                    SupervisorEvent::NotStarted { why } => return Err(io::Error::other(why)),
+                    SupervisorEvent::Ended {
+                        code,
+                        signal,
+                        left,
+                        limit,
+                    } => {
+                        // The group is empty, so its id may be reused.
+                        self.forget_group();
+                        return Ok(JobOutcome {
+                            limit,
+                            ended: match (code, signal) {
+                                (Some(code), _) => Ended::Code(code),
+                                (None, Some(signal)) => Ended::Signal(signal),
+                                (None, None) => Ended::Code(-1),
+                            },
+                            leftovers: if left {
+                                Leftovers::Killed
+                            } else {
+                                Leftovers::None
+                            },
+                        });
+                    }
+                }
+            }
+            if self.socket.read_buf(&mut self.received).await.unwrap_or(0) == 0 {
+                // The supervisor was killed.
+                let status = child.wait().await?;
+                self.kill_leftovers().await;
+                return Ok(JobOutcome {
+                    limit: None,
+                    ended: ended_from(status),
+                    leftovers: Leftovers::Killed,
+                });
+            }
+        }
+    }
+
+    /// Decodes the next complete line, if there is one.
+    fn next_event(&mut self) -> io::Result<Option<SupervisorEvent>> {
+        let Some(at) = self.received.iter().position(|b| *b == b'\n') else {
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.received.drain(..=at).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    /// Makes the supervisor kill everything and waits for that.
+    pub async fn end(mut self, child: &mut Child) {
+        // Fails if the supervisor is gone.
+        let _ = self.socket.shutdown().await;
+        if tokio::time::timeout(END_TIMEOUT, child.wait())
+            .await
+            .is_err()
+        {
+            let _ = child.start_kill();
+            self.kill_leftovers().await;
+        }
+        self.forget_group();
+    }
+
+    /// Kills the processes that a dead supervisor has left.
+    async fn kill_leftovers(&mut self) {
+        if let Some(group) = self.group.take() {
+            group.signal(Signal::KILL);
+        }
+        let entry = format!("{MARK}={}", self.mark);
+        let result = tokio::task::spawn_blocking(move || process_tree::kill_marked(&entry)).await;
+        if let Err(why) = result {
+            tracing::error!("cannot search for processes of a killed supervisor: {why}");
+        }
+    }
+
+    fn forget_group(&mut self) {
+        if let Some(mut group) = self.group.take() {
+            group.forget();
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The supervisor process: starts a program and kills its whole process tree when the program or crewdeck ends.
+
+use std::io::Write;
+
+use super::VERB;
+
+/// The exit code after a usage error.
+const USAGE: u8 = 2;
+
+/// Runs the supervisor command line and returns its exit code.
+pub fn main() -> u8 {
+    match run() {
+        Ok(()) => 0,
+        Err(why) => {
+            // Fails if crewdeck has closed the pipe.
+            let _ = writeln!(std::io::stderr(), "crewdeck {VERB}: {why}");
+            USAGE
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run() -> Result<(), String> {
+    Err("the supervisor is not available on this operating system".into())
+}
+
+#[cfg(target_os = "linux")]
+use linux::run;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
+    use std::process::{Command, Stdio};
+    use std::thread;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{
+        Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
+    };
+
+    use crate::process::confine::{
+        SandboxPlan, SandboxReport, Works, landlock, landlock_only, mounts,
+    };
+    use crate::process::guard::monitor::{self, Monitor};
+    use crate::process::guard::process_tree::{self, Children};
+    use crate::process::guard::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
+    use crate::process::history::SET_ASIDE;
+    use crate::process::{DRAIN, GRACE, NetworkReach};
+
+    /// Interval at which exited children are reaped while the program runs.
+    const REAP_INTERVAL: Timespec = Timespec {
+        tv_sec: 1,
+        tv_nsec: 0,
+    };
+    /// The same interval on kernels without pidfds (before Linux 5.3).
+    const REAP_POLL_INTERVAL: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 20_000_000,
+    };
+
+    /// Maximum number of writable paths to report.
+    const REPORTED_MAX: usize = 16;
+    /// The error for a user who runs the command by hand.
+    const USAGE_MESSAGE: &str =
+        "this is an internal command that crewdeck uses to run commands of agents";
+
+    pub fn run() -> Result<(), String> {
+        if std::env::args_os().any(|a| a == "--probe") {
+            return probe();
+        }
+        let stdin = std::io::stdin();
+        if !std::env::args_os().any(|a| a == super::super::BY_CREWDECK) {
+            return Err(USAGE_MESSAGE.into());
+        }
+        let fd = stdin
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|e| e.to_string())?;
+        let mut crewdeck = UnixStream::from(fd);
+        let request = read_request(&crewdeck)?;
+        let event = match supervise(&request, &crewdeck) {
+            Ok(Some(event)) => event,
+            // crewdeck is gone, so there is no receiver.
+            Ok(None) => return Ok(()),
+            Err(why) => SupervisorEvent::NotStarted { why },
+        };
+        send_event(&mut crewdeck, &event)
+    }
+
+    fn read_request(crewdeck: &UnixStream) -> Result<StartRequest, String> {
+        let mut line = String::new();
+        BufReader::new(crewdeck)
+            .take(LINE_MAX)
+            .read_line(&mut line)
+            .map_err(|e| format!("cannot read the request: {e}"))?;
+        serde_json::from_str(&line).map_err(|e| format!("the request is invalid: {e}"))
+    }
+
+    fn send_event(crewdeck: &mut UnixStream, event: &SupervisorEvent) -> Result<(), String> {
+        let mut line = serde_json::to_string(event).map_err(|e| e.to_string())?;
+        line.push('\n');
+        crewdeck
+            .write_all(line.as_bytes())
+            .map_err(|e| format!("crewdeck does not listen: {e}"))
+    }
+
+    /// Runs the program and returns how it ended. `None`: the program was killed because crewdeck is gone.
+    fn supervise(
+        request: &StartRequest,
+        crewdeck: &UnixStream,
+    ) -> Result<Option<SupervisorEvent>, String> {
+        set_child_subreaper(Some(getpid()))
+            .map_err(|e| format!("cannot become a subreaper: {e}"))?;
+        // Keeps the program from drawing on crewdeck's terminal and from inserting keys into it.
+        setsid().map_err(|e| format!("cannot leave crewdeck's terminal: {e}"))?;
+        // Held until all processes have ended, even if crewdeck does not wait for that. Taken before the mount view, in
+        // which the folder is read-only.
+        let history = request.plan.as_ref().and_then(|plan| plan.history.as_ref());
+        let _running = history.and_then(|history| history.mark_running().ok());
+        let (plan, without_view) = match request.plan.clone() {
+            Some(plan) => {
+                let (plan, without_view) = enter_mount_view(plan, request)?;
+                (Some(plan), without_view)
+            }
+            None => {
+                if request.network == NetworkReach::Off {
+                    mounts::apply(&[], request.network).map_err(|why| network_stays_on(&why))?;
+                }
+                (None, None)
+            }
+        };
+        let mut monitor = request.limits.and_then(Monitor::new);
+        if let Some(limits) = request.limits {
+            monitor::limit_processes(limits);
+        }
+        let is_absent = |path: &&PathBuf| path.symlink_metadata().is_err();
+        let unwanted = plan.iter().flat_map(|p| &p.unwanted);
+        let absent_unwanted: Vec<_> = unwanted.filter(is_absent).collect();
+        let set_aside = plan.iter().flat_map(|p| &p.set_aside);
+        let absent_set_aside: Vec<_> = set_aside.filter(is_absent).collect();
+        let pid = start(request, plan.as_ref(), without_view.as_deref())?;
+        let reported_paths = plan.as_ref().filter(|_| without_view.is_some());
+        let reported_paths =
+            reported_paths.map(|plan| plan.writable.iter().take(REPORTED_MAX).cloned().collect());
+        let mut event_socket = crewdeck.try_clone().map_err(|e| e.to_string())?;
+        // Fails if crewdeck is gone, which `wait` detects.
+        let _ = send_event(
+            &mut event_socket,
+            &SupervisorEvent::Started {
+                pid: pid.as_raw_nonzero().get(),
+                git_is_read_only: reported_paths,
+            },
+        );
+        let mut ended = None;
+        let on_exit = &mut |child: Pid, status: WaitStatus| {
+            if child == pid {
+                ended = Some(status);
+            }
+        };
+        monitor::raise_oom_score(pid);
+        let mut limit = None;
+        let has_leftovers = match wait(pid, crewdeck, &mut monitor, on_exit) {
+            SupervisionEnd::LimitExceeded(why) => {
+                process_tree::kill_all_now(pid, on_exit);
+                limit = Some(why);
+                false
+            }
+            SupervisionEnd::ClientGone => {
+                process_tree::terminate(GRACE, on_exit);
+                false
+            }
+            // Processes that exit within `DRAIN` do not count as left running.
+            SupervisionEnd::ProgramExited => match process_tree::wait(DRAIN, on_exit) {
+                Children::None => false,
+                Children::Some => {
+                    process_tree::terminate(GRACE, on_exit);
+                    true
+                }
+            },
+        };
+        for path in absent_unwanted {
+            // Usually the file does not exist.
+            let _ = std::fs::remove_file(path);
+        }
+        for path in absent_set_aside {
+            let mut aside = path.clone().into_os_string();
+            aside.push(SET_ASIDE);
+            let _ = std::fs::rename(path, aside);
+        }
+        Ok(ended.map(|status| SupervisorEvent::Ended {
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
+            left: has_leftovers,
+            limit,
+        }))
+    }
+
+    /// Creates the mount view. Returns the plan to enforce with Landlock. If the view failed and the git folder is
+    /// read-only for that reason, also returns the error.
+    fn enter_mount_view(
+        mut plan: SandboxPlan,
+        request: &StartRequest,
+    ) -> Result<(SandboxPlan, Option<String>), String> {
+        let made = if plan.view.is_empty() && request.network == NetworkReach::On {
+            Err("the plan has no mount view".into())
+        } else {
+            mounts::apply(&plan.view, request.network)
+        };
+        let mut without_view = None;
+        match made {
+            Ok(()) => plan.writable.append(&mut plan.writable_in_view),
+            Err(why) if request.network == NetworkReach::Off => return Err(network_stays_on(&why)),
+            // Without the view the command would write to the repository itself.
+            Err(why) if plan.history.is_some() => {
+                plan.writable = landlock_only::writable_without_git(&plan);
+                without_view = Some(why);
+            }
+            Err(_) => {}
+        }
+        // Enters the directory again, so that it and its `..` resolve through the new mounts.
+        let _ = std::env::set_current_dir(&request.dir);
+        Ok((plan, without_view))
+    }
+
+    fn history_unprotected(why: &str) -> String {
+        format!(
+            "the command was not run: the git history cannot be protected from it. User and mount namespaces are not \
+             available ({why}), and the Landlock of this kernel cannot prevent truncation of files (needs Linux 6.2 or \
+             newer). Tell the user to run crewdeck doctor. To fix it, allow user namespaces (Ubuntu: sysctl \
+             kernel.apparmor_restrict_unprivileged_userns=0; container: a seccomp profile that permits unshare and \
+             mount), or set confine = \"files\" to run commands without protection of the history"
+        )
+    }
+
+    fn network_stays_on(why: &str) -> String {
+        format!(
+            "the command was not run: the setting 'network' turns the network off for it, but network namespaces are not \
+             available ({why}). Tell the user to allow user and network namespaces or to set network = \"on\""
+        )
+    }
+
+    /// Starts the program in the sandbox, as the leader of a new process group.
+    /// `without_view`: why there is no mount view, if Landlock alone must protect the git folder.
+    fn start(
+        request: &StartRequest,
+        plan: Option<&SandboxPlan>,
+        without_view: Option<&str>,
+    ) -> Result<Pid, String> {
+        let (program, args) = request.argv.split_first().ok_or("the command is empty")?;
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(&request.dir)
+            .env(MARK, &request.mark)
+            .stdin(Stdio::null())
+            .process_group(0);
+        // Restricts only a thread and the children it starts, so the supervisor itself stays unrestricted. The thread
+        // ends before the program could send it a signal.
+        let started = thread::scope(|scope| {
+            let sandboxed = scope.spawn(|| {
+                if let Some(plan) = plan {
+                    let version = landlock::restrict_thread(&plan.writable, plan.abstract_sockets)?;
+                    if let Some(why) = without_view
+                        && version.is_none_or(|version| version < landlock::TRUNCATE_VERSION)
+                    {
+                        return Err(history_unprotected(why));
+                    }
+                }
+                let child = command.spawn().map_err(|e| format!("{program}: {e}"))?;
+                Ok::<u32, String>(child.id())
+            });
+            sandboxed.join()
+        });
+        let id = started.map_err(|_| "the thread that starts the program panicked")??;
+        let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+        id.ok_or_else(|| "the program has no process id".into())
+    }
+
+    enum SupervisionEnd {
+        ProgramExited,
+        ClientGone,
+        LimitExceeded(String),
+    }
+
+    /// Waits until the program has exited, has exceeded a limit, or crewdeck is gone.
+    fn wait(
+        program: Pid,
+        crewdeck: &UnixStream,
+        monitor: &mut Option<Monitor>,
+        on_exit: &mut impl FnMut(Pid, WaitStatus),
+    ) -> SupervisionEnd {
+        let pidfd: Option<OwnedFd> = pidfd_open(program, PidfdFlags::empty()).ok();
+        let interval = if pidfd.is_some() {
+            REAP_INTERVAL
+        } else {
+            REAP_POLL_INTERVAL
+        };
+        let mut has_ended = false;
+        loop {
+            process_tree::reap(&mut |pid, status| {
+                has_ended |= pid == program;
+                on_exit(pid, status);
+            });
+            if has_ended {
+                return SupervisionEnd::ProgramExited;
+            }
+            let mut fds = vec![PollFd::new(crewdeck, PollFlags::IN)];
+            fds.extend(pidfd.iter().map(|e| PollFd::new(e, PollFlags::IN)));
+            let interval = monitor.as_ref().map_or(interval, Monitor::poll_interval);
+            // On an error the loop only runs early.
+            let _ = poll(&mut fds, Some(&interval));
+            if let Some(why) = monitor.as_mut().and_then(Monitor::exceeded) {
+                return SupervisionEnd::LimitExceeded(why);
+            }
+            let is_readable = fds.first().is_some_and(|fd| !fd.revents().is_empty());
+            // crewdeck sends nothing after the request, so the socket is readable only when it closes.
+            if is_readable && matches!((&mut &*crewdeck).read(&mut [0; 64]), Ok(0) | Err(_)) {
+                return SupervisionEnd::ClientGone;
+            }
+        }
+    }
+
+    /// Tries to create a mount view with this network access.
+    fn probe_mounts(network: NetworkReach) -> Works {
+        match mounts::apply(&mounts::probe_steps(), network) {
+            Ok(()) => Works::Yes,
+            Err(why) => Works::No { why },
+        }
+    }
+
+    fn probe() -> Result<(), String> {
+        let report = SandboxReport {
+            guard: match set_child_subreaper(Some(getpid())) {
+                Ok(()) => Works::Yes,
+                Err(e) => Works::No {
+                    why: format!("cannot become a subreaper: {e}"),
+                },
+            },
+            view: probe_mounts(NetworkReach::On),
+            network: probe_mounts(NetworkReach::Off),
+            landlock: landlock::version(),
+        };
+        let text = serde_json::to_string(&report).map_err(|e| e.to_string())?;
+        writeln!(std::io::stdout(), "{text}").map_err(|e| e.to_string())
+    }
+}

@@ -1,0 +1,163 @@
+//! Finds, signals and waits for all descendants of this process.
+
+use std::collections::HashMap;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process};
+
+/// Interval at which exited children are reaped while waiting.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Maximum time to spend on processes that SIGKILL does not end: they hang in the kernel or belong to another user.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The same limit for a fork bomb, whose processes compete for the CPU.
+const BOMB_KILL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Whether this process has children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Children {
+    /// There are children.
+    Some,
+    /// There are no children, and so no descendants: orphaned descendants become children of a subreaper.
+    None,
+}
+
+/// Reaps exited children and calls `on_exit` for each.
+pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => on_exit(pid, status),
+            Ok(None) => return Children::Some,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Children::None,
+        }
+    }
+}
+
+/// Waits until there are no descendants, or until `within` has passed.
+pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> Children {
+    let until = Instant::now() + within;
+    loop {
+        if reap(on_exit) == Children::None {
+            return Children::None;
+        }
+        if Instant::now() >= until {
+            return Children::Some;
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to the rest.
+pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
+    for pid in descendants() {
+        // Fails only if it has already exited.
+        let _ = kill_process(pid, Signal::TERM);
+        // A stopped process handles SIGTERM only once it continues.
+        let _ = kill_process(pid, Signal::CONT);
+    }
+    if wait(grace, on_exit) == Children::None {
+        return;
+    }
+    // Repeated, since they may start others while they are being killed.
+    let until = Instant::now() + KILL_TIMEOUT;
+    while Instant::now() < until {
+        for pid in descendants() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if wait(POLL_INTERVAL, on_exit) == Children::None {
+            return;
+        }
+    }
+}
+
+/// Kills all descendants of a fork bomb: without a grace period, and without a pause in which it could start more.
+pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
+    // Works only for root. Other users have a process limit in the kernel.
+    let _ = rustix::process::setpriority_process(None, -20);
+    // Kills the whole group in one step, so that no member can start another process in between.
+    let _ = rustix::process::kill_process_group(program, Signal::KILL);
+    let until = Instant::now() + BOMB_KILL_TIMEOUT;
+    while Instant::now() < until {
+        for pid in descendants() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        if reap(on_exit) == Children::None {
+            return;
+        }
+    }
+}
+
+/// Returns all descendants of this process, parents before their children.
+pub fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for (pid, parent) in all() {
+        children.entry(parent).or_default().push(pid);
+    }
+    let mut out = children
+        .remove(&getpid().as_raw_nonzero().get())
+        .unwrap_or_default();
+    let mut at = 0;
+    while let Some(pid) = out.get(at) {
+        out.extend(children.remove(pid).unwrap_or_default());
+        at += 1;
+    }
+    out.into_iter().filter_map(Pid::from_raw).collect()
+}
+
+/// Iterates over all processes as (process id, parent process id).
+fn all() -> impl Iterator<Item = (i32, i32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        Some((pid, parent_in(&stat)?))
+    })
+}
+
+/// Returns the parent process id in a line of `/proc/PID/stat`. The program name is in parentheses and may contain some.
+fn parent_in(stat: &str) -> Option<i32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Kills every process whose environment contains `entry`. Used after a supervisor was killed.
+pub fn kill_marked(entry: &str) {
+    for (pid, _) in all() {
+        let is_marked = fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|env| env.split(|b| *b == 0).any(|e| e == entry.as_bytes()));
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| is_marked) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn parent_is_parsed_after_any_program_name() {
+        for (stat, parent) in [
+            ("12 (sh) S 7 12 12 0", Some(7)),
+            ("12 (a) R (b) 3 (c)) S 9 1", Some(9)),
+            ("12 (sh", None),
+            ("", None),
+            ("12 (sh) S", None),
+        ] {
+            assert_eq!(parent_in(stat), parent, "{stat}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_a_child_of_its_parent() {
+        let me = getpid().as_raw_nonzero().get();
+        let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get();
+        if cfg!(target_os = "linux") {
+            assert!(all().any(|pair| pair == (me, parent)));
+        }
+    }
+}

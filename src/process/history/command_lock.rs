@@ -1,0 +1,111 @@
+//! The lock that marks a running command in a work directory, and the notes for the result of the next command.
+
+use std::fs::File;
+use std::io;
+
+use super::folder::Folder;
+use super::{FILE_MAX, Phase, PrivateHistory, TransferReport};
+
+/// The file in the private folder that each running command and its supervisor hold a shared lock on.
+const COMMANDS: &str = "commands";
+/// The file with the notes of transfers for the next command.
+const NOTES: &str = "notes";
+
+/// A shared lock that marks a running command. The kernel releases it when the process is killed.
+#[derive(Debug)]
+pub struct CommandLock(File);
+
+impl CommandLock {
+    /// Takes the lock. Waits while a transfer checks that no command runs.
+    pub(super) fn take(dir: &Folder) -> io::Result<CommandLock> {
+        let file = dir.lock_file(COMMANDS)?;
+        file.lock_shared()?;
+        Ok(CommandLock(file))
+    }
+}
+
+impl Drop for CommandLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child between fork and exec may have a copy of the descriptor.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Returns whether no command holds a [`CommandLock`]. The caller must hold the transfer lock, so that none can start.
+pub(super) fn is_unused(dir: &Folder) -> io::Result<bool> {
+    let file = dir.lock_file(COMMANDS)?;
+    match file.try_lock() {
+        Ok(()) => file.unlock().map(|()| true),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(false),
+        Err(std::fs::TryLockError::Error(e)) => Err(e),
+    }
+}
+
+/// Stores the note of a transfer for the result of the next command.
+pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
+    let Some(note) = transferred.note() else {
+        return Ok(());
+    };
+    let mut text = dir.read(NOTES, FILE_MAX).ok().flatten().unwrap_or_default();
+    if (text.len() + note.len()) as u64 >= FILE_MAX {
+        text.clear();
+    }
+    dir.write(NOTES, &format!("{text}{note}\n"))
+}
+
+/// Takes the notes of earlier transfers.
+pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
+    let text = dir.read(NOTES, FILE_MAX)?;
+    if text.is_some() {
+        dir.remove_file(NOTES)?;
+    }
+    Ok(text.map(|text| text.trim_end().to_string()))
+}
+
+/// The transfer around one running command: [`PrivateHistory::start`] begins it and [`CommandTransfer::finish`] ends it.
+#[derive(Debug)]
+pub struct CommandTransfer {
+    history: PrivateHistory,
+    phase: Phase,
+    lock: Option<CommandLock>,
+}
+
+impl PrivateHistory {
+    /// Transfers the changes of earlier commands and marks a command as running.
+    pub fn start(&self, phase: Phase) -> CommandTransfer {
+        let mut lock = None;
+        if let Err(why) = self.transfer(phase, &mut lock) {
+            // The command still gets the private history, and the transfer after it tries again.
+            tracing::error!("the git changes of earlier commands were not transferred: {why}");
+        }
+        CommandTransfer {
+            history: self.clone(),
+            phase,
+            lock,
+        }
+    }
+
+    /// Marks a command as running. Called by the supervisor, which survives if crewdeck is killed.
+    ///
+    /// # Errors
+    /// When the private folder cannot be written.
+    pub fn mark_running(&self) -> io::Result<CommandLock> {
+        CommandLock::take(&self.folder()?)
+    }
+}
+
+impl CommandTransfer {
+    /// Transfers the changes of the command.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.
+    pub fn finish(mut self) -> io::Result<TransferReport> {
+        if self.phase == Phase::BeforePrivate {
+            return self.history.transfer(Phase::After, &mut self.lock);
+        }
+        Ok(TransferReport {
+            earlier: take_notes(&self.history.folder()?)?,
+            ..TransferReport::default()
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! The board under its lock: refreshes the tasks that a change depends on and writes the changed tasks.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+
+use super::super::atomic::{self, Lock};
+use super::super::{StoreError, plain, settle::FILE_MAX};
+use super::cache::Cache;
+use super::change_log::ChangeLog;
+use super::{LAST_ID, LOCK, Which, files};
+use crate::domain::graph::{Claimer, GraphError, TaskGraph};
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::Task;
+
+/// Most bytes of the file with the highest task number.
+const LAST_ID_MAX: u64 = 1024;
+
+/// The board under its lock.
+pub(super) struct LockedBoard<'a> {
+    pub dir: &'a Path,
+    pub log: ChangeLog,
+    pub cache: MutexGuard<'a, Cache>,
+    pub lock: Lock,
+}
+
+/// How the first task of a change is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FirstWrite {
+    /// Create the file, which must not exist, and record the number as used.
+    Insert,
+    /// Replace the file.
+    Update,
+    /// Delete the file. The number stays used.
+    Delete,
+}
+
+impl LockedBoard<'_> {
+    /// Refreshes a task and its neighbors, applies `rule` to the graph and writes the changed tasks.
+    pub(super) fn change(
+        &mut self,
+        id: TaskId,
+        rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
+    ) -> Result<Task, StoreError> {
+        self.refresh_with_neighbors(id)?;
+        let changed = rule(self.graph())?;
+        self.save(&changed, FirstWrite::Update)?;
+        self.task(id)
+    }
+
+    /// Refreshes tasks that a change depends on. Damaged files stay in place.
+    pub(super) fn refresh(
+        &mut self,
+        ids: impl IntoIterator<Item = TaskId>,
+    ) -> Result<(), StoreError> {
+        let which = Which::These(ids.into_iter().collect());
+        self.cache.refresh(self.dir, &which)
+    }
+
+    /// Refreshes an existing task, its blockers and its dependants.
+    pub(super) fn refresh_with_neighbors(&mut self, id: TaskId) -> Result<(), StoreError> {
+        self.refresh([id])?;
+        self.cache.task(id)?;
+        let mut neighbors = self.cache.graph.blockers(id);
+        neighbors.extend(self.cache.graph.dependants(id));
+        self.refresh(neighbors)
+    }
+
+    /// Refreshes the known open tasks of `name` until one is confirmed on disk or none is left.
+    pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
+        while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
+            self.refresh([id])?;
+            if self
+                .cache
+                .graph
+                .get(id)
+                .is_some_and(|t| t.is_open_for(name.as_str()))
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the first task that `claimer` may claim according to the files on disk.
+    pub(super) fn first_claimable(
+        &mut self,
+        claimer: &Claimer,
+    ) -> Result<Option<TaskId>, StoreError> {
+        if let Some(open) = self.cache.graph.open_task_of(&claimer.name) {
+            let who = claimer.name.clone();
+            return Err(GraphError::Busy { who, open: open.id }.into());
+        }
+        // Each refresh that shows a task is not ready removes it from the candidates, so the loop ends.
+        while let Some(id) = self.cache.graph.claimable(claimer).map(|t| t.id) {
+            self.refresh([id])?;
+            if self.cache.graph.get(id).is_some() {
+                self.refresh_with_neighbors(id)?;
+            }
+            if self
+                .cache
+                .graph
+                .claimable(claimer)
+                .is_some_and(|t| t.id == id)
+            {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn graph(&mut self) -> &mut TaskGraph {
+        Arc::make_mut(&mut self.cache.graph)
+    }
+
+    pub(super) fn task(&self, id: TaskId) -> Result<Task, StoreError> {
+        self.cache.task(id).map(Arc::unwrap_or_clone)
+    }
+
+    /// Refreshes the tasks that a change refers to; each must exist.
+    pub(super) fn refresh_existing(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
+        self.refresh(ids.iter().copied())?;
+        ids.iter()
+            .try_for_each(|id| self.cache.task(*id).map(|_| ()))
+    }
+
+    /// Writes the changed tasks. The task that was changed itself is written first; the others only follow from it. A
+    /// crash in between blocks no task, because the status of a blocker decides.
+    ///
+    /// # Errors
+    /// When a file cannot be written. The cache is then refreshed from the files.
+    pub(super) fn save(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
+        atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
+        let written = self.write_all(changed, first);
+        if written.is_err() {
+            for id in changed {
+                self.cache.invalidate(*id);
+            }
+            self.refresh(changed.iter().copied())?;
+        }
+        written
+    }
+
+    fn write_all(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
+        let texts = changed
+            .iter()
+            .map(|id| self.file_content(*id))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.record_change(changed)?;
+        // The number is recorded first: a crash in between loses it, but it is never used twice.
+        match first {
+            FirstWrite::Insert => {
+                self.write_last_id(changed.iter().copied().next().unwrap_or_default())?;
+            }
+            FirstWrite::Delete => self.write_last_id(TaskId(self.cache.last))?,
+            FirstWrite::Update => {}
+        }
+        for (at, (id, text)) in changed.iter().zip(texts).enumerate() {
+            let path = files::path(self.dir, *id);
+            match text {
+                Some(text) if at == 0 && first == FirstWrite::Insert => {
+                    atomic::write_new(&path, &text)?;
+                }
+                Some(text) => atomic::write(&path, &text)?,
+                None => {
+                    fs::remove_file(&path).map_err(StoreError::at(&path))?;
+                    atomic::sync_folder(self.dir).map_err(StoreError::at(self.dir))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the new content of a task file, or `None` if the task is removed.
+    fn file_content(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(task) = self.cache.graph.get(id) else {
+            return Ok(None);
+        };
+        let mut text = serde_json::to_vec_pretty(task)?;
+        text.push(b'\n');
+        if text.len() as u64 > FILE_MAX {
+            return Err(StoreError::TooLong(format!(
+                "task {id} would be too large for its file ({} MiB at most): shorten it or remove dependencies",
+                FILE_MAX / 1024 / 1024
+            )));
+        }
+        Ok(Some(text))
+    }
+
+    /// Adds the tasks that are about to be changed to the change log.
+    pub(super) fn record_change(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
+        let path = self.dir.join(LOCK);
+        let recorded = self.log.append(ids, self.lock.file());
+        recorded.map_err(StoreError::at(path))?;
+        self.cache.advance_to(self.log.revision().clone());
+        for id in ids {
+            self.cache.invalidate(*id);
+        }
+        Ok(())
+    }
+
+    /// Records the highest task number, so that it is never used again.
+    pub(super) fn write_last_id(&self, id: TaskId) -> Result<(), StoreError> {
+        atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
+    }
+
+    /// Returns the number for a new task.
+    pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
+        let path = self.dir.join(LAST_ID);
+        let recorded: u64 = match plain::read_text(&path, LAST_ID_MAX) {
+            Ok(text) => text.trim().parse().unwrap_or(0),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
+            Err(e) => return Err(StoreError::at(path)(e)),
+        };
+        let last = recorded.max(self.cache.last);
+        // A writer without the lock may have used the number.
+        let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
+            self.cache.refresh(self.dir, &Which::All)?;
+            last.max(self.cache.last)
+        } else {
+            last
+        };
+        if last >= TaskId::MAX.0 {
+            let text = format!(
+                "no number is left for a new task: {} is used; give the task with the highest number a lower one",
+                TaskId(last)
+            );
+            return Err(StoreError::TooLong(text));
+        }
+        Ok(TaskId(last + 1))
+    }
+}

@@ -1,0 +1,48 @@
+//! Removes the entries of worktrees that git was killed while creating: `git worktree list` fails as long as one exists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a running git may take to write a file it has opened; a busy machine can delay it.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// The interval between two checks.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Removes the entries below `common` (the shared git folder) whose `commondir` file is empty. Git writes that file
+/// before it checks anything out, so no work can be lost. Waits up to two seconds for a git that is about to write it.
+pub fn clear(common: &Path) {
+    let until = Instant::now() + WAIT_MAX;
+    let mut incomplete = entries(common);
+    while !incomplete.is_empty() && Instant::now() < until {
+        incomplete.retain(|entry| !is_old(entry) || fs::remove_dir_all(entry).is_err());
+        std::thread::sleep(POLL_INTERVAL);
+        let now = entries(common);
+        incomplete.retain(|entry| now.contains(entry));
+    }
+    for entry in incomplete {
+        // If this fails, git names the entry in its own error.
+        let _ = fs::remove_dir_all(entry);
+    }
+}
+
+/// Whether the entry is older than [`WAIT_MAX`].
+fn is_old(entry: &Path) -> bool {
+    let meta = fs::symlink_metadata(entry.join("commondir"));
+    let age = meta.and_then(|m| m.modified()).ok().map(|at| at.elapsed());
+    age.is_some_and(|age| age.is_ok_and(|age| age >= WAIT_MAX))
+}
+
+fn entries(common: &Path) -> Vec<PathBuf> {
+    let Ok(all) = fs::read_dir(common.join("worktrees")) else {
+        return Vec::new();
+    };
+    let is_incomplete = |entry: &PathBuf| {
+        let link = fs::symlink_metadata(entry.join("commondir"));
+        let is_empty = link.is_ok_and(|meta| meta.is_file() && meta.len() == 0);
+        // Without an index nothing was checked out.
+        is_empty && !entry.join("index").exists()
+    };
+    let all = all.filter_map(|entry| Some(entry.ok()?.path()));
+    all.filter(is_incomplete).collect()
+}

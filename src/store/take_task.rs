@@ -1,0 +1,40 @@
+//! Takes a task away from an agent for the user, on the board and by message.
+
+use super::{Board, Post, Roster, StoreError};
+use crate::domain::ids::{LetterId, Name, TaskId};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::text::one_line;
+
+/// Puts a task of `from` back on the board for the user. If `from` is present, it gets a message with the id `letter`, a
+/// running crew stops its work on the task, and it does not claim the task again automatically.
+///
+/// # Errors
+/// When `from` does not own the task, or a file cannot be read or written.
+pub fn take_from(
+    (board, roster, post): (&Board, &Roster, &Post),
+    id: TaskId,
+    from: &Name,
+    letter: LetterId,
+    now: Stamp,
+) -> Result<Task, StoreError> {
+    let is_here = from.is_lead() || roster.read()?.present().any(|m| m.name.same(from));
+    if from.is_user() || !is_here {
+        return board.release(id, from, now);
+    }
+    let task = board.take(id, from, now)?;
+    let text = notification(&task);
+    let kind = LetterKind::Message;
+    post.send(&Letter::new(letter, kind, &Name::user(), from, &text, now))?;
+    Ok(task)
+}
+
+/// Returns the message to the previous owner of a task.
+fn notification(task: &Task) -> String {
+    format!(
+        "I have taken task {} ({}) from you and put it back on the board. Do not change it or its worktree, and do not claim it again unless you are told to. Continue with other work.",
+        task.id,
+        one_line(&task.subject)
+    )
+}

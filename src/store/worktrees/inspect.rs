@@ -1,0 +1,262 @@
+//! Inspects a worktree: uncommitted files, commits, which of them are merged, and its size. For the diff see `diff.rs`.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
+use super::{OpenRegistry, WorktreeFolder, Worktrees};
+use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::{
+    Content, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
+    WorktreeStatus,
+};
+use crate::store::StoreError;
+use crate::store::git::{Git, GitError, busy_in, head};
+
+/// Most files whose sizes are added up.
+const WALK_MAX: usize = 50_000;
+/// The length limit of a commit subject, in characters.
+const SUBJECT_MAX: usize = 100;
+
+/// The uncommitted files of a worktree.
+pub struct Status {
+    /// The number of files; an untracked folder counts once.
+    pub count: usize,
+    /// The first files.
+    pub files: Vec<String>,
+    /// The first untracked files.
+    pub untracked: Vec<String>,
+}
+
+impl Worktrees {
+    /// Returns the state of a worktree.
+    ///
+    /// # Errors
+    /// When there is no worktree with that name, or git fails.
+    pub fn state(&self, name: &WorktreeName) -> Result<WorktreeState, StoreError> {
+        let work = self.read()?;
+        let tree = work.index.find(name)?;
+        work.state(tree)
+    }
+
+    /// Returns the disk usage of a worktree's folder. Runs no git; counts at most 50,000 files.
+    pub fn size(&self, name: &WorktreeName) -> DiskUse {
+        size_of(&self.root.join(".worktrees").join(name.as_str()))
+    }
+}
+
+impl OpenRegistry {
+    pub(super) fn state(&self, tree: &Worktree) -> Result<WorktreeState, StoreError> {
+        self.state_in(tree, &self.folder(&tree.name))
+    }
+
+    /// As [`OpenRegistry::state`], for a folder that may have been moved.
+    pub(super) fn state_in(
+        &self,
+        tree: &Worktree,
+        found: &WorktreeFolder,
+    ) -> Result<WorktreeState, StoreError> {
+        let mut tips: Vec<String> = self.repo.branch(&tree.name.branch())?.into_iter().collect();
+        let mut state = WorktreeState {
+            on_disk: found.on_disk,
+            elsewhere: None,
+            loose: None,
+            busy: None,
+            dirty: 0,
+            files: Vec::new(),
+            ahead: 0,
+            content: Content::Nothing,
+            unmerged: Vec::new(),
+            nested: Vec::new(),
+        };
+        let mut alone = None;
+        if let Some((git, own)) = &found.git {
+            let status = status_of(git)?;
+            (state.dirty, state.files) = (status.count, status.files);
+            state.busy = busy_in(own);
+            state.nested = first_nested_repos(git, &found.dir)?;
+            if let Some(head) = head(git)?
+                && head.branch.as_deref() != Some(&tree.name.branch())
+            {
+                let commit = clip(&head.commit, 8);
+                if head.branch.is_none() {
+                    alone = Some(head.commit.clone());
+                }
+                state.elsewhere = Some(head.branch.unwrap_or_else(|| format!("commit {commit}")));
+                // Commits on another branch or a detached `HEAD` would be lost as well.
+                if !tips.contains(&head.commit) {
+                    tips.push(head.commit);
+                }
+            }
+        }
+        self.inspect_commits(tree, &tips, &mut state)?;
+        // During a rebase, the rebase itself is reported as the loss.
+        if let Some(commit) = alone.filter(|_| state.busy.is_none())
+            && state.content == Content::Unmerged
+            && !self.is_referenced(&commit)?
+        {
+            state.loose = Some(commit.chars().take(8).collect());
+        }
+        Ok(state)
+    }
+
+    /// Whether a branch or a tag contains the commit.
+    fn is_referenced(&self, commit: &str) -> Result<bool, StoreError> {
+        let places = ["refs/heads", "refs/remotes", "refs/tags"];
+        let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
+        args.extend(places);
+        Ok(!self.repo.git.ok(&args)?.is_empty())
+    }
+
+    /// Sets which commits are merged into the base and which are not.
+    fn inspect_commits(
+        &self,
+        tree: &Worktree,
+        tips: &[String],
+        state: &mut WorktreeState,
+    ) -> Result<(), StoreError> {
+        if tips.is_empty() {
+            return Ok(());
+        }
+        let (_, base) = self.base_of(tree)?;
+        let own = |args: &[&str]| -> Result<String, GitError> {
+            let tips = tips.iter().map(String::as_str);
+            let args: Vec<&str> = args
+                .iter()
+                .copied()
+                .chain(tips)
+                .chain(["--not", &base])
+                .collect();
+            self.repo.git.ok(&args)
+        };
+        state.ahead = own(&["rev-list", "--count"])?.parse().unwrap_or(u64::MAX);
+        let start = match tree.base_commit.as_str() {
+            "" => &base,
+            known => known,
+        };
+        let is_new = tips.iter().all(|tip| tip == start);
+        if state.ahead == 0 && is_new && !was_merged(tree) {
+            return Ok(());
+        }
+        let mut has_all = true;
+        for tip in tips {
+            has_all = has_all && self.repo.contains(&base, tip)?;
+        }
+        if has_all {
+            state.content = Content::Merged;
+            return Ok(());
+        }
+        state.content = Content::Unmerged;
+        let most = format!("--max-count={SUBJECTS_MAX}");
+        let log = own(&[
+            "log",
+            "--no-show-signature",
+            "--no-color",
+            "--format=%h %s",
+            &most,
+        ])?;
+        state.unmerged = log
+            .lines()
+            .map(|l| clip(&one_line(l), SUBJECT_MAX))
+            .collect();
+        Ok(())
+    }
+}
+
+/// Whether crewdeck has ever merged the worktree.
+pub(super) fn was_merged(tree: &Worktree) -> bool {
+    tree.status == WorktreeStatus::Merged || tree.merged_at.is_some()
+}
+
+/// Returns the uncommitted files in the worktree of `git`.
+pub fn status_of(git: &Git) -> Result<Status, StoreError> {
+    let args = &[
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=normal",
+        IGNORE_NESTED_FILES,
+    ];
+    // If the output is cut off, the count is too low, but not zero.
+    let answer = git.run(args)?;
+    if answer.code != 0 {
+        return Err(answer.failed(args).into());
+    }
+    let mut files = paths(&answer.out);
+    let count = files.len();
+    files.truncate(FILES_MAX);
+    let untracked = answer.out.split('\0').filter_map(|l| l.strip_prefix("?? "));
+    Ok(Status {
+        count,
+        files,
+        untracked: untracked.take(FILES_MAX).map(one_line).collect(),
+    })
+}
+
+/// Parses the paths of `git status --porcelain=v1 -z --no-renames`.
+pub fn paths(text: &str) -> Vec<String> {
+    text.split('\0')
+        .filter_map(|line| line.get(3..))
+        .map(one_line)
+        .collect()
+}
+
+/// Returns the first nested repositories. Commits made in them are on no branch of this repository.
+fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
+    let all = nested_repos(git, dir)?.into_iter().take(FILES_MAX);
+    Ok(all.map(|path| one_line(&path)).collect())
+}
+
+/// Returns the disk space that the files below `dir` take. Does not follow symbolic links.
+pub fn size_of(dir: &Path) -> DiskUse {
+    let mut found = DiskUse::default();
+    let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.filter_map(Result::ok) {
+            if seen == WALK_MAX {
+                found.at_least = true;
+                return found;
+            }
+            seen += 1;
+            let Ok(meta) = entry.metadata() else { continue };
+            found.bytes += meta.blocks() * 512;
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn status_paths_are_parsed_and_escaped() {
+        assert_eq!(
+            paths(" M a b.txt\0?? 新/\0UU x\u{1b}[2J\0"),
+            ["a b.txt", "新/", "x␛[2J"]
+        );
+        assert_eq!(paths(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn size_does_not_follow_symbolic_links() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("a")).unwrap();
+        fs::write(dir.path().join("a/b"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/", dir.path().join("root")).unwrap();
+        let found = size_of(dir.path());
+        assert!((100_000..2_000_000).contains(&found.bytes), "{found:?}");
+        assert!(!found.at_least);
+        assert_eq!(size_of(&dir.path().join("nothing")), DiskUse::default());
+    }
+}

@@ -1,0 +1,277 @@
+//! Undoes exactly what a killed git has written of a merge in a worktree.
+//!
+//! Git writes the files first, then `AUTO_MERGE`, the index, `MERGE_HEAD` and the commit. A killed git leaves files with
+//! the content of the merge; the last one may be truncated. Each file that the merge changes is compared with the result
+//! of the merge, byte by byte. If the content is equal to it, or a prefix of it, git wrote the file. If only the mode
+//! matches and the content is the old one, git changed the mode. Any other content is the user's or an agent's and is kept.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::store::StoreError;
+use crate::store::git::{ANSWER_MAX, Git, GitError, commit_of, is_hash};
+
+/// Most paths in one git command.
+const PATHS_MAX: usize = 200;
+/// Most bytes of a file that is compared.
+const FILE_MAX: usize = 64 * 1024 * 1024;
+/// The digit of which git writes the hash of a missing file.
+const NOTHING: char = '0';
+
+/// A file that a merge changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ChangedFile {
+    path: Vec<u8>,
+    /// The hash of the content before the merge; `None` if there was no such file.
+    old: Option<String>,
+    /// The hash of the merged content; `None` if the merge deletes the file.
+    new: Option<String>,
+    /// The merged file mode, as git prints it, if it differs from the one before.
+    new_mode: Option<String>,
+}
+
+/// Undoes what a merge of the commit `tip` has written in `dir`, the worktree of `git` with the git folder `own`. Keeps
+/// and returns the paths whose content is not from the merge or that the user has staged.
+pub fn undo(git: &Git, dir: &Path, own: &Path, tip: &str) -> Result<Vec<String>, StoreError> {
+    let is_marked = commit_of(git, "MERGE_HEAD")?.is_some();
+    let written = auto_merge(git)?;
+    let planned = match &written {
+        Some(tree) if is_marked => Some(tree.clone()),
+        _ => merge_tree(git, tip)?,
+    };
+    let Some(planned) = planned else {
+        // Git before 2.38 cannot compute the result, so only a merge that git itself has recorded is undone.
+        if is_marked {
+            git.ok(&["merge", "--abort"])?;
+            return Ok(Vec::new());
+        }
+        return Ok(names(git, &["diff", "--name-only", "-z", "HEAD"])?
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect());
+    };
+    // The index is the merge's if git was killed between writing it and `MERGE_HEAD`, for example in a hook.
+    // `git merge --squash` stages the same, but leaves `SQUASH_MSG`.
+    let is_index_from_merge =
+        is_marked || (written.as_ref() == Some(&planned) && !own.join("SQUASH_MSG").exists());
+    let staged = if is_index_from_merge {
+        BTreeSet::new()
+    } else {
+        names(
+            git,
+            &["diff-index", "--cached", "--name-only", "-z", "HEAD"],
+        )?
+    };
+    let raw = bytes(
+        git,
+        &["diff-tree", "-r", "-z", "--no-renames", "HEAD", &planned],
+    )?;
+    let (mut restored, mut removed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    for file in parse_diff_tree(&raw) {
+        let Ok(path) = std::str::from_utf8(&file.path) else {
+            // Such a name cannot be passed to git as an argument.
+            kept.push(String::from_utf8_lossy(&file.path).into_owned());
+            continue;
+        };
+        let path = path.to_string();
+        if staged.contains(&file.path) {
+            kept.push(path);
+            continue;
+        }
+        match is_from_merge(git, dir, &path, &file)? {
+            None => kept.push(path),
+            Some(false) => {}
+            Some(true) if file.old.is_some() => restored.push(path),
+            Some(true) => removed.push(path),
+        }
+    }
+    // Resets the index and the merge state, but no file. If crewdeck is killed here, the next run finds the same files.
+    if is_index_from_merge && (is_marked || !restored.is_empty() || !removed.is_empty()) {
+        git.ok(&["reset", "--quiet"])?;
+    }
+    for paths in restored.chunks(PATHS_MAX) {
+        let mut args = vec!["checkout-index", "--force", "--quiet", "--"];
+        args.extend(paths.iter().map(String::as_str));
+        git.ok(&args)?;
+    }
+    for path in removed {
+        let path = dir.join(path);
+        fs::remove_file(&path).map_err(StoreError::at(&path))?;
+        // Removes the folders that the merge created, if they are empty.
+        for folder in path.ancestors().skip(1).take_while(|f| *f != dir) {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// Returns the tree that git had computed when it was killed, with conflict markers.
+fn auto_merge(git: &Git) -> Result<Option<String>, StoreError> {
+    let answer = git.run(&["rev-parse", "--quiet", "--verify", "AUTO_MERGE^{tree}"])?;
+    let tree = answer.out.trim().to_string();
+    Ok((answer.code == 0 && is_hash(&tree)).then_some(tree))
+}
+
+/// Returns the tree that a merge of `tip` results in, with conflict markers; `None` if this git cannot compute it.
+fn merge_tree(git: &Git, tip: &str) -> Result<Option<String>, StoreError> {
+    let merged = git.run(&["merge-tree", "--write-tree", "--no-messages", "HEAD", tip])?;
+    let tree = merged.out.lines().next().unwrap_or_default().to_string();
+    Ok((merged.code <= 1 && is_hash(&tree)).then_some(tree))
+}
+
+/// Returns the whole output of a git command as bytes.
+fn bytes(git: &Git, args: &[&str]) -> Result<Vec<u8>, StoreError> {
+    let answer = git.run_bytes(args, ANSWER_MAX)?;
+    if answer.code != 0 {
+        return Err(answer.failed(args).into());
+    }
+    if answer.lost > 0 {
+        let what = args.first().copied().unwrap_or_default();
+        return Err(GitError::TooLong(what.into()).into());
+    }
+    Ok(answer.out)
+}
+
+/// Returns the paths in the output of a git command with `-z`.
+fn names(git: &Git, args: &[&str]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let answer = bytes(git, args)?;
+    let all = answer.split(|b| *b == 0).filter(|name| !name.is_empty());
+    Ok(all.map(<[u8]>::to_vec).collect())
+}
+
+/// Parses the output of `git diff-tree -r -z --no-renames`.
+fn parse_diff_tree(raw: &[u8]) -> Vec<ChangedFile> {
+    let mut fields = raw.split(|b| *b == 0).filter(|field| !field.is_empty());
+    let mut all = Vec::new();
+    while let (Some(what), Some(path)) = (fields.next(), fields.next()) {
+        let what = String::from_utf8_lossy(what);
+        // `:100644 100644 OLD NEW M`
+        let mut words = what.trim_start_matches(':').split(' ');
+        let modes = (words.next(), words.next());
+        let new_mode = modes.1.filter(|_| modes.0 != modes.1).map(String::from);
+        let mut hash = || -> Option<String> {
+            let hash = words.next()?;
+            (!hash.chars().all(|c| c == NOTHING)).then(|| hash.to_string())
+        };
+        let (old, new) = (hash(), hash());
+        let path = path.to_vec();
+        all.push(ChangedFile {
+            path,
+            old,
+            new,
+            new_mode,
+        });
+    }
+    all
+}
+
+/// Whether git wrote a file during the merge and it must be restored. `Some(false)` if there is nothing to undo;
+/// `None` if its content is neither from the merge nor from before.
+fn is_from_merge(
+    git: &Git,
+    dir: &Path,
+    name: &str,
+    file: &ChangedFile,
+) -> Result<Option<bool>, StoreError> {
+    let path = dir.join(name);
+    let Ok(meta) = fs::symlink_metadata(&path) else {
+        // Not written yet, or deleted by the merge: a file that existed before is restored.
+        return Ok(Some(file.old.is_some()));
+    };
+    let Some(new) = &file.new else {
+        // Not deleted yet.
+        return Ok(Some(false));
+    };
+    // If the content is the old one, git has changed only the mode or nothing.
+    let has_new_mode = file.new_mode.as_deref() == Some(mode(&meta));
+    if meta.is_symlink() {
+        let target = fs::read_link(&path).map_err(StoreError::at(&path))?;
+        let is = |hash: &Option<String>| -> Result<bool, StoreError> {
+            let Some(hash) = hash else { return Ok(false) };
+            let blob = git.run_bytes(&["cat-file", "blob", hash], ANSWER_MAX)?;
+            Ok(blob.code == 0 && OsStr::from_bytes(&blob.out) == target.as_os_str())
+        };
+        let is_old = is(&file.old)?;
+        return Ok(if is_old {
+            Some(has_new_mode)
+        } else {
+            is(&file.new)?.then_some(true)
+        });
+    }
+    if !meta.is_file() {
+        return Ok(None);
+    }
+    let now = git.ok(&["hash-object", "--", name])?;
+    if file.old.as_ref() == Some(&now) {
+        return Ok(Some(has_new_mode));
+    }
+    let is_from_git = now == *new || is_prefix_of_blob(git, &path, name, new)?;
+    Ok(is_from_git.then_some(true))
+}
+
+/// Returns the mode of a file as git prints it.
+fn mode(meta: &fs::Metadata) -> &'static str {
+    if meta.is_symlink() {
+        "120000"
+    } else if meta.permissions().mode() & 0o100 != 0 {
+        "100755"
+    } else {
+        "100644"
+    }
+}
+
+/// Whether a file holds a prefix of the blob `hash`, because git was killed while writing it.
+pub fn is_prefix_of_blob(
+    git: &Git,
+    file: &Path,
+    path: &str,
+    hash: &str,
+) -> Result<bool, StoreError> {
+    let size = fs::metadata(file).map_err(StoreError::at(file))?.len();
+    if size == 0 {
+        return Ok(true);
+    }
+    if size > FILE_MAX as u64 {
+        return Ok(false);
+    }
+    let of = format!("--path={path}");
+    let whole = git.run_bytes(&["cat-file", "--filters", &of, hash], FILE_MAX)?;
+    let bytes = fs::read(file).map_err(StoreError::at(file))?;
+    Ok(whole.code == 0 && whole.out.starts_with(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn parses_diff_tree() {
+        let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
+        let raw = format!(
+            ":100644 100644 {a} {b} M\0x y.txt\0:000000 100644 {none} {b} A\0n\0:100644 000000 {a} {none} D\0d\0:100644 100755 {a} {a} M\0x\0"
+        );
+        let file =
+            |path: &str, old: Option<&str>, new: Option<&str>, mode: Option<&str>| ChangedFile {
+                path: path.into(),
+                old: old.map(String::from),
+                new: new.map(String::from),
+                new_mode: mode.map(String::from),
+            };
+        assert_eq!(
+            parse_diff_tree(raw.as_bytes()),
+            [
+                file("x y.txt", Some(&a), Some(&b), None),
+                file("n", None, Some(&b), Some("100644")),
+                file("d", Some(&a), None, Some("000000")),
+                file("x", Some(&a), Some(&a), Some("100755")),
+            ]
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! Finds orphans in `.worktrees`: folders that the registry does not list, and git entries whose folder is gone.
+
+use std::fs;
+
+use super::trash::is_trash;
+use super::{INITIALIZING, OpenRegistry, Worktrees};
+use crate::domain::worktree::{DiskUse, WorktreeName};
+use crate::store::StoreError;
+
+/// Most orphans that are listed.
+const STRAYS_MAX: usize = 200;
+
+/// Something in `.worktrees` that the registry does not list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// The name of the folder.
+    pub name: String,
+    /// What was found there.
+    pub kind: StrayKind,
+}
+
+/// The kinds of orphans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrayKind {
+    /// An empty folder.
+    Empty,
+    /// A folder with content, and its size.
+    Folder(DiskUse),
+    /// A worktree in git's list that the registry lacks: it has another branch, or is incomplete.
+    Unentered,
+    /// A worktree in git's list whose folder is gone.
+    Forgotten,
+}
+
+impl Worktrees {
+    /// Returns the orphans in `.worktrees`, sorted by name; at most 200.
+    ///
+    /// # Errors
+    /// When the root is not a repository, or the registry or the folder cannot be read.
+    pub fn strays(&self) -> Result<Vec<Stray>, StoreError> {
+        self.read()?.strays()
+    }
+
+    /// Removes an orphan that holds no data: an empty folder, or git's entry for a folder that is gone. Does nothing for
+    /// other kinds.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn clear_stray(&self, name: &WorktreeName) -> Result<(), StoreError> {
+        let work = self.begin_change()?;
+        let strays = work.strays()?;
+        let is_safe = |s: &Stray| {
+            s.name == name.as_str() && matches!(s.kind, StrayKind::Empty | StrayKind::Forgotten)
+        };
+        if strays.iter().any(is_safe) {
+            work.unregister(name)?;
+        }
+        Ok(())
+    }
+}
+
+impl OpenRegistry {
+    fn strays(&self) -> Result<Vec<Stray>, StoreError> {
+        let registered = self.repo.registered()?;
+        let is_registered =
+            |name: &str| WorktreeName::new(name).is_ok_and(|name| self.index.get(&name).is_some());
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.dir).map_err(StoreError::at(&self.dir))? {
+            let entry = entry.map_err(StoreError::at(&self.dir))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder || is_registered(&name) || is_trash(&name) {
+                continue;
+            }
+            let is_known = registered.iter().any(|r| r.path == entry.path());
+            let is_empty = fs::read_dir(entry.path()).is_ok_and(|mut all| all.next().is_none());
+            let kind = match (is_known, is_empty) {
+                (false, true) => StrayKind::Empty,
+                (false, false) => StrayKind::Folder(super::size_of(&entry.path())),
+                (true, _) => StrayKind::Unentered,
+            };
+            found.push(Stray { name, kind });
+        }
+        for known in &registered {
+            let Some(name) = self.name_of(&known.path) else {
+                continue;
+            };
+            // A worktree that is being created has no folder yet.
+            let is_being_made = known.locked.as_deref() == Some(INITIALIZING);
+            if !known.path.exists() && !is_registered(name.as_str()) && !is_being_made {
+                found.push(Stray {
+                    name: name.as_str().into(),
+                    kind: StrayKind::Forgotten,
+                });
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        found.truncate(STRAYS_MAX);
+        Ok(found)
+    }
+}

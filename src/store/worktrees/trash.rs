@@ -1,0 +1,136 @@
+//! Two-phase deletion of a worktree's folder: it is renamed to be checked, then renamed again to be deleted. If the
+//! process is killed in between, the name tells whether the folder is restored or deleted.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::domain::worktree::WorktreeName;
+use crate::store::StoreError;
+
+/// The name prefix of a folder that is being checked. Worktree names cannot start with a dot.
+const CHECKING_PREFIX: &str = ".removing-";
+/// The name prefix of a folder that passed the check and is to be deleted.
+const DELETING_PREFIX: &str = ".removed-";
+
+/// A worktree's folder that was renamed for the check.
+#[derive(Debug)]
+pub struct TrashCandidate {
+    home: PathBuf,
+    /// Where the folder is now.
+    pub dir: PathBuf,
+    trash: PathBuf,
+}
+
+impl TrashCandidate {
+    /// Renames the folder of a worktree below `dir`, so that programs can no longer reach it by its path.
+    pub fn move_away(dir: &Path, name: &WorktreeName) -> Result<TrashCandidate, StoreError> {
+        let candidate = TrashCandidate {
+            home: dir.join(name.as_str()),
+            dir: dir.join(format!("{CHECKING_PREFIX}{name}")),
+            trash: dir.join(format!("{DELETING_PREFIX}{name}")),
+        };
+        rename(&candidate.home, &candidate.dir)?;
+        Ok(candidate)
+    }
+
+    /// Restores the folder under its own name.
+    pub fn put_back(self) -> Result<(), StoreError> {
+        put_back(&self.dir, &self.home)
+    }
+
+    /// Marks the folder for deletion: if the process is killed from now on, the next one deletes the folder. If this
+    /// fails, the folder keeps its current name.
+    pub fn mark_for_deletion(&self) -> Result<TrashedFolder, StoreError> {
+        // Deletes what an earlier removal could not delete, or returns the error.
+        delete(&self.trash)?;
+        rename(&self.dir, &self.trash)?;
+        Ok(TrashedFolder(self.trash.clone()))
+    }
+}
+
+/// A folder that is marked for deletion.
+#[derive(Debug)]
+pub struct TrashedFolder(PathBuf);
+
+impl TrashedFolder {
+    pub fn delete(self) -> Result<(), StoreError> {
+        delete(&self.0)
+    }
+}
+
+/// Whether a removal was interrupted or is in progress.
+pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
+    Ok(!leftovers(dir)?.is_empty())
+}
+
+/// Completes or reverts interrupted removals. The caller holds the lock.
+pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> {
+    for (path, phase, name) in leftovers(dir)? {
+        let done = match phase {
+            TrashPhase::Checking => put_back(&path, &dir.join(&name)),
+            TrashPhase::Deleting => delete(&path),
+        };
+        // A leftover blocks nothing, so a failure is only reported.
+        if let Err(error) = done {
+            notices.push(error.to_string());
+        }
+    }
+    Ok(())
+}
+
+enum TrashPhase {
+    Checking,
+    Deleting,
+}
+
+/// Returns the renamed folders: path, phase and worktree name.
+fn leftovers(dir: &Path) -> Result<Vec<(PathBuf, TrashPhase, String)>, StoreError> {
+    let entries = fs::read_dir(dir).map_err(StoreError::at(dir))?;
+    let known = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let (phase, name) = parse_name(&name)?;
+        Some((entry.path(), phase, name.to_string()))
+    };
+    Ok(entries.flatten().filter_map(known).collect())
+}
+
+/// Whether a folder name belongs to a removal. Such a folder is not an orphan: the removal is in progress, or the next
+/// access completes it.
+pub fn is_trash(name: &str) -> bool {
+    parse_name(name).is_some()
+}
+
+/// Parses the phase of a removal and the worktree's name from a folder name.
+fn parse_name(name: &str) -> Option<(TrashPhase, &str)> {
+    let (phase, name) = match name.strip_prefix(CHECKING_PREFIX) {
+        Some(name) => (TrashPhase::Checking, name),
+        None => (TrashPhase::Deleting, name.strip_prefix(DELETING_PREFIX)?),
+    };
+    WorktreeName::new(name).is_ok().then_some((phase, name))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    fs::rename(from, to).map_err(StoreError::at(from))
+}
+
+/// Restores a folder. Replaces an empty folder at `home`; fails if that one has content.
+fn put_back(from: &Path, home: &Path) -> Result<(), StoreError> {
+    fs::rename(from, home).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => std::io::Error::other(format!(
+                "cannot be restored: files were written to {} during its removal. Move one of the two folders away",
+                home.display()
+            )),
+            _ => error,
+        };
+        StoreError::at(from)(why)
+    })
+}
+
+fn delete(dir: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::at(dir)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,49 @@
+//! Shared by the message tools: resolves recipients and sends messages.
+
+use super::{ToolContext, ToolOutput};
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::store::{Post, Roster};
+
+/// Resolves a recipient: the lead, the user, or a teammate that has not left.
+pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
+    let team = Roster::open(&context.root)
+        .read()
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))?;
+    let unknown = || ToolOutput::error(format!("Error: {} (and lead, user)", team.unknown(to)));
+    let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
+    if name.same(&context.agent) {
+        return Err(ToolOutput::error(
+            "Error: you cannot send a message to yourself",
+        ));
+    }
+    for known in [Name::lead(), Name::user()] {
+        if name.same(&known) {
+            return Ok(known);
+        }
+    }
+    let member = team
+        .present()
+        .find(|m| m.name.same(&name))
+        .map(|m| m.name.clone());
+    member.ok_or_else(unknown)
+}
+
+/// Sends a message in the caller's name; a model cannot choose another sender.
+pub fn send(
+    context: &ToolContext,
+    to: &Name,
+    kind: LetterKind,
+    content: &str,
+) -> Result<(), ToolOutput> {
+    if content.trim().is_empty() {
+        return Err(ToolOutput::error(
+            "Error: the message is empty, so it was not sent",
+        ));
+    }
+    let id = LetterId(uuid::Uuid::now_v7().simple().to_string());
+    let letter = Letter::new(id, kind, &context.agent, to, content, (context.clock)());
+    Post::open(&context.root)
+        .send(&letter)
+        .map_err(|e| ToolOutput::error(format!("Error: {e}")))
+}

@@ -1,0 +1,217 @@
+//! Encodes model replies as the server-sent events of either API.
+
+use serde_json::{Value, json};
+
+use super::request::Wire;
+use super::scripted_model::Reply;
+
+/// Body of an error response.
+pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
+    match wire {
+        Wire::Messages => json!({"type": "error", "error": {"type": kind, "message": message}}),
+        Wire::Completions => json!({"error": {"type": kind, "message": message, "code": null}}),
+    }
+    .to_string()
+}
+
+/// Encodes one reply. `id` makes its ids differ from those of all other replies.
+pub struct ResponseEncoder {
+    wire: Wire,
+    id: String,
+    usage: Value,
+}
+
+impl ResponseEncoder {
+    pub fn new(wire: Wire, id: &str) -> ResponseEncoder {
+        ResponseEncoder {
+            wire,
+            id: id.into(),
+            usage: match wire {
+                Wire::Messages => json!({"input_tokens": 900, "output_tokens": 12}),
+                Wire::Completions => {
+                    json!({"prompt_tokens": 900, "completion_tokens": 12, "total_tokens": 912})
+                }
+            },
+        }
+    }
+
+    /// Replaces the token counts with invalid ones.
+    pub fn set_invalid_usage(&mut self, nth: u64) {
+        let bad = match nth % 4 {
+            0 => json!(-5),
+            1 => json!(u64::MAX),
+            2 => json!("many"),
+            _ => json!(1e300),
+        };
+        self.usage = match (self.wire, nth % 5) {
+            (_, 4) => Value::Null,
+            (Wire::Messages, _) => {
+                json!({"input_tokens": bad, "output_tokens": bad, "cache_read_input_tokens": bad})
+            }
+            (Wire::Completions, _) => {
+                json!({"prompt_tokens": bad, "completion_tokens": bad, "prompt_tokens_details": {"cached_tokens": bad}})
+            }
+        };
+    }
+
+    fn event(&self, value: &Value) -> String {
+        match self.wire {
+            Wire::Messages => format!(
+                "event: {}\ndata: {value}\n\n",
+                value["type"].as_str().unwrap()
+            ),
+            Wire::Completions => format!("data: {value}\n\n"),
+        }
+    }
+
+    fn delta(&self, delta: &Value, finish: Option<&str>) -> String {
+        self.event(
+            &json!({"id": self.id, "object": "chat.completion.chunk", "model": "played",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}),
+        )
+    }
+
+    /// Returns the start of a reply with its first text.
+    pub fn first_events(&self) -> String {
+        match self.wire {
+            Wire::Messages => {
+                let start = json!({"type": "message_start", "message": {"id": self.id, "type": "message", "role": "assistant", "content": [], "usage": self.usage}});
+                let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}});
+                let words = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Well, "}});
+                [start, block, words]
+                    .iter()
+                    .map(|v| self.event(v))
+                    .collect()
+            }
+            Wire::Completions => {
+                self.delta(&json!({"role": "assistant", "content": "Well, "}), None)
+            }
+        }
+    }
+
+    /// Returns the start of a tool call that is never completed.
+    pub fn begin_tool_call(&self) -> String {
+        match self.wire {
+            Wire::Messages => self.event(&json!({"type": "content_block_start", "index": 7, "content_block": {"type": "tool_use", "id": "never", "name": "write_file", "input": {}}})),
+            Wire::Completions => {
+                let call = json!({"index": 0, "id": "never", "type": "function", "function": {"name": "write_file", "arguments": ""}});
+                self.delta(&json!({"tool_calls": [call]}), None)
+            }
+        }
+    }
+
+    /// Returns a part of that tool call's input.
+    pub fn tool_input_delta(&self, text: &str) -> String {
+        match self.wire {
+            Wire::Messages => self.event(&json!({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": text}})),
+            Wire::Completions => {
+                let call = json!({"index": 0, "function": {"arguments": text}});
+                self.delta(&json!({"tool_calls": [call]}), None)
+            }
+        }
+    }
+
+    /// Returns an error inside a stream.
+    pub fn error_event(&self) -> String {
+        match self.wire {
+            Wire::Messages => self.event(&json!({"type": "error", "error": {"details": null, "type": "overloaded_error", "message": "Overloaded"}})),
+            Wire::Completions => self.event(&json!({"error": {"code": 503, "type": "unavailable_error", "message": "Loading model"}})),
+        }
+    }
+
+    /// Returns events of unknown types.
+    pub fn unknown_event(&self) -> String {
+        match self.wire {
+            Wire::Messages => "event: weather\ndata: {\"type\": \"weather\", \"index\": 3}\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n".into(),
+            Wire::Completions => "event: weather\ndata: {\"object\": \"weather\", \"choices\": []}\n\n".into(),
+        }
+    }
+
+    /// Returns all events of a reply, the closing one last.
+    pub fn encode(&self, reply: &Reply) -> Vec<String> {
+        match self.wire {
+            Wire::Messages => self.messages(reply),
+            Wire::Completions => self.completions(reply),
+        }
+    }
+
+    fn messages(&self, reply: &Reply) -> Vec<String> {
+        let mut out = vec![
+            json!({"type": "message_start", "message": {"id": self.id, "type": "message", "role": "assistant", "content": [], "usage": self.usage}}),
+        ];
+        let mut index = 0;
+        let mut block = |start: Value, deltas: Vec<Value>| {
+            out.push(
+                json!({"type": "content_block_start", "index": index, "content_block": start}),
+            );
+            for delta in deltas {
+                out.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+            }
+            out.push(json!({"type": "content_block_stop", "index": index}));
+            index += 1;
+        };
+        if !reply.text.is_empty() {
+            let words = |text: &str| json!({"type": "text_delta", "text": text});
+            let (one, two) = split_in_half(&reply.text);
+            block(
+                json!({"type": "text", "text": ""}),
+                vec![words(one), words(two)],
+            );
+        }
+        for (at, (name, input)) in reply.calls.iter().enumerate() {
+            let text = input.to_string();
+            let (one, two) = split_in_half(&text);
+            let part = |text: &str| json!({"type": "input_json_delta", "partial_json": text});
+            let id = format!("call-{}-{at}", self.id);
+            block(
+                json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                vec![part(""), part(one), part(two)],
+            );
+        }
+        let stop = if reply.calls.is_empty() {
+            "end_turn"
+        } else {
+            "tool_use"
+        };
+        out.push(
+            json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": self.usage}),
+        );
+        out.push(json!({"type": "message_stop"}));
+        out.iter().map(|v| self.event(v)).collect()
+    }
+
+    fn completions(&self, reply: &Reply) -> Vec<String> {
+        let mut out = vec![self.delta(&json!({"role": "assistant", "content": ""}), None)];
+        let (one, two) = split_in_half(&reply.text);
+        for words in [one, two] {
+            out.push(self.delta(&json!({"content": words}), None));
+        }
+        for (at, (name, input)) in reply.calls.iter().enumerate() {
+            let text = input.to_string();
+            let (one, two) = split_in_half(&text);
+            let id = format!("call-{}-{at}", self.id);
+            let first = json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": one}});
+            let then = json!({"index": at, "function": {"arguments": two}});
+            for part in [first, then] {
+                out.push(self.delta(&json!({"tool_calls": [part]}), None));
+            }
+        }
+        let finish = if reply.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
+        out.push(self.delta(&json!({}), Some(finish)));
+        out.push(self.event(&json!({"id": self.id, "choices": [], "usage": self.usage})));
+        out.push("data: [DONE]\n\n".into());
+        out
+    }
+}
+
+fn split_in_half(text: &str) -> (&str, &str) {
+    let mut at = text.len() / 2;
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    text.split_at(at)
+}

@@ -1,0 +1,211 @@
+//! Parses the request body of either API into a conversation, and rejects what a strict server rejects.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// The API: Anthropic Messages or OpenAI Chat Completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    Messages,
+    Completions,
+}
+
+/// One part of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    UserText(String),
+    ModelText(String),
+    Call {
+        id: String,
+        name: String,
+        input: Value,
+    },
+    Result {
+        id: String,
+        text: String,
+    },
+}
+
+/// A parsed request.
+#[derive(Debug)]
+pub struct ModelRequest {
+    pub agent: String,
+    pub steps: Vec<Step>,
+}
+
+impl ModelRequest {
+    /// Parses a request body and validates it as a strict server does.
+    pub fn read(wire: Wire, body: &Value) -> Result<ModelRequest, String> {
+        let (system, steps) = match wire {
+            Wire::Messages => messages(body)?,
+            Wire::Completions => completions(body)?,
+        };
+        let agent = if system.starts_with("You are the lead") {
+            "lead".into()
+        } else {
+            let name = system.strip_prefix("You are '");
+            let name = name.and_then(|rest| rest.split('\'').next());
+            name.ok_or(format!("unknown system prompt: {system:.80}"))?
+                .into()
+        };
+        Ok(ModelRequest { agent, steps })
+    }
+
+    /// Returns each answered call with its result, in order.
+    pub fn finished_calls(&self) -> impl Iterator<Item = (&str, &Value, &str)> {
+        finished_calls(&self.steps)
+    }
+
+    /// Returns the last user text that satisfies `is_start`, and the steps after it.
+    pub fn after_last_user_text(&self, is_start: impl Fn(&str) -> bool) -> Option<(&str, &[Step])> {
+        let at =
+            (self.steps.iter()).rposition(|s| matches!(s, Step::UserText(t) if is_start(t)))?;
+        let Step::UserText(text) = &self.steps[at] else {
+            return None;
+        };
+        Some((text, &self.steps[at + 1..]))
+    }
+}
+
+/// Returns each answered call among `steps` with its result.
+pub fn finished_calls(steps: &[Step]) -> impl Iterator<Item = (&str, &Value, &str)> {
+    steps.iter().filter_map(|step| {
+        let Step::Call { id, name, input } = step else {
+            return None;
+        };
+        let result = steps.iter().find_map(|s| match s {
+            Step::Result { id: of, text } if of == id => Some(text.as_str()),
+            _ => None,
+        });
+        Some((name.as_str(), input, result?))
+    })
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
+    let text = value.get(key).and_then(Value::as_str);
+    text.ok_or(format!("no {key} in {value:.200}"))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> Result<&'a Vec<Value>, String> {
+    let list = value.get(key).and_then(Value::as_array);
+    list.filter(|l| !l.is_empty())
+        .ok_or(format!("no {key} in {value:.200}"))
+}
+
+/// Records the id of a call. Ids must be unique in the conversation.
+fn register_id(seen: &mut HashSet<String>, id: &str) -> Result<String, String> {
+    if id.is_empty() || !seen.insert(id.into()) {
+        return Err(format!("the call id '{id}' is empty or used twice"));
+    }
+    Ok(id.into())
+}
+
+/// Removes `id` from the calls without a result.
+fn take_open_call(open: &mut Vec<String>, id: &str) -> Result<String, String> {
+    let at = open.iter().position(|o| o == id);
+    let at = at.ok_or(format!("a result for '{id}', which is not an open call"))?;
+    Ok(open.remove(at))
+}
+
+fn messages(body: &Value) -> Result<(String, Vec<Step>), String> {
+    let system = text(&list(body, "system")?[0], "text")?.to_string();
+    let (mut steps, mut seen, mut open) = (Vec::new(), HashSet::new(), Vec::<String>::new());
+    let mut expected = "user";
+    for message in list(body, "messages")? {
+        let role = text(message, "role")?;
+        if role != expected {
+            return Err(format!("a message of {role}, expected {expected}"));
+        }
+        expected = if role == "user" { "assistant" } else { "user" };
+        for block in list(message, "content")? {
+            match (role, text(block, "type")?) {
+                ("user", "tool_result") => steps.push(Step::Result {
+                    id: take_open_call(&mut open, text(block, "tool_use_id")?)?,
+                    text: text(block, "content")?.into(),
+                }),
+                (_, "text") => {
+                    let text = text(block, "text")?.to_string();
+                    if text.trim().is_empty() {
+                        return Err("an empty text block".into());
+                    }
+                    if role == "user" && !open.is_empty() {
+                        return Err(format!("text before the results of {open:?}"));
+                    }
+                    steps.push(if role == "user" {
+                        Step::UserText(text)
+                    } else {
+                        Step::ModelText(text)
+                    });
+                }
+                ("assistant", "tool_use") => {
+                    let id = register_id(&mut seen, text(block, "id")?)?;
+                    open.push(id.clone());
+                    steps.push(Step::Call {
+                        id,
+                        name: text(block, "name")?.into(),
+                        input: block["input"].clone(),
+                    });
+                    if !block["input"].is_object() {
+                        return Err(format!("an input that is not an object: {block:.200}"));
+                    }
+                }
+                (_, kind) => return Err(format!("{kind} from {role}")),
+            }
+        }
+        if role == "user" && !open.is_empty() {
+            return Err(format!("no result for {open:?}"));
+        }
+    }
+    if expected == "user" {
+        return Err("the last message is the model's".into());
+    }
+    Ok((system, steps))
+}
+
+fn completions(body: &Value) -> Result<(String, Vec<Step>), String> {
+    let all = list(body, "messages")?;
+    let (mut steps, mut seen, mut open) = (Vec::new(), HashSet::new(), Vec::<String>::new());
+    let mut last = "";
+    for (at, message) in all.iter().enumerate() {
+        let role = text(message, "role")?;
+        if (at == 0) != (role == "system") {
+            return Err(format!("{role} as message {at}"));
+        }
+        if role != "tool" && !open.is_empty() {
+            return Err(format!("no result for {open:?}"));
+        }
+        let words = text(message, "content")?.to_string();
+        match role {
+            "system" => {}
+            "user" => steps.push(Step::UserText(words)),
+            "tool" => steps.push(Step::Result {
+                id: take_open_call(&mut open, text(message, "tool_call_id")?)?,
+                text: words,
+            }),
+            "assistant" => {
+                if !words.is_empty() {
+                    steps.push(Step::ModelText(words));
+                }
+                let calls = message.get("tool_calls").and_then(Value::as_array);
+                for call in calls.into_iter().flatten() {
+                    let id = register_id(&mut seen, text(call, "id")?)?;
+                    open.push(id.clone());
+                    let input = text(&call["function"], "arguments")?;
+                    let input: Value = serde_json::from_str(input).map_err(|e| e.to_string())?;
+                    if !input.is_object() {
+                        return Err(format!("arguments that are not an object: {input:.200}"));
+                    }
+                    let name = text(&call["function"], "name")?.into();
+                    steps.push(Step::Call { id, name, input });
+                }
+            }
+            other => return Err(format!("a message of {other}")),
+        }
+        last = role;
+    }
+    if !open.is_empty() || last == "assistant" {
+        return Err(format!("the last message is of {last}, open are {open:?}"));
+    }
+    Ok((text(&all[0], "content")?.into(), steps))
+}

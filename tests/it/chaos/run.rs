@@ -1,0 +1,162 @@
+//! One run of crewdeck against the fake server, and its result.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::fault::FaultPlan;
+use super::request::Wire;
+use super::server::{FakeServer, ObservedCall};
+
+/// Most calls in flight for the whole team.
+pub const CAP: usize = 4;
+/// A run that takes longer counts as hanging.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// Result of a run.
+pub struct RunResult {
+    pub code: Option<i32>,
+    pub stderr: String,
+    pub events: Vec<Value>,
+    pub calls: Vec<ObservedCall>,
+    pub violations: Vec<String>,
+    pub max_in_flight: usize,
+    pub seconds: f64,
+    pub memory_kib: u64,
+    dir: tempfile::TempDir,
+}
+
+/// Runs a crew with one prompt until it ends.
+pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let server = runtime.block_on(FakeServer::open(wire, faults, CAP));
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
+    let settings = format!("calls_max = {CAP}\nmodel_timeout_s = 1\n");
+    std::fs::write(dir.path().join(".crewdeck/config.toml"), settings).unwrap();
+    let (provider, path) = match wire {
+        Wire::Messages => ("anthropic", ""),
+        Wire::Completions => ("openai", "/v1"),
+    };
+    let url = format!("http://127.0.0.1:{}{path}", server.port);
+    let began = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+        .args([
+            "run",
+            "--json",
+            "Have twenty notes written.",
+            "--provider",
+            provider,
+        ])
+        .args(["--base-url", &url, "--model", "played", "--tool", "auto"])
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap())
+        .env("HOME", dir.path())
+        .env("ANTHROPIC_API_KEY", "sk-played")
+        .env("OPENAI_API_KEY", "sk-played")
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (pid, memory) = (child.id(), Arc::new(AtomicU64::new(0)));
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let (peak, ended) = (Arc::clone(&memory), Arc::clone(&has_ended));
+    let watcher = std::thread::spawn(move || {
+        while !ended.load(Ordering::SeqCst) {
+            peak.fetch_max(peak_memory_kib(pid), Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let (lines, received) = mpsc::channel();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    std::thread::spawn(move || {
+        stdout
+            .lines()
+            .map_while(Result::ok)
+            .for_each(|l| drop(lines.send(l)));
+    });
+    let mut stderr = child.stderr.take().unwrap();
+    let errors = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = stderr.read_to_string(&mut text);
+        text
+    });
+    let (mut events, mut violations) = (Vec::new(), Vec::new());
+    loop {
+        let left = DEADLINE.saturating_sub(began.elapsed());
+        match received.recv_timeout(left) {
+            Ok(line) => events.push(serde_json::from_str(&line).unwrap()),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                violations.push(format!("the run did not end within {DEADLINE:?}"));
+                child.kill().unwrap();
+                break;
+            }
+        }
+    }
+    let code = child.wait().unwrap().code();
+    let seconds = began.elapsed().as_secs_f64();
+    has_ended.store(true, Ordering::SeqCst);
+    watcher.join().unwrap();
+    runtime.shutdown_background();
+    let mut log = server.log.lock().unwrap();
+    violations.append(&mut log.violations);
+    RunResult {
+        code,
+        stderr: errors.join().unwrap(),
+        events,
+        calls: std::mem::take(&mut log.calls),
+        violations,
+        max_in_flight: log.max_in_flight,
+        seconds,
+        memory_kib: memory.load(Ordering::SeqCst),
+        dir,
+    }
+}
+
+/// Peak memory of a process, in KiB; zero if the system does not report it.
+fn peak_memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    let figure = line.and_then(|l| l.split_whitespace().next()?.parse().ok());
+    figure.unwrap_or(0)
+}
+
+impl RunResult {
+    /// Returns all tasks on disk.
+    pub fn board(&self) -> Vec<Value> {
+        let out = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
+            .args(["task", "list", "--json"])
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .output()
+            .unwrap();
+        serde_json::from_slice(&out.stdout).unwrap_or_default()
+    }
+
+    /// Returns the agents that called the model.
+    pub fn agents(&self) -> BTreeSet<String> {
+        self.calls.iter().map(|s| s.agent.clone()).collect()
+    }
+
+    /// Returns the last `count` events that are not deltas.
+    pub fn tail(&self, count: usize) -> String {
+        let all: Vec<String> = (self.events.iter())
+            .filter(|e| !e["type"].as_str().unwrap_or_default().ends_with("_delta"))
+            .map(|e| e.to_string().chars().take(300).collect())
+            .collect();
+        all[all.len().saturating_sub(count)..].join("\n")
+    }
+}

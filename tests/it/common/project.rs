@@ -1,0 +1,139 @@
+//! A project in a temporary folder, in which crewdeck runs as for a user.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A temporary project folder.
+pub struct Project {
+    dir: tempfile::TempDir,
+}
+
+impl Project {
+    /// Creates an empty folder.
+    pub fn new() -> Project {
+        Project {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Creates an empty git repository.
+    pub fn git() -> Project {
+        let project = Project::new();
+        let status = Command::new("git")
+            .args(["init", "--quiet"])
+            .current_dir(project.path())
+            .status();
+        assert!(status.unwrap().success());
+        project
+    }
+
+    /// Creates a git repository on branch `main` with one commit of these files (path and content).
+    pub fn repository(files: &[(&str, &str)]) -> Project {
+        let project = Project::git();
+        for (key, value) in [("user.name", "Ada"), ("user.email", "ada@example.org")] {
+            git(&project, &["config", key, value]);
+        }
+        for (name, content) in files {
+            project.write(name, content);
+        }
+        git(&project, &["add", "."]);
+        git(&project, &["commit", "--quiet", "--message", "first"]);
+        git(&project, &["branch", "--move", "main"]);
+        project
+    }
+
+    /// The root of the project.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Returns the path of a file in the project.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Writes a file in the project, and returns its path.
+    pub fn write(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.file(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Writes the user settings. The home of [`Project::command`] is the project.
+    pub fn own_settings(&self, text: &str) -> PathBuf {
+        self.write(".config/crewdeck/config.toml", text)
+    }
+
+    /// Returns a crewdeck command without API keys in the environment.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crewdeck"));
+        command.args(args).current_dir(self.path()).env_clear();
+        command
+            .env("PATH", std::env::var("PATH").unwrap())
+            .env("HOME", self.path());
+        command
+    }
+
+    /// Runs crewdeck and waits for its end.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran(self.command(args).output().unwrap())
+    }
+
+    /// Runs crewdeck with `--json`, which must succeed, and returns the output.
+    pub fn json(&self, args: &[&str]) -> Value {
+        let mut all = args.to_vec();
+        all.push("--json");
+        let ran = self.run(&all);
+        assert_eq!(ran.code(), 0, "{args:?}: {}", ran.err());
+        serde_json::from_str(&ran.out()).unwrap()
+    }
+
+    /// Runs crewdeck, which must fail with one line on stderr and no output, and returns the line.
+    pub fn refused(&self, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!(
+            (ran.code(), ran.out().as_str()),
+            (1, ""),
+            "{args:?}: {}",
+            ran.err()
+        );
+        let err = ran.err();
+        assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+        err.trim_end().to_string()
+    }
+}
+
+/// Runs git in a project, which is also its home. It must succeed. Returns its output.
+pub fn git(project: &Project, args: &[&str]) -> String {
+    let out = Command::new("git")
+        .args(args)
+        .current_dir(project.path())
+        .env("HOME", project.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{args:?}: {out:?}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Result of a run.
+pub struct Ran(pub Output);
+
+impl Ran {
+    /// The exit code; -1 after a signal.
+    pub fn code(&self) -> i32 {
+        self.0.status.code().unwrap_or(-1)
+    }
+
+    /// Standard output.
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    /// Standard error.
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}

@@ -1,0 +1,263 @@
+//! Runs the program in a pseudo-terminal with a screen model, and waits for screen content.
+
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+
+/// Maximum time to wait for screen content. Only a failing test waits this long.
+const TIMEOUT: Duration = Duration::from_secs(40);
+
+struct TerminalState {
+    parser: vt100::Parser,
+    raw: Vec<u8>,
+    has_ended: bool,
+}
+
+/// A program in a terminal.
+pub struct Screen {
+    state: Arc<(Mutex<TerminalState>, Condvar)>,
+    writer: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+}
+
+impl Screen {
+    /// Starts crewdeck with `args` in a terminal of `cols` × `rows`, with `dir` as current directory and home.
+    pub fn start(dir: &Path, cols: u16, rows: u16, args: &[&str]) -> Screen {
+        let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+        Screen::start_program(program, dir, cols, rows, args, &[])
+    }
+
+    /// Starts any program, with additional environment variables.
+    pub fn start_program(
+        program: &Path,
+        dir: &Path,
+        cols: u16,
+        rows: u16,
+        args: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Screen {
+        let size = PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(program);
+        command.args(args);
+        command.cwd(dir);
+        command.env_clear();
+        command.env("PATH", std::env::var("PATH").unwrap());
+        command.env("TERM", "xterm-256color");
+        command.env("HOME", dir);
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        // Tests can find leftover temporary files in `dir`.
+        command.env("TMPDIR", dir);
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let writer = pair.master.take_writer().unwrap();
+        let parser = vt100::Parser::new(size_of(rows), size_of(cols), 0);
+        let state = Arc::new((
+            Mutex::new(TerminalState {
+                parser,
+                raw: vec![],
+                has_ended: false,
+            }),
+            Condvar::new(),
+        ));
+        let reader_state = Arc::clone(&state);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 8192];
+            loop {
+                let n = reader.read(&mut bytes).unwrap_or(0);
+                let mut state = reader_state.0.lock().unwrap();
+                if n == 0 {
+                    state.has_ended = true;
+                    reader_state.1.notify_all();
+                    return;
+                }
+                state.parser.process(&bytes[..n]);
+                state.raw.extend_from_slice(&bytes[..n]);
+                reader_state.1.notify_all();
+            }
+        });
+        Screen {
+            state,
+            writer,
+            master: pair.master,
+            child,
+        }
+    }
+
+    /// Returns the newest complete frame as text.
+    pub fn text(&self) -> String {
+        self.wait("a whole frame", |_| true)
+    }
+
+    /// Returns everything that the program wrote.
+    pub fn raw(&self) -> Vec<u8> {
+        self.state.0.lock().unwrap().raw.clone()
+    }
+
+    /// Waits until the screen satisfies `wanted`, and returns its text. Panics with the screen after the timeout. It checks complete
+    /// frames only: inside a frame, an old line could satisfy `wanted` too early.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        self.wait_frame(what, &wanted, vt100::Screen::contents)
+    }
+
+    /// Waits until the screen shows `text`.
+    pub fn wait_for(&self, text: &str) -> String {
+        self.wait(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until a complete frame satisfies `wanted`, and returns `take` of it.
+    pub fn wait_frame<T>(
+        &self,
+        what: &str,
+        wanted: impl Fn(&str) -> bool,
+        take: impl FnOnce(&vt100::Screen) -> T,
+    ) -> T {
+        let until = Instant::now() + TIMEOUT;
+        let mut state = self.state.0.lock().unwrap();
+        loop {
+            let screen = state.parser.screen();
+            if (state.has_ended || is_frame_complete(&state.raw)) && wanted(&screen.contents()) {
+                return take(screen);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || state.has_ended {
+                let text = screen.contents();
+                drop(state);
+                panic!("timed out waiting for {what}; the screen:\n{text}");
+            }
+            state = self.state.1.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// Waits until everything that the program wrote satisfies `wanted`.
+    pub fn wait_raw(&self, what: &str, wanted: impl Fn(&[u8]) -> bool) {
+        let until = Instant::now() + TIMEOUT;
+        let mut state = self.state.0.lock().unwrap();
+        while !wanted(&state.raw) {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !state.has_ended,
+                "timed out waiting for {what}"
+            );
+            state = self.state.1.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// Sends keys.
+    pub fn send(&mut self, keys: &str) {
+        self.writer.write_all(keys.as_bytes()).unwrap();
+        self.writer.flush().unwrap();
+    }
+
+    /// Sends keys and waits until the screen shows `words`. They must not be on the screen before, or the wait would end before the
+    /// keys have an effect.
+    pub fn press(&mut self, keys: &str, words: &str) -> String {
+        let before = self.text();
+        assert!(
+            !before.contains(words),
+            "{words:?} is on the screen before:\n{before}"
+        );
+        self.send(keys);
+        self.wait_for(words)
+    }
+
+    /// Sends keys and waits until the screen no longer shows `words`. They must be on the screen before.
+    pub fn clear(&mut self, keys: &str, words: &str) -> String {
+        let before = self.text();
+        assert!(
+            before.contains(words),
+            "{words:?} is not on the screen before:\n{before}"
+        );
+        self.send(keys);
+        self.wait(&format!("no {words}"), |text| !text.contains(words))
+    }
+
+    /// Resizes the terminal.
+    pub fn resize(&self, cols: u16, rows: u16) {
+        self.state
+            .0
+            .lock()
+            .unwrap()
+            .parser
+            .screen_mut()
+            .set_size(size_of(rows), size_of(cols));
+        self.master
+            .resize(PtySize {
+                rows,
+                cols,
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .unwrap();
+    }
+
+    /// Returns the process id of the program.
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// Kills the program with SIGKILL, as in a crash, and waits for its end.
+    pub fn kill(mut self) {
+        let pid = self.pid().to_string();
+        let killed = std::process::Command::new("kill")
+            .args(["-KILL", &pid])
+            .status();
+        assert!(killed.unwrap().success());
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for the end of the program. Returns the status, and whether the terminal is restored: main screen, cursor shown, no
+    /// bracketed paste, no mouse.
+    pub fn end(mut self) -> (ExitStatus, bool) {
+        let until = Instant::now() + TIMEOUT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                Instant::now() < until,
+                "the program did not end; the screen:\n{}",
+                self.text()
+            );
+            std::thread::yield_now();
+        };
+        let mut state = self.state.0.lock().unwrap();
+        while !state.has_ended {
+            state = self.state.1.wait(state).unwrap();
+        }
+        let screen = state.parser.screen();
+        let is_clean = !screen.alternate_screen()
+            && !screen.hide_cursor()
+            && !screen.bracketed_paste()
+            && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None;
+        (status, is_clean)
+    }
+}
+
+fn size_of(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).unwrap()
+}
+
+/// Whether the output ends outside a frame (synchronized update, DEC mode 2026).
+fn is_frame_complete(raw: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+    let newest = raw
+        .windows(BEGIN.len())
+        .rev()
+        .find(|bytes| *bytes == BEGIN || *bytes == END);
+    newest != Some(BEGIN)
+}

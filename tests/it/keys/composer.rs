@@ -1,0 +1,96 @@
+//! The keys of the composer.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::keys::dashboard::{CTRL_C, DOWN, Dashboard, ENTER, ESC, UP, has_line};
+
+/// Writes an editor script that replaces its file with `text`. Returns its folder and path.
+pub fn write_editor(text: &str) -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("editor.sh");
+    std::fs::write(&path, format!("#!/bin/sh\nprintf '{text}\\n' > \"$1\"\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = path.display().to_string();
+    (dir, path)
+}
+
+#[test]
+fn composer_edits_sends_and_recalls_a_message() {
+    let (_dir, path) = write_editor("from the editor");
+    let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path)]);
+    dashboard.press("first\nsecond", "│ second");
+    dashboard.press("\x1b[13;2uthird", "│ third");
+    dashboard.press("\x1b\rfourth", "│ fourth");
+    dashboard.clear("\x15", "fourth");
+    dashboard.press("\x1b[200~pasted one\npasted two\x1b[201~", "pasted two");
+    dashboard.press(ENTER, "I see.");
+    dashboard.screen.wait("the composer is empty", |t| {
+        has_line(t, &["│ Say what you want done"])
+    });
+    dashboard.send(UP);
+    dashboard.screen.wait("the message again", |t| {
+        t.matches("pasted two").count() == 2
+    });
+    // Down past the last line returns to the previous draft.
+    dashboard.send(&DOWN.repeat(5));
+    dashboard.wait_for("│ Say what you want done");
+    dashboard.press("\x18e", "│ from the editor");
+    dashboard.press(CTRL_C, "Draft cleared.");
+    dashboard.wait_until_gone("│ from the editor");
+    dashboard.press("@nobody hello\r", "nobody");
+    dashboard.quit();
+}
+
+#[test]
+fn oversized_editor_text_is_refused_and_kept_in_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("editor.sh");
+    let script = "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x > \"$1\"\n";
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path.display().to_string())]);
+    dashboard.press("as it was", "│ as it was");
+    dashboard.press("\x18e", "is too long: 292 KiB, the limit is 256 KiB");
+    dashboard.wait_for("│ as it was");
+    // The temporary folder is the home of the test.
+    let files = std::fs::read_dir(dashboard.home.path()).unwrap();
+    let names = files.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+    let files: Vec<String> = names
+        .filter(|n| n.starts_with("crewdeck-") && n.contains(".md"))
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    dashboard.wait_for(&files[0]);
+    let size = std::fs::metadata(dashboard.home.path().join(&files[0]))
+        .unwrap()
+        .len();
+    assert_eq!(size, 300_000);
+    dashboard.quit();
+}
+
+#[test]
+fn mentions_and_slash_commands_work_in_the_composer() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press("@alice are you there?\r", "Sent to alice.");
+    dashboard.press("/jobs\r", "sleep 600");
+    dashboard.clear("q", "sleep 600");
+    dashboard.clear("\x1b[5~", "That was the needle in it.");
+    dashboard.press("\x1b[6~", "That was the needle in it.");
+    dashboard.quit();
+}
+
+#[test]
+fn composer_completes_commands_and_names() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press("/", "/compact  summarise");
+    dashboard.press("th", "›/theme");
+    dashboard.press(ENTER, "╭ Theme");
+    dashboard.clear(ESC, "╭ Theme");
+    dashboard.press("@", "╭ Write to");
+    dashboard.press(DOWN, "›@bob");
+    dashboard.press(UP, "›@alice");
+    dashboard.clear(ESC, "╭ Write to");
+    dashboard.press("b", "›@bob");
+    dashboard.press("\t", "│ @bob ");
+    dashboard.press("hello\r", "Sent to bob.");
+    dashboard.quit();
+}

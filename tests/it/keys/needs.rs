@@ -1,0 +1,50 @@
+//! The keys of the requests that wait for the user: approve, reject, comment, choose.
+
+use crate::keys::composer::write_editor;
+use crate::keys::dashboard::{ALT_W, COMPOSE, Dashboard, ENTER, ESC};
+
+#[test]
+fn plan_is_viewed_commented_and_rejected() {
+    let (_dir, path) = write_editor("shorter");
+    let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path)]);
+    dashboard.send("go\r");
+    dashboard.wait_for("bob asks you to approve its plan");
+    dashboard.press(ALT_W, "a approve");
+    dashboard.press("o", " to bob ");
+    dashboard.press(ESC, "n nudge");
+    dashboard.press("w", "a approve");
+    dashboard.press("e", "Enter next: approve or reject");
+    dashboard.press(ENTER, "a approve with comment");
+    dashboard.wait_for("│ shorter");
+    dashboard.press(ESC, "Enter next: approve or reject");
+    dashboard.clear(ESC, "next: approve or reject");
+    dashboard.press("cmore\nsteps", "│ steps");
+    dashboard.clear("\x15", "│ steps");
+    dashboard.press(ENTER, "r reject with comment");
+    dashboard.clear("r", "bob asks you to approve its plan");
+    dashboard.quit();
+}
+
+#[test]
+fn plan_is_approved_by_one_key() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ALT_W, "a approve");
+    dashboard.clear("a", "bob asks you to approve its plan");
+    dashboard.quit();
+}
+
+#[test]
+fn question_takes_a_choice_and_permission_a_scope() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.send("ask\r");
+    dashboard.wait_for("2  green");
+    dashboard.press(ALT_W, "1-3 choose");
+    dashboard.press("2", "Then it is green.");
+    dashboard.send(&format!("{COMPOSE}clean\r"));
+    dashboard.wait_for("lead asks for permission");
+    dashboard.press(ALT_W, "A for the team");
+    dashboard.press("A", "Allow for the whole team");
+    dashboard.clear(ESC, "Allow for the whole team");
+    dashboard.press("r", "I see.");
+    dashboard.quit();
+}

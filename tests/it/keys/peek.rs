@@ -1,0 +1,26 @@
+//! The preview of the selected item.
+
+use crate::keys::dashboard::{Dashboard, ESC};
+
+#[test]
+fn peek_previews_and_opens_the_selection() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g", "n nudge");
+    dashboard.press(" ", "╭ alice ");
+    dashboard.wait_for("Alice rests.");
+    dashboard.press("j", "╭ bob ");
+    dashboard.clear(" ", "╭ bob ");
+    dashboard.press(" ", "╭ bob ");
+    dashboard.press("\r", " to bob ");
+    dashboard.press(ESC, "n nudge");
+    dashboard.press("3g", "graph or list");
+    dashboard.press(" ", "╭ Task #1 ");
+    dashboard.press("l", "╭ Task #3 ");
+    dashboard.clear(ESC, "╭ Task #");
+    dashboard.press("6 ", "╭ Request 1 of 1");
+    // The keys of the pane work in the preview, too.
+    dashboard.clear("a", "╭ Request");
+    dashboard.wait_until_gone("bob asks you to approve its plan");
+    dashboard.quit();
+}

@@ -1,0 +1,87 @@
+//! Messages sent while an agent works: they are shown as queued, sent after its answer or an interrupt, and survive a kill. The
+//! running answer hangs until the test stops it.
+
+use crate::keys::dashboard::{CTRL_C, Dashboard, ESC, has_line, start};
+
+const SECOND: &str = "the second message";
+const ANSWER: &str = "The second message is answered.";
+
+fn row(text: &str, words: &str) -> usize {
+    let row = text.lines().position(|line| line.contains(words));
+    row.unwrap_or_else(|| panic!("{words} is not on the screen:\n{text}"))
+}
+
+#[test]
+fn interrupt_sends_the_queued_message_to_the_lead() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    dashboard.press(CTRL_C, ANSWER);
+    let text = dashboard.wait_until_gone("queued: ");
+    let first = row(&text, "› wait");
+    let stopped = row(&text, "· interrupted");
+    let second = row(&text, &format!("› {SECOND}"));
+    assert!(
+        first < stopped && stopped < second && second < row(&text, ANSWER),
+        "{text}"
+    );
+    dashboard.quit();
+}
+
+#[test]
+fn interrupt_sends_the_queued_message_to_a_teammate() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g\r", " to alice ");
+    dashboard.press("ihold on\r", "Ctrl+c stop alice");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    dashboard.press(CTRL_C, ANSWER);
+    let text = dashboard.wait_until_gone("queued: ");
+    let second = row(&text, &format!("› {SECOND}"));
+    assert!(
+        row(&text, "› hold on") < row(&text, "· interrupted"),
+        "{text}"
+    );
+    assert!(
+        row(&text, "· interrupted") < second && second < row(&text, ANSWER),
+        "{text}"
+    );
+    dashboard.quit();
+}
+
+#[test]
+fn resumed_crew_answers_a_queued_message() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    dashboard.press("wait\r", "Ctrl+c stop lead");
+    dashboard.press(&format!("{SECOND}\r"), &format!("queued: {SECOND}"));
+    // The dashboard shows the message before the crew saves it: wait until it is on disk.
+    let Dashboard { home, screen } = dashboard;
+    let sessions = home.path().join(".crewdeck/sessions");
+    let is_written = || {
+        let all = std::fs::read_dir(&sessions).unwrap().flatten();
+        let texts = all.filter_map(|s| std::fs::read_to_string(s.path().join("prompts.json")).ok());
+        texts.into_iter().any(|text| text.contains(SECOND))
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_written() {
+        assert!(
+            std::time::Instant::now() < until,
+            "the message was not saved"
+        );
+        std::thread::yield_now();
+    }
+    let killed = std::process::Command::new("kill")
+        .args(["-KILL", &screen.pid().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    drop(screen);
+    let screen = start(home.path(), &[], &["--resume"]);
+    let dashboard = Dashboard { home, screen };
+    dashboard.wait_for(ANSWER);
+    let text = dashboard
+        .screen
+        .wait("an idle lead", |t| has_line(t, &["1 Lead", "idle"]));
+    assert_eq!(text.matches(&format!("› {SECOND}")).count(), 1, "{text}");
+    assert!(!text.contains("queued: "), "{text}");
+    dashboard.quit();
+}

@@ -1,0 +1,25 @@
+//! The keys of the team pane: view, nudge, shut down.
+
+use crate::keys::dashboard::{Dashboard, ESC, has_line};
+
+#[test]
+fn teammate_is_viewed_nudged_and_shut_down() {
+    let mut dashboard = Dashboard::with_busy_crew();
+    dashboard.press(ESC, "? help");
+    dashboard.press("4g", "n nudge");
+    dashboard.press("\r", " to alice ");
+    dashboard.press(ESC, "n nudge");
+    dashboard.press("n", "Asked alice for its status.");
+    dashboard.send("x");
+    dashboard
+        .screen
+        .wait("alice is gone", |t| has_line(t, &["alice", "gone"]));
+    dashboard.press("gX", "End bob now");
+    dashboard.clear("n", "End bob now");
+    dashboard.press("X", "End bob now");
+    dashboard.send("y");
+    dashboard
+        .screen
+        .wait("bob is gone", |t| has_line(t, &["bob", "gone"]));
+    dashboard.quit();
+}

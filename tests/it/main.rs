@@ -1,0 +1,57 @@
+//! The integration tests, in one binary to link once and to share one thread pool. Each module covers one subject; `common` holds
+//! shared helpers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
+
+mod architecture;
+mod board;
+mod budgets;
+mod chaos;
+mod cli;
+mod cli_edge_cases;
+mod common;
+mod crash;
+mod crew_tools;
+mod doctor;
+mod doctor_terminal;
+mod evals;
+mod examples;
+mod gallery;
+mod golden;
+mod headless;
+#[cfg(target_os = "linux")]
+mod history;
+mod hostile;
+mod hostile_cli;
+mod hostile_tools;
+mod keys;
+mod lasting;
+mod merging;
+mod needs;
+mod onboarding;
+#[cfg(target_os = "linux")]
+mod own_terminal;
+mod practice;
+mod race;
+mod replay;
+mod resources;
+mod resume;
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
+mod sandbox_writes;
+#[cfg(target_os = "linux")]
+mod sandboxed_tools;
+mod secrets;
+mod skills;
+#[cfg(target_os = "linux")]
+mod supervisor;
+mod team;
+mod terminal;
+mod themes;
+mod tools;
+mod user_actions;
+mod vendors;
+mod viewer;
+mod wire;
+mod worktree_recovery;
+mod worktrees;

@@ -1,0 +1,137 @@
+//! A project whose settings redirect the API key: nothing is sent before they are approved.
+
+use std::path::Path;
+
+use crate::common::project::Project;
+use crate::common::pty::Screen;
+use crate::onboarding::{Server, home, quit, repository};
+
+/// Presses a key of the page after it accepts keys. It ignores keys right after it appears.
+fn press_when_ready(screen: &mut Screen, key: &str) {
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
+    screen.send(key);
+}
+
+/// Opens the dashboard with an API key in a terminal of 100 × 30.
+fn start_dashboard(project: &Project, home: &Path, environment: &[(&str, &str)]) -> Screen {
+    let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+    let mut all = vec![
+        ("HOME", home.to_str().unwrap()),
+        ("ANTHROPIC_API_KEY", "a-key"),
+    ];
+    all.extend(environment);
+    Screen::start_program(program, project.path(), 100, 30, &[], &all)
+}
+
+/// Returns the API key of each request that a server received.
+fn received_keys(server: &Server) -> Vec<String> {
+    let requests = server.server.received_requests();
+    let requests = server.runtime.block_on(requests).unwrap();
+    let key = |r: &wiremock::Request| {
+        r.headers
+            .get("x-api-key")
+            .map(|v| v.to_str().unwrap().into())
+    };
+    requests
+        .iter()
+        .map(|r| key(r).unwrap_or_default())
+        .collect()
+}
+
+fn sensitive_settings(server: &Server) -> String {
+    format!(
+        "provider = 'anthropic'\nbase_url = '{}'\nconfine = 'off'\n",
+        server.server.uri()
+    )
+}
+
+#[test]
+fn key_is_not_sent_before_the_project_is_approved() {
+    let (project, project_server) = (repository(), Server::with_models());
+    let home = home(&project);
+    project.write(
+        ".crewdeck/config.toml",
+        &sensitive_settings(&project_server),
+    );
+    let mut screen = start_dashboard(&project, home.path(), &[]);
+    let address = project_server.server.uri();
+    screen.wait("the settings and what they do", |text| {
+        text.contains("has 3 settings")
+            && text.contains(&format!("base_url = \"{address}\""))
+            && text.contains("confine = \"off\"")
+            && text.contains("approve exactly these settings")
+            && text.contains("not started")
+    });
+    assert_eq!(received_keys(&project_server), Vec::<String>::new());
+    press_when_ready(&mut screen, "a");
+    screen.wait_for("y approve");
+    screen.send("y");
+    let host = address.trim_start_matches("http://").to_string();
+    screen.wait("the address of the key and the model", |text| {
+        text.contains(&format!("key to {host}")) && text.contains("big-1")
+    });
+    assert_eq!(received_keys(&project_server)[0], "a-key");
+    quit(screen);
+
+    // The approval is remembered until the file changes.
+    let screen = start_dashboard(&project, home.path(), &[]);
+    screen.wait_for("big-1");
+    quit(screen);
+    project.write(
+        ".crewdeck/config.toml",
+        &format!("{}allow = ['rm']\n", sensitive_settings(&project_server)),
+    );
+    let before = received_keys(&project_server).len();
+    let screen = start_dashboard(&project, home.path(), &[]);
+    screen.wait_for("has 4 settings");
+    assert_eq!(received_keys(&project_server).len(), before);
+    quit(screen);
+}
+
+#[test]
+fn project_settings_can_be_ignored_for_one_session() {
+    let (project, project_server, user_server) =
+        (repository(), Server::with_models(), Server::with_models());
+    let home = home(&project);
+    project.write(
+        ".crewdeck/config.toml",
+        &format!(
+            "base_url = '{}'\ntool = 'auto'\n",
+            project_server.server.uri()
+        ),
+    );
+    let url = user_server.server.uri();
+    let mut screen = start_dashboard(&project, home.path(), &[("ANTHROPIC_BASE_URL", &url)]);
+    screen.wait_for("w  continue without them this time");
+    press_when_ready(&mut screen, "w");
+    screen.wait_for("big-1");
+    assert_eq!(received_keys(&project_server), Vec::<String>::new());
+    assert!(!received_keys(&user_server).is_empty());
+    quit(screen);
+}
+
+#[test]
+fn settings_that_do_not_fit_cannot_be_approved() {
+    let (project, project_server) = (repository(), Server::with_models());
+    let home = home(&project);
+    let many: Vec<String> = (0..20)
+        .map(|n| format!("'program-{n} with-an-argument'"))
+        .collect();
+    let text = format!(
+        "{}allow = [{}]\n",
+        sensitive_settings(&project_server),
+        many.join(", ")
+    );
+    project.write(".crewdeck/config.toml", &text);
+    let program = Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+    let all = [
+        ("HOME", home.path().to_str().unwrap()),
+        ("ANTHROPIC_API_KEY", "a-key"),
+    ];
+    let mut screen = Screen::start_program(program, project.path(), 70, 20, &[], &all);
+    screen.wait_for("has 4 settings");
+    press_when_ready(&mut screen, "a");
+    screen.wait_for("Not all settings are visible");
+    assert_eq!(received_keys(&project_server), Vec::<String>::new());
+    quit(screen);
+}

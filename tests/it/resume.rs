@@ -1,0 +1,383 @@
+//! `--resume` after a crew was killed at a critical moment.
+
+mod worktrees;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::project::{Project, Ran};
+use crewdeck::domain::chat::{Block, Message, check};
+use crewdeck::domain::conversation::{Conversation, PlanState, Record, TurnState};
+use crewdeck::domain::graph::{Claimer, NewTask};
+use crewdeck::domain::ids::{LetterId, Name, RequestId, TaskId};
+use crewdeck::domain::mail::{Letter, LetterKind};
+use crewdeck::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
+use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::task::{Task, TaskStatus};
+use crewdeck::domain::team::Member;
+use crewdeck::store::{Board, Post, Requests, Roster, Transcript, prepare};
+use pretty_assertions::assert_eq;
+
+const SESSION: &str = "0190aaaabbbbcccc";
+const NOW: Stamp = Stamp(1_000_000.0);
+
+/// The state files of a killed crew.
+struct KilledCrew {
+    project: Project,
+}
+
+impl KilledCrew {
+    /// Creates the state folders and a lead that has ended its turn.
+    fn new(project: Project) -> KilledCrew {
+        prepare(project.path()).unwrap();
+        let crew = KilledCrew { project };
+        crew.append_log(
+            "lead",
+            &[user_record("go"), assistant_record("I wait."), TURN_ENDED],
+        );
+        crew
+    }
+
+    /// Like `new`, in a git repository with one commit.
+    fn in_repository() -> KilledCrew {
+        let project = Project::git();
+        project.write("shared.txt", "word: none\n");
+        let crew = KilledCrew { project };
+        crew.git(&["config", "user.name", "Ada"]);
+        crew.git(&["config", "user.email", "ada@example.org"]);
+        crew.git(&["config", "commit.gpgsign", "false"]);
+        crew.git(&["checkout", "--quiet", "-B", "main"]);
+        crew.git(&["add", "--all"]);
+        crew.git(&["commit", "--quiet", "-m", "Begin"]);
+        KilledCrew::new(crew.project)
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let mut command = std::process::Command::new("git");
+        command.args(args).current_dir(self.project.path());
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let out = command.output().unwrap();
+        assert!(out.status.success(), "git {args:?}: {out:?}");
+        String::from_utf8_lossy(&out.stdout).trim_end().to_string()
+    }
+
+    fn transcript(&self, agent: &str) -> Transcript {
+        let name = Name::party(agent).unwrap();
+        Transcript::open(self.project.path(), SESSION, &name)
+    }
+
+    fn append_log(&self, agent: &str, records: &[Record]) {
+        let transcript = self.transcript(agent);
+        for record in records {
+            transcript.append(record).unwrap();
+        }
+    }
+
+    fn enter(&self, member: Member) {
+        Roster::open(self.project.path()).enter(member, 16).unwrap();
+    }
+
+    fn board(&self) -> Board {
+        Board::open(self.project.path())
+    }
+
+    fn create(&self, subject: &str) -> TaskId {
+        let new = NewTask {
+            subject: subject.into(),
+            ..NewTask::default()
+        };
+        self.board().create(new, NOW).unwrap().id
+    }
+
+    fn claim(&self, id: TaskId, name: &str) {
+        let claimer = Claimer {
+            name: Name::member(name).unwrap(),
+            tags: Vec::new(),
+        };
+        self.board()
+            .claim(Some(id), &claimer, NOW)
+            .unwrap()
+            .unwrap();
+    }
+
+    fn complete(&self, id: TaskId, name: &str) {
+        let name = Name::member(name).unwrap();
+        self.board().complete(id, &name, NOW).unwrap();
+    }
+
+    fn task(&self, id: TaskId) -> Task {
+        (*self.board().get(id).unwrap()).clone()
+    }
+
+    /// Runs `crewdeck run --resume` without a prompt; it must exit with 0 or 4.
+    fn resume(&self, rules: &str, args: &[&str]) -> Ran {
+        let script = self.project.write("rules.yaml", rules);
+        let exclude = self.project.file(".git/info/exclude");
+        if exclude.exists() {
+            let text = std::fs::read_to_string(&exclude).unwrap();
+            std::fs::write(exclude, format!("{text}\nrules.yaml\n")).unwrap();
+        }
+        let mut command = self.project.command(&["run", "--resume"]);
+        command.args(args).arg("--provider");
+        command.arg(format!("script:{}", script.display()));
+        let ran = Ran(command.stdin(Stdio::null()).output().unwrap());
+        // Exit code 4: the run succeeded and a task is open.
+        assert!([0, 4].contains(&ran.code()), "{}", ran.err());
+        ran
+    }
+
+    fn conversation(&self, agent: &str) -> Conversation {
+        let conversation = self.transcript(agent).recall().unwrap().conversation;
+        assert_eq!(check(&conversation.messages), Ok(()));
+        conversation
+    }
+
+    /// Returns all texts of an agent's conversation.
+    fn conversation_text(&self, agent: &str) -> String {
+        let conversation = self.conversation(agent);
+        let words: Vec<String> = conversation.messages.iter().map(Message::words).collect();
+        words.join("\n")
+    }
+}
+
+/// Returns a team member of the session, as the roster has it.
+fn member(name: &str) -> Member {
+    let mut member = Member::new(Name::member(name).unwrap(), "tester");
+    member.session = SESSION.into();
+    member
+}
+
+fn user_record(text: &str) -> Record {
+    Record::Message(Message::user(vec![Block::text(text)]))
+}
+
+fn assistant_record(text: &str) -> Record {
+    Record::Message(Message::assistant(vec![Block::text(text)]))
+}
+
+const TURN_ENDED: Record = Record::Turn {
+    turn: TurnState::Ended,
+};
+
+/// Bob completes any task; the lead answers when all tasks are completed.
+const WORK_RULES: &str = r#"
+rules:
+  - agent: lead
+    when: All ([0-9]+) tasks on the board are completed
+    say: All {{1}} are done.
+  - agent: bob
+    when: "Task #([0-9]+)"
+    times: 0
+    calls: [{ tool: task_update, input: { task_id: "{{1}}", status: completed } }]
+  - times: 0
+    say: Noted.
+"#;
+
+#[test]
+fn working_team_resumes_although_the_lead_was_idle() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let (ready, begun) = (crew.create("Ready"), crew.create("Begun"));
+    crew.claim(begun, "bob");
+    let ran = crew.resume(WORK_RULES, &[]);
+    assert!(ran.out().contains("All 2 are done."), "{}", ran.out());
+    for id in [ready, begun] {
+        assert_eq!(crew.task(id).status, TaskStatus::Completed);
+    }
+}
+
+#[test]
+fn resume_wakes_the_lead_for_completion_it_missed() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let id = crew.create("Done");
+    crew.claim(id, "bob");
+    crew.complete(id, "bob");
+    let ran = crew.resume(WORK_RULES, &[]);
+    assert!(ran.out().contains("All 1 are done."), "{}", ran.out());
+    // The lead knows now, so that nothing is left to resume.
+    let ran = crew
+        .project
+        .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
+    assert_eq!(ran.code(), 1);
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
+}
+
+#[test]
+fn message_already_in_the_conversation_is_not_redelivered() {
+    let crew = KilledCrew::new(Project::new());
+    let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
+    let post = Post::open(crew.project.path());
+    for (id, text) in [("l1", "the first"), ("l2", "the second")] {
+        let id = LetterId(id.into());
+        let message = Letter::new(id, LetterKind::Message, &bob, &lead, text, NOW);
+        post.send(&message).unwrap();
+        if text == "the first" {
+            let upto = post.look(&lead).unwrap().upto;
+            // Killed before the message was acknowledged.
+            crew.append_log(
+                "lead",
+                &[Record::Told {
+                    message: Message::user(vec![Block::text("<inbox>the first</inbox>")]),
+                    inbox: Some(upto.offset),
+                    ended: Vec::new(),
+                    prompts: Vec::new(),
+                }],
+            );
+        }
+    }
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+    let conversation_text = crew.conversation_text("lead");
+    for text in ["the first", "the second"] {
+        assert_eq!(
+            conversation_text.matches(text).count(),
+            1,
+            "{conversation_text}"
+        );
+    }
+    assert_eq!(post.look(&lead).unwrap().letters, vec![]);
+}
+
+#[test]
+fn first_prompt_is_delivered_once_after_a_kill() {
+    let crew = KilledCrew::new(Project::new());
+    for (name, log) in [
+        ("bob", vec![]),
+        ("alice", vec![user_record("Begin with this.")]),
+    ] {
+        let mut member = member(name);
+        member.first = "Begin with this.".into();
+        crew.enter(member);
+        crew.append_log(name, &log);
+    }
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+    for name in ["bob", "alice"] {
+        let conversation_text = crew.conversation_text(name);
+        assert_eq!(
+            conversation_text.matches("Begin with this.").count(),
+            1,
+            "{conversation_text}"
+        );
+    }
+    let team = Roster::open(crew.project.path()).read().unwrap();
+    assert!(team.members.iter().all(|m| m.first.is_empty()), "{team:?}");
+}
+
+/// Returns bob's plan approval request.
+fn plan(decider: Decider) -> Request {
+    let (bob, body) = (Name::member("bob").unwrap(), "I do it.".to_string());
+    let id = RequestId("r1".into());
+    Request {
+        decider,
+        ..Request::new(id, RequestKind::Plan, bob.clone(), bob, body, NOW)
+    }
+}
+
+#[test]
+fn undelivered_request_reaches_its_approver_on_resume() {
+    let script = r#"
+rules:
+  - agent: lead
+    when: '"request_id": "(\w+)"'
+    calls: [{ tool: decide_request, input: { request_id: "{{1}}", approve: true } }]
+  - times: 0
+    say: Noted.
+"#;
+    for decider in [Decider::Auto, Decider::Lead] {
+        let crew = KilledCrew::new(Project::new());
+        crew.enter(member("bob"));
+        let requests = Requests::open(crew.project.path());
+        requests.file(&plan(decider)).unwrap();
+        crew.resume(script, &["--plan", "lead"]);
+        let request = requests.get(&plan(decider).id).unwrap().unwrap();
+        assert_eq!(request.status, RequestStatus::Approved, "{decider:?}");
+        let conversation_text = crew.conversation_text("bob");
+        assert_eq!(
+            conversation_text.matches("Approved").count(),
+            1,
+            "{conversation_text}"
+        );
+    }
+}
+
+#[test]
+fn unreported_decision_is_reported_once_on_resume() {
+    let crew = KilledCrew::new(Project::new());
+    crew.enter(member("bob"));
+    let requests = Requests::open(crew.project.path());
+    requests.file(&plan(Decider::Ask)).unwrap();
+    let decision = Decision {
+        id: RequestId("r1".into()),
+        kind: RequestKind::Plan,
+        target: Name::member("bob").unwrap(),
+        verdict: Verdict::Approve,
+        by: Name::user(),
+        comment: String::new(),
+    };
+    requests.decide(&decision, NOW).unwrap();
+    crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+    let conversation_text = crew.conversation_text("bob");
+    assert_eq!(
+        conversation_text.matches("Approved").count(),
+        1,
+        "{conversation_text}"
+    );
+    assert_eq!(crew.conversation("bob").plan, PlanState::Approved);
+    let ran = crew
+        .project
+        .run(&["run", "--resume", "--provider", "script:rules.yaml"]);
+    assert!(
+        ran.err().contains("has no unfinished turn"),
+        "{}",
+        ran.err()
+    );
+}
+
+#[test]
+fn approved_shutdown_completes_with_one_response() {
+    // The request message was delivered or not yet written; the response may already have been sent.
+    for (delivered, answered_before) in [(true, false), (false, false), (true, true)] {
+        let crew = KilledCrew::new(Project::new());
+        crew.enter(member("bob"));
+        let (lead, bob) = (Name::lead(), Name::member("bob").unwrap());
+        let (requests, post) = (
+            Requests::open(crew.project.path()),
+            Post::open(crew.project.path()),
+        );
+        let mut request = plan(Decider::Auto);
+        request.kind = RequestKind::Shutdown;
+        request.from = lead.clone();
+        request.status = RequestStatus::Approved;
+        request.decided_by = "policy".into();
+        requests.file(&request).unwrap();
+        let send = |kind, from: &Name, to: &Name| {
+            let id = LetterId(format!("message to {to}"));
+            let mut message = Letter::new(id, kind, from, to, "I go.", NOW);
+            message.extra.insert("request_id".into(), "r1".into());
+            message.extra.insert("approve".into(), true.into());
+            post.send(&message).unwrap();
+        };
+        if delivered {
+            send(LetterKind::ShutdownRequest, &lead, &bob);
+            let upto = post.look(&bob).unwrap().upto;
+            let reader = post.reader(&bob, Duration::ZERO).unwrap();
+            reader.acknowledge(&upto).unwrap();
+        }
+        if answered_before {
+            send(LetterKind::ShutdownResponse, &bob, &lead);
+        }
+        crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
+        let team = Roster::open(crew.project.path()).read().unwrap();
+        assert_eq!(team.present().count(), 0, "{team:?}");
+        let conversation_text = crew.conversation_text("lead");
+        assert_eq!(
+            conversation_text.matches("shutdown_response").count(),
+            1,
+            "{conversation_text}"
+        );
+    }
+}

@@ -1,0 +1,295 @@
+//! Limits, network and sockets of sandboxed commands, with real programs under a real supervisor. The bombs also limit
+//! themselves, so that a broken sandbox does not bring down the machine.
+
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::common::held::{
+    NO_LIMITS, Sleep, can_be_tried_without, confined, free, job, program, run,
+};
+use crewdeck::domain::sandbox::{CommandLimits, SocketGroup};
+use crewdeck::process::confine::{Confinement, Works, probe};
+use crewdeck::process::guard::Guard;
+use crewdeck::process::{self, Ended, NetworkReach, Reach, Report};
+use tokio_util::sync::CancellationToken;
+
+fn with_limits(guard: &Arc<Guard>, processes: Option<u32>, memory_mb: Option<u64>) -> Arc<Guard> {
+    Arc::new(Guard {
+        limits: CommandLimits {
+            processes,
+            memory_mb,
+        },
+        ..Guard::clone(guard)
+    })
+}
+
+/// Returns whether this machine has namespaces and Landlock; without them the tests are skipped.
+fn is_supported() -> bool {
+    let report = probe(Some(&program()));
+    let has_all =
+        report.landlock.is_some() && report.view == Works::Yes && report.network == Works::Yes;
+    can_be_tried_without((!has_all).then(|| format!("{report:?}")))
+}
+
+#[test]
+fn fork_bomb_is_killed_with_an_explanation() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    // Doubles nine times: about a thousand processes at most.
+    let bomb = |start: &str, sleep: &Sleep| {
+        let script = format!(
+            "if [ $1 -ge 9 ]; then exec {}; fi\n{start} sh b.sh $(($1+1)) &\n{start} sh b.sh $(($1+1)) &\nwait\n{}\n",
+            sleep.command(),
+            sleep.command()
+        );
+        std::fs::write(dir.join("b.sh"), script).unwrap();
+    };
+    for start in ["", "setsid"] {
+        for guard in [free(), confined(dir, &[], &[])] {
+            let sleep = Sleep::new();
+            bomb(start, &sleep);
+            let report = run(&with_limits(&guard, Some(64), None), dir, "sh b.sh 0");
+            let note = report.note.unwrap_or_default();
+            assert!(
+                note.contains("more than 64 processes"),
+                "{start}: {note} {:?}",
+                report.ended
+            );
+            assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{start}");
+        }
+    }
+    // Fewer processes are allowed.
+    let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";
+    let report = run(&with_limits(&free(), Some(64), Some(256)), dir, few);
+    assert_eq!((report.ended, report.note), (Ended::Code(0), None));
+}
+
+#[test]
+fn memory_bomb_is_killed_and_other_commands_continue() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path();
+    let sleep = Sleep::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let other = job(
+        &with_limits(&free(), Some(64), Some(256)),
+        dir,
+        &sleep.command(),
+    );
+    let cancel = CancellationToken::new();
+    let token = cancel.clone();
+    let other = runtime.spawn(async move { process::run(&other, &token, |_| {}).await });
+    sleep.wait_for_one();
+    let bombs = [
+        // 640 MiB at most, in pieces and over several processes.
+        "import os, time
+for n in range(4): os.fork() if n < 2 else None
+kept = [bytearray(os.urandom(1) * (8 << 20)) for n in range(20)]
+time.sleep(600)",
+        // 384 MiB of shareable memory.
+        "import mmap, time
+kept = mmap.mmap(-1, 384 << 20)
+for n in range(0, 384 << 20, 4096): kept[n] = 1
+time.sleep(600)",
+    ];
+    for bomb in bombs {
+        let report = run(
+            &with_limits(&free(), None, Some(256)),
+            dir,
+            &format!("python3 -c '{bomb}'"),
+        );
+        let note = report.note.unwrap_or_default();
+        assert!(
+            note.contains("more than 256 MiB"),
+            "{note} {:?}",
+            report.ended
+        );
+    }
+    assert_eq!(sleep.sleepers().len(), 1, "the other command was ended too");
+    cancel.cancel();
+    assert_eq!(
+        runtime.block_on(other).unwrap().unwrap().ended,
+        Ended::Cancelled
+    );
+    // Shared memory is private to a command and is removed with it.
+    if is_supported() {
+        let guard = confined(dir, &[], &[]);
+        assert_eq!(
+            run(&guard, dir, "echo x > /dev/shm/crewdeck-test").ended,
+            Ended::Code(0)
+        );
+        assert!(!Path::new("/dev/shm/crewdeck-test").exists());
+    }
+}
+
+fn with_network(guard: &Arc<Guard>, dir: &Path, network: NetworkReach, command: &str) -> Report {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let job = process::Job {
+        reach: Reach {
+            network,
+            ..Reach::default()
+        },
+        ..job(guard, dir, command)
+    };
+    let report = runtime.block_on(process::run(&job, &CancellationToken::new(), |_| {}));
+    report.unwrap()
+}
+
+#[test]
+fn command_without_network_has_only_a_private_loopback() {
+    if !is_supported() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().canonicalize().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let outside =
+        format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'");
+    let inside =
+        "python3 -c 'import socket; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen()
+socket.create_connection(s.getsockname(), 5)'";
+    let unsandboxed = free();
+    let sandboxed = confined(&dir, &["/tmp".into()], &[]);
+    for guard in [unsandboxed, sandboxed] {
+        let on = with_network(&guard, &dir, NetworkReach::On, &outside);
+        assert_eq!(on.ended, Ended::Code(0), "{}", on.output);
+        let off = with_network(&guard, &dir, NetworkReach::Off, &outside);
+        assert_eq!(off.ended, Ended::Code(1), "{}", off.output);
+        let own = with_network(&guard, &dir, NetworkReach::Off, inside);
+        assert_eq!(own.ended, Ended::Code(0), "{}", own.output);
+        // Imitates the error of a program, because no test connects to an address outside this machine.
+        let far = "python3 -c 'raise OSError(101, \"Network is unreachable\")'";
+        let far = with_network(&guard, &dir, NetworkReach::Off, far);
+        assert!(
+            far.note.unwrap().contains("The network is off"),
+            "{}",
+            far.output
+        );
+    }
+}
+
+/// Returns a supervisor for a crew in `root` whose commands may connect to the services in `sockets`.
+fn guard_with_sockets(root: &Path, sockets: &[SocketGroup]) -> Arc<Guard> {
+    let confinement = Confinement::new(root, None, &["/tmp".into()], &[]).with_sockets(sockets);
+    Arc::new(Guard {
+        confinement: Some(confinement),
+        ..Guard::clone(&free())
+    })
+}
+
+fn can_connect(guard: &Arc<Guard>, dir: &Path, socket: &str) -> bool {
+    let command =
+        format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{socket}\")'");
+    run(guard, dir, &command).ended == Ended::Code(0)
+}
+
+#[test]
+fn commands_cannot_reach_services_that_act_for_the_user() {
+    if !is_supported() {
+        return;
+    }
+    let root = tempfile::tempdir_in("/tmp").unwrap();
+    let dir = root.path().canonicalize().unwrap();
+    let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+    let agent = tempfile::Builder::new()
+        .prefix("ssh-")
+        .tempdir_in("/tmp")
+        .unwrap();
+    let sockets = [
+        (agent.path().join("agent.1"), Some(SocketGroup::Ssh)),
+        (
+            elsewhere.path().join("docker.sock"),
+            Some(SocketGroup::Containers),
+        ),
+        (
+            elsewhere.path().join("podman.sock"),
+            Some(SocketGroup::Containers),
+        ),
+        (elsewhere.path().join("bus"), Some(SocketGroup::Dbus)),
+        (
+            elsewhere.path().join("wayland-7"),
+            Some(SocketGroup::Display),
+        ),
+        (elsewhere.path().join("S.gpg-agent"), Some(SocketGroup::Gpg)),
+        (elsewhere.path().join("database.sock"), None),
+        (dir.join("docker.sock"), None),
+    ];
+    for (path, group) in &sockets {
+        let _listener = UnixListener::bind(path).unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(
+            can_connect(&guard_with_sockets(&dir, &[]), &dir, path),
+            group.is_none(),
+            "{path}"
+        );
+        let all: Vec<SocketGroup> = group.iter().copied().collect();
+        assert!(
+            can_connect(&guard_with_sockets(&dir, &all), &dir, path),
+            "{path}"
+        );
+    }
+    let name = format!("crewdeck-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    assert!(!can_connect(
+        &guard_with_sockets(&dir, &[]),
+        &dir,
+        &format!("\\0{name}")
+    ));
+    assert!(can_connect(
+        &guard_with_sockets(&dir, &[SocketGroup::Display]),
+        &dir,
+        &format!("\\0{name}")
+    ));
+}
+
+#[test]
+fn variables_for_blocked_services_are_removed() {
+    if !is_supported() {
+        return;
+    }
+    let environment = |allowed: &str| {
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "sandbox::print_command_environment",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("SSH_AUTH_SOCK", "/nowhere/agent")
+            .env("DOCKER_HOST", "tcp://127.0.0.1:1")
+            .env("WAYLAND_DISPLAY", "wayland-7")
+            .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/bus")
+            .env("CREWDECK_TEST_ALLOWED", allowed)
+            .output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    };
+    let names = [
+        "SSH_AUTH_SOCK=",
+        "DOCKER_HOST=",
+        "WAYLAND_DISPLAY=",
+        "DBUS_SESSION_BUS_ADDRESS=",
+    ];
+    let none = environment("");
+    assert!(none.contains("PATH="), "{none}");
+    assert!(names.iter().all(|name| !none.contains(name)), "{none}");
+    let all = environment("all");
+    assert!(names.iter().all(|name| all.contains(name)), "{all}");
+}
+
+/// Not a test: prints the environment that a command of this process gets.
+#[test]
+#[ignore = "started by variables_for_blocked_services_are_removed"]
+fn print_command_environment() {
+    let dir = tempfile::tempdir().unwrap();
+    let is_all = std::env::var("CREWDECK_TEST_ALLOWED").is_ok_and(|text| text == "all");
+    let allowed = if is_all { &SocketGroup::ALL[..] } else { &[] };
+    println!(
+        "{}",
+        run(&guard_with_sockets(dir.path(), allowed), dir.path(), "env").output
+    );
+    assert_eq!(guard_with_sockets(dir.path(), &[]).limits, NO_LIMITS);
+}

@@ -1,0 +1,219 @@
+//! Both wire formats against a mock server: requests are valid, responses of many kinds are understood.
+
+mod answers;
+mod lenient;
+
+use std::sync::Arc;
+
+use crewdeck::domain::chat::{Block, Message, Outcome, ToolCall};
+use crewdeck::domain::ids::{CallId, Name};
+use crewdeck::model::anthropic::{AnthropicConfig, KeyHeader};
+use crewdeck::model::openai::{MaxTokensField, OpenAiConfig};
+use crewdeck::model::provider::{ProviderConfig, connect};
+use crewdeck::model::{Delta, ModelError, ModelRequest, Reply, StopReason, ToolSpec};
+use futures::StreamExt;
+use serde_json::{Value, json};
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+const KEY: &str = "sk-very-secret";
+const ANTHROPIC: &str = include_str!("../fixtures/sse/anthropic-rich.txt");
+const OPENAI: &str = include_str!("../fixtures/sse/openai-odd.txt");
+
+fn anthropic(server: &MockServer) -> ProviderConfig {
+    ProviderConfig::Anthropic(AnthropicConfig {
+        base_url: format!("{}/v1/", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..AnthropicConfig::default()
+    })
+}
+
+fn openai(server: &MockServer) -> ProviderConfig {
+    ProviderConfig::OpenAi(OpenAiConfig {
+        base_url: format!("{}/v1", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..OpenAiConfig::default()
+    })
+}
+
+fn request() -> ModelRequest {
+    let call = |id: &str| {
+        Block::ToolCall(ToolCall {
+            id: CallId(id.into()),
+            name: "bash".into(),
+            input: json!({"command": "ls"}),
+            broken: None,
+        })
+    };
+    let result = |id: &str, outcome| Block::ToolResult {
+        call: CallId(id.into()),
+        content: String::new(),
+        outcome,
+    };
+    let tool = |name: &str| ToolSpec::new(name, "does it", &json!({"type": "object"}));
+    ModelRequest {
+        agent: Name::lead(),
+        model: "some-model".into(),
+        system: "You are the lead.".into(),
+        messages: Arc::new(vec![
+            Message::user(vec![Block::text("hi")]),
+            Message::assistant(vec![
+                Block::Thinking {
+                    text: "unsigned".into(),
+                    signature: None,
+                },
+                Block::text("I look."),
+                call("a"),
+                call("b"),
+            ]),
+            Message::user(vec![
+                result("a", Outcome::Ok),
+                result("b", Outcome::Error),
+                Block::text("and this"),
+            ]),
+        ]),
+        tools: Arc::new(vec![tool("bash"), tool("glob")]),
+        max_tokens: 99,
+    }
+}
+
+/// Returns the schema of a tool without arguments, as servers accept it.
+fn empty_schema() -> Value {
+    json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false})
+}
+
+async fn call_model(config: &ProviderConfig) -> Result<Reply, ModelError> {
+    let mut stream = connect(config).unwrap().call(request());
+    let mut last = None;
+    while let Some(item) = stream.next().await {
+        match item? {
+            Delta::Done(reply) => last = Some(reply),
+            Delta::Held(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
+                assert!(last.is_none());
+            }
+        }
+    }
+    Ok(last.expect("a stream without error ends with the reply"))
+}
+
+async fn mock_server(response: ResponseTemplate) -> MockServer {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(response)
+        .mount(&server)
+        .await;
+    server
+}
+
+fn sse(body: &str) -> ResponseTemplate {
+    ResponseTemplate::new(200).set_body_raw(body.as_bytes().to_vec(), "text/event-stream")
+}
+
+async fn request_bodies(server: &MockServer) -> Vec<Value> {
+    let requests = server.received_requests().await.unwrap();
+    requests
+        .iter()
+        .map(|r| serde_json::from_slice(&r.body).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn messages_requests_are_valid_and_cache_the_prefix() {
+    let server = mock_server(sse(ANTHROPIC)).await;
+    for _ in 0..2 {
+        let reply = call_model(&anthropic(&server)).await.unwrap();
+        assert_eq!((reply.stop, reply.blocks.len()), (StopReason::ToolUse, 4));
+    }
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].url.path(), "/v1/messages");
+    assert_eq!(sent[0].headers["x-api-key"], KEY);
+    assert_eq!(sent[0].headers["anthropic-version"], "2023-06-01");
+    let bodies = request_bodies(&server).await;
+    assert_eq!(
+        bodies[0].to_string(),
+        bodies[1].to_string(),
+        "the same request has the same bytes"
+    );
+    let (cached, nothing) = (json!({"type": "ephemeral"}), empty_schema());
+    assert_eq!(
+        bodies[0],
+        json!({
+            "model": "some-model", "max_tokens": 99, "stream": true,
+            "system": [{"type": "text", "text": "You are the lead.", "cache_control": cached}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {"role": "assistant", "content": [
+                    {"type": "text", "text": "I look."},
+                    {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}},
+                    {"type": "tool_use", "id": "b", "name": "bash", "input": {"command": "ls"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "a", "content": "(no output)"},
+                    {"type": "tool_result", "tool_use_id": "b", "content": "(no output)", "is_error": true},
+                    {"type": "text", "text": "and this", "cache_control": cached},
+                ]},
+            ],
+            "tools": [
+                {"name": "bash", "description": "does it", "input_schema": nothing},
+                {"name": "glob", "description": "does it", "input_schema": nothing, "cache_control": cached},
+            ],
+        })
+    );
+}
+
+#[tokio::test]
+async fn chat_completions_requests_are_valid() {
+    let server = mock_server(sse(OPENAI)).await;
+    let reply = call_model(&openai(&server)).await.unwrap();
+    assert_eq!(reply.blocks.len(), 6);
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].url.path(), "/v1/chat/completions");
+    assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
+    let function = json!({"name": "bash", "arguments": "{\"command\":\"ls\"}"});
+    let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "does it", "parameters": empty_schema()}});
+    assert_eq!(
+        request_bodies(&server).await[0],
+        json!({
+            "model": "some-model", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 99,
+            "messages": [
+                {"role": "system", "content": "You are the lead."},
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "I look.", "tool_calls": [
+                    {"id": "a", "type": "function", "function": function},
+                    {"id": "b", "type": "function", "function": function},
+                ]},
+                {"role": "tool", "tool_call_id": "a", "content": "(no output)"},
+                {"role": "tool", "tool_call_id": "b", "content": "(no output)"},
+                {"role": "user", "content": "and this"},
+            ],
+            "tools": [tool("bash"), tool("glob")],
+        })
+    );
+}
+
+#[tokio::test]
+async fn server_specific_fields_are_configurable() {
+    let server = mock_server(sse(ANTHROPIC)).await;
+    let ProviderConfig::Anthropic(mut config) = anthropic(&server) else {
+        panic!()
+    };
+    config.key_header = KeyHeader::Bearer;
+    config.version = "2026-10-21".into();
+    call_model(&ProviderConfig::Anthropic(config))
+        .await
+        .unwrap();
+    let sent = server.received_requests().await.unwrap();
+    assert_eq!(sent[0].headers["authorization"], format!("Bearer {KEY}"));
+    assert_eq!(sent[0].headers["anthropic-version"], "2026-10-21");
+    assert!(!sent[0].headers.contains_key("x-api-key"));
+    let server = mock_server(sse(OPENAI)).await;
+    let ProviderConfig::OpenAi(mut config) = openai(&server) else {
+        panic!()
+    };
+    config.max_tokens_field = MaxTokensField::MaxCompletionTokens;
+    call_model(&ProviderConfig::OpenAi(config)).await.unwrap();
+    assert_eq!(
+        request_bodies(&server).await[0]["max_completion_tokens"],
+        99
+    );
+}

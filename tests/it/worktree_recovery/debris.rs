@@ -1,0 +1,532 @@
+//! Leftovers of a git process that is killed together with its parent, and their repair.
+//!
+//! A filter or a hook of the repository pauses git at a step. There it is killed with its parent, and the leftovers are
+//! checked with git before and after the repair.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use crewdeck::domain::ids::TaskId;
+use crewdeck::domain::worktree::{Leftovers, Merge, Removal};
+use crewdeck::store::{Debris, NewWorktree, Worktrees};
+use pretty_assertions::assert_eq;
+
+use super::start_process_as;
+use crate::common::process_tree::kill_tree;
+use crate::common::repository::{NOW, Repository, commit, git, git_output, name};
+
+/// What the killed process does.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    /// Creates the worktree of task 2, which needs the branch of task 1.
+    Create,
+    /// Merges the worktree of task 1.
+    Merge,
+    /// Creates, commits to, merges and removes a worktree.
+    Lifecycle,
+}
+
+impl Step {
+    /// Returns the step with the name `name`.
+    pub fn named(name: &str) -> Option<Step> {
+        [Step::Create, Step::Merge, Step::Lifecycle]
+            .into_iter()
+            .find(|step| format!("{step:?}") == name)
+    }
+
+    pub fn run(self, trees: &Worktrees) {
+        let new = |task, needs: &[&str]| NewWorktree {
+            task: TaskId(task),
+            needs: needs.iter().map(ToString::to_string).collect(),
+            ..NewWorktree::default()
+        };
+        match self {
+            Step::Create => drop(trees.create(&new(2, &["wt/task-1"]), NOW).unwrap()),
+            Step::Merge => drop(trees.merge(&name("task-1"), NOW).unwrap()),
+            Step::Lifecycle => {
+                let made = trees.create(&new(2, &["wt/task-1"]), NOW).unwrap();
+                let own = made.worktree.name;
+                fs::write(Path::new(&made.worktree.path).join("new.txt"), "new\n").unwrap();
+                let done = trees.commit_leftovers(&own, "Work").unwrap();
+                assert!(matches!(done, Leftovers::Committed(_)));
+                trees.merge(&own, NOW).unwrap();
+                trees.remove(&own, Removal::OnlyIfSafe, NOW).unwrap();
+            }
+        }
+    }
+}
+
+/// A repository in which git can be paused.
+pub struct PausedRepository {
+    pub r: Repository,
+    started: PathBuf,
+}
+
+impl PausedRepository {
+    /// Creates files on the main branch, and a worktree of task 1 that has changed and added some.
+    pub fn new() -> PausedRepository {
+        let r = Repository::new();
+        for file in ["b.txt", "d.txt"] {
+            r.commit(file, &format!("{file} as it was\n"));
+        }
+        r.create(1, &[]);
+        for file in ["a.txt", "b.txt", "new/c.txt"] {
+            let path = r.tree("task-1").join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            commit(&r.tree("task-1"), file, &format!("{file} of task 1\n"));
+        }
+        let started = r.root().join(".git/started");
+        PausedRepository { r, started }
+    }
+
+    fn pause_command(&self) -> String {
+        // Ends after 10 minutes if the test does not kill it.
+        format!("touch '{}'; exec sleep 600", self.started.display())
+    }
+
+    /// Makes git pause when it writes a file that matches `file`.
+    pub fn pause_at_file(&self, file: &str) {
+        let attributes = self.r.root().join(".git/info/attributes");
+        fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        fs::write(attributes, format!("{file} filter=held\n")).unwrap();
+        self.r
+            .git(&["config", "filter.held.smudge", &self.pause_command()]);
+        self.r.git(&["config", "filter.held.clean", "cat"]);
+    }
+
+    pub fn pause_at_hook(&self, hook: &str) {
+        let path = self.r.root().join(".git/hooks").join(hook);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let only = match hook {
+            // The branch is locked but not moved yet.
+            "reference-transaction" => "[ \"$1\" = prepared ] || exit 0",
+            _ => "true",
+        };
+        fs::write(
+            &path,
+            format!("#!/bin/sh\n{only}\n{}\n", self.pause_command()),
+        )
+        .unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs the step until git is paused, kills the process tree there, and makes the locks that are left old.
+    pub fn kill_while_paused(&self, step: Step) {
+        self.kill_at_pause(start_process_as(&self.r, &format!("{step:?}")));
+        fs::remove_file(&self.started).unwrap();
+        fs::remove_dir_all(self.r.root().join(".git/hooks")).unwrap_or_default();
+        let attributes = self.r.root().join(".git/info/attributes");
+        fs::remove_file(attributes).unwrap_or_default();
+        make_locks_old(&self.r.root().join(".git"));
+    }
+
+    fn kill_at_pause(&self, process: Child) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.started.exists() {
+            assert!(Instant::now() < until, "git did not reach the step");
+            std::thread::yield_now();
+        }
+        kill_tree(process);
+    }
+
+    pub fn exists(&self, file: &str) -> bool {
+        self.r.root().join(".git").join(file).exists()
+    }
+}
+
+/// Makes all lock files below a folder an hour old.
+fn make_locks_old(folder: &Path) {
+    set_lock_times(folder, SystemTime::now() - Duration::from_secs(3600));
+}
+
+fn set_lock_times(folder: &Path, then: SystemTime) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            set_lock_times(&entry.path(), then);
+        } else if entry.path().extension().is_some_and(|e| e == "lock") {
+            let file = File::options().write(true).open(entry.path());
+            file.unwrap().set_modified(then).unwrap();
+        }
+    }
+}
+
+fn lock_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(lock_files(&path));
+        } else if path.extension().is_some_and(|e| e == "lock") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+pub fn status(dir: &Path) -> String {
+    git(dir, &["status", "--porcelain", "--untracked-files=all"])
+}
+
+/// Asserts that git and the folders show no leftovers.
+pub fn assert_clean(r: &Repository) {
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+    assert_eq!(lock_files(&r.root().join(".git")), Vec::<PathBuf>::new());
+    assert!(!r.root().join(".git/MERGE_HEAD").exists());
+    r.git(&["fsck", "--no-dangling"]);
+    let mut entered: Vec<String> = r
+        .worktrees()
+        .list()
+        .unwrap()
+        .worktrees
+        .into_iter()
+        .map(|tree| tree.name.to_string())
+        .collect();
+    entered.sort();
+    let folders = |dir: PathBuf| -> Vec<String> {
+        let all = fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut names: Vec<String> = all
+            .filter(|e| e.file_type().unwrap().is_dir())
+            .map(|e| e.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(folders(r.root().join(".worktrees")), entered);
+    assert_eq!(folders(r.root().join(".git/worktrees")), entered);
+    let branches = r.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/wt"]);
+    let branches: Vec<&str> = branches.lines().map(|b| &b[3..]).collect();
+    assert_eq!(branches, entered);
+    for name in entered {
+        assert_eq!(status(&r.tree(&name)), "", "{name}");
+    }
+}
+
+#[test]
+fn repair_does_not_change_a_clean_repository() {
+    let paused = PausedRepository::new();
+    let before = paused.r.picture();
+    assert_eq!(paused.r.worktrees().debris().unwrap(), []);
+    assert_eq!(
+        paused.r.worktrees().repair(NOW).unwrap(),
+        Vec::<String>::new()
+    );
+    assert_eq!(paused.r.picture(), before);
+    assert_clean(&paused.r);
+}
+
+#[test]
+fn stale_locks_are_reported_and_removed() {
+    let paused = PausedRepository::new();
+    let own = paused.r.root().join(".git");
+    let all = [
+        "index.lock",
+        "packed-refs.lock",
+        "refs/heads/wt/task-1.lock",
+        "worktrees/task-1/HEAD.lock",
+        "worktrees/task-1/index.lock",
+    ];
+    for file in all {
+        fs::write(own.join(file), "").unwrap();
+    }
+    // A young lock may belong to a running process. A time in the future keeps these young in a slow test.
+    set_lock_times(&own, SystemTime::now() + Duration::from_secs(3600));
+    assert_eq!(paused.r.worktrees().debris().unwrap(), []);
+    make_locks_old(&own);
+    let expected: Vec<Debris> = all
+        .iter()
+        .map(|file| Debris::Lock(Path::new(".git").join(file)))
+        .collect();
+    // A program that another test starts has all files of this process open for a moment, so this retries.
+    let until = Instant::now() + Duration::from_secs(60);
+    let mut found = paused.r.worktrees().debris().unwrap();
+    while found != expected && Instant::now() < until {
+        found = paused.r.worktrees().debris().unwrap();
+    }
+    assert_eq!(found, expected);
+    assert_eq!(paused.r.worktrees().repair(NOW).unwrap().len(), all.len());
+    assert_clean(&paused.r);
+}
+
+/// The user commits in another terminal: while the editor is open, the lock is old and no process has it open.
+#[test]
+fn lock_of_a_running_git_is_kept() {
+    let paused = PausedRepository::new();
+    let go = paused.r.root().join(".git/go");
+    let (started, wait) = (paused.started.display(), go.display());
+    let editor =
+        format!("touch '{started}'; until [ -e '{wait}' ]; do sleep 0.01; done; echo Mine >");
+    fs::write(paused.r.root().join("d.txt"), "of the user\n").unwrap();
+    let mut user = Command::new("git")
+        .args(["commit", "--quiet", "--all"])
+        .current_dir(paused.r.root())
+        .env("GIT_EDITOR", editor)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !paused.started.exists() {
+        assert!(Instant::now() < until, "the editor did not start");
+        std::thread::yield_now();
+    }
+    make_locks_old(&paused.r.root().join(".git"));
+    let was_locked = paused.exists("index.lock");
+    let (found, repairs) = (
+        paused.r.worktrees().debris(),
+        paused.r.worktrees().repair(NOW),
+    );
+    let is_locked = paused.exists("index.lock");
+    fs::write(&go, "").unwrap();
+    assert!(user.wait().unwrap().success());
+    assert!(was_locked && is_locked);
+    assert_eq!(found.unwrap(), []);
+    assert!(repairs.unwrap()[0].contains("index.lock was kept"));
+    assert_eq!(paused.r.git(&["log", "-1", "--format=%s"]), "Mine");
+}
+
+#[test]
+fn merge_killed_while_writing_files_is_undone() {
+    for file in ["a.txt", "b.txt", "new/c.txt"] {
+        let paused = PausedRepository::new();
+        let r = &paused.r;
+        paused.pause_at_file(file);
+        paused.kill_while_paused(Step::Merge);
+        assert!(paused.exists("index.lock"), "{file}");
+        // Changes of the user before the repair are kept.
+        fs::write(r.root().join("d.txt"), "of the user\n").unwrap();
+        fs::write(r.root().join("notes.txt"), "of the user\n").unwrap();
+        let found = r.worktrees().debris().unwrap();
+        assert!(found.contains(&Debris::Merge(name("task-1"))), "{found:?}");
+        let repairs = r.worktrees().repair(NOW).unwrap();
+        assert!(
+            repairs.iter().any(|line| line.contains("wt/task-1")),
+            "{repairs:?}"
+        );
+        assert_eq!(
+            status(r.root()),
+            " M d.txt\n?? notes.txt",
+            "{file}: {repairs:?}"
+        );
+        r.git(&["checkout", "--quiet", "d.txt"]);
+        assert_clean(r);
+        let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
+        assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
+    }
+}
+
+#[test]
+fn user_changes_in_a_file_of_a_killed_merge_are_kept() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
+    fs::write(paused.r.root().join("a.txt"), "of the user\n").unwrap();
+    let repairs = paused.r.worktrees().repair(NOW).unwrap();
+    assert!(
+        repairs.iter().any(|line| line.contains("kept: a.txt")),
+        "{repairs:?}"
+    );
+    assert_eq!(status(paused.r.root()), " M a.txt");
+    let text = fs::read_to_string(paused.r.root().join("a.txt")).unwrap();
+    assert_eq!(text, "of the user\n");
+}
+
+#[test]
+fn merge_killed_at_its_commit_is_undone_or_recorded() {
+    let hooks = [
+        "pre-merge-commit",
+        "commit-msg",
+        "reference-transaction",
+        "post-merge",
+    ];
+    for hook in hooks {
+        let paused = PausedRepository::new();
+        let r = &paused.r;
+        paused.pause_at_hook(hook);
+        paused.kill_while_paused(Step::Merge);
+        let found = r.worktrees().debris().unwrap();
+        assert!(
+            found.contains(&Debris::Merge(name("task-1"))),
+            "{hook}: {found:?}"
+        );
+        let is_merged = git_output(
+            r.root(),
+            &["merge-base", "--is-ancestor", "wt/task-1", "main"],
+        );
+        assert_eq!(is_merged.status.success(), hook == "post-merge");
+        r.worktrees().repair(NOW).unwrap();
+        assert_eq!(status(r.root()), "", "{hook}");
+        assert_clean(r);
+        let merged = r.worktrees().merge(&name("task-1"), NOW).unwrap();
+        let is_known = matches!(merged, Merge::AlreadyMerged { .. });
+        assert_eq!(is_known, hook == "post-merge", "{hook}: {merged:?}");
+    }
+}
+
+/// The next merge repairs it, without a restart of crewdeck.
+#[test]
+fn next_merge_repairs_a_killed_one() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("b.txt");
+    paused.kill_while_paused(Step::Merge);
+    let merged = paused.r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
+    assert_eq!(status(paused.r.root()), "");
+    assert_clean(&paused.r);
+}
+
+#[test]
+fn partially_created_worktree_is_removed() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("d.txt");
+    paused.kill_while_paused(Step::Create);
+    assert!(paused.exists("worktrees/task-2/locked"));
+    let found = paused.r.worktrees().debris().unwrap();
+    assert!(
+        found.contains(&Debris::HalfMade(name("task-2"))),
+        "{found:?}"
+    );
+    paused.r.worktrees().repair(NOW).unwrap();
+    assert!(!paused.r.tree("task-2").exists());
+    assert_clean(&paused.r);
+    assert_eq!(paused.r.create(2, &[]), "task-2");
+}
+
+#[test]
+fn partially_created_worktree_with_user_files_is_completed() {
+    let paused = PausedRepository::new();
+    paused.pause_at_file("d.txt");
+    paused.kill_while_paused(Step::Create);
+    let dir = paused.r.tree("task-2");
+    fs::write(dir.join("notes.txt"), "of the user\n").unwrap();
+    let repairs = paused.r.worktrees().repair(NOW).unwrap();
+    assert!(
+        repairs.iter().any(|line| line.contains("notes.txt")),
+        "{repairs:?}"
+    );
+    assert_eq!(status(&dir), "?? notes.txt");
+    assert!(!paused.exists("worktrees/task-2/locked"));
+    fs::remove_file(dir.join("notes.txt")).unwrap();
+    assert_clean(&paused.r);
+}
+
+/// Covers each state in which `git worktree add` can be killed before it writes files.
+#[test]
+fn worktree_killed_before_checkout_is_removed() {
+    let steps = [
+        "folder",
+        "locked",
+        "home",
+        "gitdir",
+        "link",
+        "HEAD",
+        "commondir",
+    ];
+    for count in 1..=steps.len() {
+        let r = Repository::new();
+        r.create(1, &[]);
+        let (own, home) = (r.root().join(".git/worktrees/task-2"), r.tree("task-2"));
+        let log = r.root().join(".worktrees/events.jsonl");
+        let begun =
+            "{\"event\": \"worktree.create.before\", \"worktree\": {\"name\": \"task-2\"}}\n";
+        let text = fs::read_to_string(&log).unwrap();
+        fs::write(&log, text + begun).unwrap();
+        r.git(&["branch", "wt/task-2"]);
+        for step in &steps[..count] {
+            match *step {
+                "folder" => fs::create_dir(&own).unwrap(),
+                "locked" => fs::write(own.join("locked"), "initializing").unwrap(),
+                "home" => fs::create_dir(&home).unwrap(),
+                "gitdir" => {
+                    let link = home.join(".git").display().to_string();
+                    fs::write(own.join("gitdir"), link + "\n").unwrap();
+                }
+                "link" => {
+                    fs::write(home.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+                }
+                "HEAD" => fs::write(own.join("HEAD"), "0".repeat(40) + "\n").unwrap(),
+                _ => fs::write(own.join("commondir"), "../..\n").unwrap(),
+            }
+        }
+        let found = r.worktrees().debris().unwrap();
+        assert_eq!(found, [Debris::HalfMade(name("task-2"))], "{count}");
+        r.worktrees().repair(NOW).unwrap();
+        assert_clean(&r);
+    }
+}
+
+#[test]
+fn worktree_killed_while_merging_blockers_is_completed() {
+    let paused = PausedRepository::new();
+    let r = &paused.r;
+    r.commit("e.txt", "no fast-forward\n");
+    paused.pause_at_file("new/c.txt");
+    paused.kill_while_paused(Step::Create);
+    assert_eq!(status(&r.tree("task-2")).is_empty(), false);
+    let found = r.worktrees().debris().unwrap();
+    assert!(
+        found.contains(&Debris::NotStarted(name("task-2"))),
+        "{found:?}"
+    );
+    r.worktrees().repair(NOW).unwrap();
+    assert_clean(r);
+    let needs = ["wt/task-1".to_string()];
+    let brought = r.worktrees().bring(&name("task-2"), &needs, NOW).unwrap();
+    assert_eq!(brought.merged, needs);
+}
+
+/// Kills a process before and after each git command that changes something in the lifecycle of a worktree.
+#[test]
+fn kill_before_or_after_any_git_change_is_repaired() {
+    let found = Command::new("sh").args(["-c", "command -v git"]).output();
+    let real = String::from_utf8(found.unwrap().stdout).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    for at in 1.. {
+        let paused = PausedRepository::new();
+        let r = &paused.r;
+        let (bin, count) = (r.root().join(".git/bin"), r.root().join(".git/count"));
+        fs::create_dir(&bin).unwrap();
+        let script = format!(
+            r#"#!/bin/sh
+case " $* " in
+    *" worktree add "* | *" worktree remove "* | *" merge --quiet "* | *" update-ref "* | *" add --all "* | *" commit "*)
+        echo >> '{count}'
+        n=$(wc -l < '{count}')
+        [ $((2 * n - 1)) -ne {at} ] || {{ kill -9 $PPID; exit 1; }}
+        {real} "$@"
+        code=$?
+        [ $((2 * n)) -ne {at} ] || kill -9 $PPID
+        exit $code ;;
+esac
+exec {real} "$@"
+"#,
+            count = count.display(),
+            real = real.trim(),
+        );
+        fs::write(bin.join("git"), script).unwrap();
+        fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        let ended = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "worktree_recovery::role", "--nocapture"])
+            .env(super::ROOT, r.root())
+            .env(super::NUMBER, format!("{:?}", Step::Lifecycle))
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        fs::remove_dir_all(bin).unwrap();
+        make_locks_old(&r.root().join(".git"));
+        r.worktrees().repair(NOW).unwrap();
+        assert_eq!(status(r.root()), "", "{at}");
+        if r.tree("task-2").join("new.txt").exists() {
+            // The file was written but not committed yet.
+            let own = name("task-2");
+            r.worktrees().commit_leftovers(&own, "Work").unwrap();
+        }
+        assert_clean(r);
+        if ended.success() {
+            assert!(at > 12, "only {at} points to kill at");
+            return;
+        }
+    }
+}

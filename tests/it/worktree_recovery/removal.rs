@@ -1,0 +1,254 @@
+//! Removing a worktree while another program writes into it, or killed halfway: only losses that the caller knew of are
+//! lost.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::start_process_as;
+use crate::common::repository::{NOW, Repository, git, name, refusal};
+use crewdeck::domain::ids::TaskId;
+use crewdeck::domain::worktree::{Losses, OnDisk, Removal, WorktreeError};
+use crewdeck::store::{NewWorktree, Worktrees};
+use pretty_assertions::assert_eq;
+
+/// How often a file is written at the moment of a removal.
+const ROUNDS: u64 = 12;
+/// How often a process is killed while it removes worktrees.
+const KILLS: u32 = 12;
+/// Limit for each wait.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn known_losses() -> Losses {
+    Losses {
+        files: 1,
+        named: vec!["known.txt".into()],
+        ..Losses::default()
+    }
+}
+
+/// Returns the sorted names of the trash entries in `.worktrees`.
+fn trash_entries(r: &Repository) -> Vec<String> {
+    let names = fs::read_dir(r.root().join(".worktrees")).unwrap();
+    let names = names.map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut entries: Vec<String> = names.filter(|n| n.starts_with(".remov")).collect();
+    entries.sort();
+    entries
+}
+
+/// Writes `late.txt` into the worktree as soon as its removal is logged as begun. Returns whether that worked.
+fn write_during_removal(r: &Repository, dir: &Path, begun: usize, is_over: &AtomicBool) -> bool {
+    let log = r.root().join(".worktrees/events.jsonl");
+    let until = Instant::now() + DEADLINE;
+    let removals = || {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        text.matches("worktree.remove.before").count()
+    };
+    while removals() <= begun && !is_over.load(Ordering::SeqCst) {
+        assert!(Instant::now() < until, "no removal began");
+        std::thread::yield_now();
+    }
+    fs::write(dir.join("late.txt"), "late\n").is_ok()
+}
+
+#[test]
+fn file_written_during_a_removal_is_not_lost() {
+    let r = Repository::new();
+    let mut late_writes = 0;
+    for round in 0..ROUNDS {
+        let task = r.create(round + 1, &[]);
+        let (dir, trees) = (r.tree(&task), r.worktrees());
+        let is_known = round % 2 == 0;
+        if is_known {
+            fs::write(dir.join("known.txt"), "known\n").unwrap();
+        }
+        let losses = if is_known {
+            known_losses()
+        } else {
+            Losses::default()
+        };
+        let is_over = AtomicBool::new(false);
+        let begun = usize::try_from(round).unwrap();
+        let (is_written, removed) = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write_during_removal(&r, &dir, begun, &is_over));
+            let removed = trees.remove_as_told(&name(&task), &losses, NOW);
+            is_over.store(true, Ordering::SeqCst);
+            (writer.join().unwrap(), removed)
+        });
+        if is_written {
+            late_writes += 1;
+            let error = refusal(removed);
+            let refused = matches!(
+                error,
+                WorktreeError::Changed { .. } | WorktreeError::Unsafe { .. }
+            );
+            assert!(refused, "{error}");
+            assert!(error.to_string().contains("late.txt"), "{error}");
+            assert_eq!(fs::read_to_string(dir.join("late.txt")).unwrap(), "late\n");
+            assert_eq!(dir.join("known.txt").exists(), is_known);
+            assert!(dir.join("a.txt").exists());
+        } else {
+            removed.unwrap();
+            assert!(!dir.exists());
+        }
+        assert_eq!(trash_entries(&r), Vec::<String>::new());
+    }
+    println!("written in time: {late_writes} of {ROUNDS}");
+}
+
+#[test]
+fn interrupted_removal_is_finished_or_undone_by_next_read() {
+    let r = Repository::new();
+    for task in [1, 2, 3] {
+        r.create(task, &[]);
+        fs::write(r.tree(&format!("task-{task}")).join("known.txt"), "known\n").unwrap();
+    }
+    let below = |name: &str| r.root().join(".worktrees").join(name);
+    let trees = r.worktrees();
+    // Killed before the second check: the worktree is back with all its content.
+    fs::rename(r.tree("task-1"), below(".removing-task-1")).unwrap();
+    let state = trees.state(&name("task-1")).unwrap();
+    assert_eq!(
+        (state.on_disk, state.losses()),
+        (OnDisk::Whole, known_losses())
+    );
+    // Killed after it: the worktree is deleted and its name is free.
+    fs::rename(r.tree("task-2"), below(".removed-task-2")).unwrap();
+    assert_eq!(
+        trees.state(&name("task-2")).unwrap().on_disk,
+        OnDisk::Missing
+    );
+    assert_eq!(trash_entries(&r), Vec::<String>::new());
+    trees
+        .remove(&name("task-2"), Removal::OnlyIfSafe, NOW)
+        .unwrap();
+    // The folder was created again meanwhile: both folders are kept and reported.
+    fs::rename(r.tree("task-3"), below(".removing-task-3")).unwrap();
+    fs::DirBuilder::new()
+        .mode(0o755)
+        .create(r.tree("task-3"))
+        .unwrap();
+    fs::write(r.tree("task-3").join("mine.txt"), "mine\n").unwrap();
+    let notices = trees.list().unwrap().notices.join("\n");
+    assert!(
+        notices.contains(".removing-task-3")
+            && notices.contains("Move one of the two folders away"),
+        "{notices}"
+    );
+    assert!(below(".removing-task-3/known.txt").exists());
+    assert!(r.tree("task-3").join("mine.txt").exists());
+}
+
+#[test]
+fn entry_of_a_running_removal_is_no_orphan() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let trees = r.worktrees();
+    let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();
+    lock.lock().unwrap();
+    for name in [".removing-task-1", ".removed-task-1"] {
+        let entry = r.root().join(".worktrees").join(name);
+        fs::rename(r.tree("task-1"), &entry).unwrap();
+        assert_eq!(trees.strays().unwrap(), [], "{name}");
+        fs::rename(&entry, r.tree("task-1")).unwrap();
+    }
+}
+
+#[test]
+fn worktree_that_cannot_be_moved_to_the_trash_is_kept() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    // For example the entry of an earlier removal that could not be deleted.
+    fs::write(r.root().join(".worktrees/.removed-task-1"), "").unwrap();
+    let error = r
+        .worktrees()
+        .remove(&name("task-1"), Removal::OnlyIfSafe, NOW)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(".removed-task-1"), "{error}");
+    assert!(r.tree("task-1").join("a.txt").exists());
+}
+
+#[test]
+fn worktree_locked_by_the_user_is_kept() {
+    let r = Repository::new();
+    r.create(1, &[]);
+    let path = r.tree("task-1");
+    let path = path.to_string_lossy();
+    r.git(&["worktree", "lock", "--reason", "on a stick", &path]);
+    for removal in [Removal::OnlyIfSafe, Removal::WhatIsLostIsKnown] {
+        let error = refusal(r.worktrees().remove(&name("task-1"), removal, NOW)).to_string();
+        assert_eq!(
+            error,
+            "worktree task-1 is locked (on a stick): run git worktree unlock .worktrees/task-1 first"
+        );
+    }
+    assert!(r.tree("task-1").join("a.txt").exists());
+}
+
+/// The body of the killed process: creates and removes one worktree after the other.
+pub fn remove_forever(trees: &Worktrees, root: &Path) {
+    for task in 1.. {
+        let new = NewWorktree {
+            task: TaskId(task),
+            ..NewWorktree::default()
+        };
+        let made = trees.create(&new, NOW).unwrap().worktree;
+        let dir = root.join(".worktrees").join(made.name.as_str());
+        fs::write(dir.join("known.txt"), "known\n").unwrap();
+        trees
+            .remove_as_told(&made.name, &known_losses(), NOW)
+            .unwrap();
+    }
+}
+
+#[test]
+fn killed_removal_leaves_a_complete_worktree_or_none() {
+    let r = Repository::new();
+    for n in 0..40 {
+        fs::write(r.root().join(format!("f{n}.txt")), "x\n").unwrap();
+    }
+    r.commit("a.txt", "two\n");
+    let (trees, until) = (r.worktrees(), Instant::now() + DEADLINE);
+    let removals = || {
+        let log = fs::read_to_string(r.root().join(".worktrees/events.jsonl"));
+        log.unwrap_or_default().matches("remove.before").count()
+    };
+    let mut counts = [0, 0];
+    for kill in 0..KILLS {
+        let before = removals();
+        let mut child = start_process_as(&r, "remove");
+        while removals() == before {
+            assert!(Instant::now() < until, "no removal began");
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(6) * kill);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A git process of the killed process may still run; it holds the lock.
+        let lock = fs::File::open(r.root().join(".worktrees/.lock")).unwrap();
+        lock.lock().unwrap();
+        drop(lock);
+        for tree in trees.list().unwrap().worktrees {
+            let dir = r.tree(tree.name.as_str());
+            let state = trees.state(&tree.name).unwrap();
+            match state.on_disk {
+                OnDisk::Whole => {
+                    counts[0] += 1;
+                    let status = git(&dir, &["status", "--porcelain"]);
+                    assert!(["", "?? known.txt"].contains(&status.as_str()), "{status}");
+                }
+                OnDisk::Missing => counts[1] += 1,
+                OnDisk::Foreign => panic!("{} is no worktree any more", dir.display()),
+            }
+            trees
+                .remove_as_told(&tree.name, &state.losses(), NOW)
+                .unwrap();
+            assert!(!dir.exists());
+        }
+        assert_eq!(trash_entries(&r), Vec::<String>::new());
+    }
+    println!("complete and missing worktrees after kills: {counts:?}");
+}

@@ -1,5 +1,7 @@
 //! Draws the list of background jobs and the output of the selected one.
 
+mod feature;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -9,14 +11,20 @@ use ratatui::widgets::Widget;
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{harmless, one_line};
+use crate::protocol::Command;
+use crate::protocol::event::Level;
 use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::Popup;
 use crate::ui::frame;
 use crate::ui::frame::popup::open;
-use crate::ui::popups::picker;
 use crate::ui::text::{age, fit, pad, width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
+use crate::ui::widgets::area::{Place, centered, framed, inside};
+use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
+pub use feature::JobsPopup;
 
 /// Maximum columns of the agents' names.
 const NAMES_MAX: usize = 12;
@@ -29,16 +37,16 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
         n => format!("Background jobs: {n} running"),
     };
     if jobs.is_empty() {
-        let area = picker::place::jobs(screen, 0, 0).area;
+        let area = place(screen, 0, 0).area;
         let inner = open(app, &title, Vec::new(), theme, area, buffer);
-        let lines = picker::place::no_jobs(screen);
+        let lines = no_jobs(screen);
         for (line, row) in lines.into_iter().zip(inner.rows()) {
             Line::styled(line, theme.dim).render(row, buffer);
         }
         return;
     }
     let row = row.min(jobs.len() - 1);
-    let area::Place { area, list, first } = picker::place::jobs(screen, row, jobs.len());
+    let area::Place { area, list, first } = place(screen, row, jobs.len());
     let shown = usize::from(list.height);
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open(app, &title, below, theme, area, buffer);
@@ -146,4 +154,80 @@ fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
             | JobEnd::NotStarted { .. },
         ) => ("✗", theme.error),
     }
+}
+
+/// Maximum width of the list of jobs, in columns.
+pub const JOBS_WIDTH: u16 = 120;
+
+/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
+pub const JOBS_MAX: usize = 8;
+
+/// Returns the width of the list of jobs, including the border.
+pub fn jobs_width(screen: Rect) -> u16 {
+    JOBS_WIDTH.min(screen.width.saturating_sub(4))
+}
+
+/// The text of an empty list of jobs.
+pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
+                           builds, test suites, servers.";
+
+/// Returns the text of an empty list of jobs, wrapped.
+pub fn no_jobs(screen: Rect) -> Vec<String> {
+    wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
+}
+
+/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
+/// with text.
+pub fn place(screen: Rect, row: usize, len: usize) -> Place {
+    let height = match len {
+        0 => framed(no_jobs(screen).len()),
+        _ => screen.height.saturating_sub(4).min(30),
+    };
+    let area = centered(screen, jobs_width(screen), height);
+    let inside = inside(area);
+    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
+    let list = Rect {
+        height: rows.min(inside.height),
+        ..inside
+    };
+    Place {
+        area,
+        list,
+        first: first_row(len, row, rows),
+    }
+}
+
+pub fn selected_job(app: &App) -> Option<&Job> {
+    let Some(Popup::Jobs { row }) = app.popups.last() else {
+        return None;
+    };
+    let jobs = app.model.jobs.listed();
+    jobs.get(*row).or(jobs.last()).copied()
+}
+
+/// Updates a background job and keeps the selection on the same job.
+pub fn job_changed(app: &mut App, job: &Job) {
+    let selected = selected_job(app).map(|j| j.id.clone());
+    app.model.jobs.changed(job);
+    let listed = app.model.jobs.listed();
+    let at = selected.and_then(|id| listed.iter().position(|j| j.id == id));
+    if let (Some(at), Some(Popup::Jobs { row })) = (at, app.popups.last_mut()) {
+        *row = at;
+    }
+}
+
+/// Kills the selected background job.
+pub fn kill(app: &mut App, out: &mut Vec<Do>) {
+    let Some(job) = selected_job(app).cloned() else {
+        return;
+    };
+    if !job.is_running() {
+        app.say(
+            Level::Info,
+            format!("The job has already ended: {}.", job.status()),
+        );
+        return;
+    }
+    app.say(Level::Info, format!("Ending {}.", job.title()));
+    out.push(Do::Command(Command::KillJob { job: job.id }));
 }

@@ -6,7 +6,7 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
-use crate::ui::app::popup::{Choice, Popup, Text};
+use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -136,14 +136,12 @@ fn at_the_board(app: &App) -> String {
 
 /// Returns the columns that are available for the line, between the mark and the hint that hides it.
 fn room(app: &App) -> usize {
-    usize::from(app.size.width).saturating_sub(width(&dismissed_by(app)) + MARGIN)
+    usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
 
 /// Returns the key that hides the line, as shown on the screen.
-pub fn dismissed_by(app: &App) -> String {
-    app.prefs
-        .keymap
-        .key(Context::Everywhere, Action::DismissTour)
+pub fn dismissed_by(prefs: &Preferences) -> String {
+    prefs.keymap.key(Context::Everywhere, Action::DismissTour)
 }
 
 fn waiting(app: &App, request: &Request) -> String {

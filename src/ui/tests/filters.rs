@@ -8,7 +8,7 @@ use crate::protocol::event::LetterStep;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, letter, name, picture, press, tell};
 use crate::ui::frame::hit::Hit;
-use crate::ui::panes::{inbox, rows, team};
+use crate::ui::panes::{inbox, team};
 use crate::ui::shell::hit_test;
 use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};

@@ -17,7 +17,7 @@ use crate::ui::fixture::{
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
-use crate::ui::panes::{board, inbox, needs, rows, team, todo};
+use crate::ui::panes::{board, inbox, needs, team, todo};
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
 use crate::ui::widgets::placed::Placed;

@@ -3,9 +3,10 @@
 //! Data flows in one direction: a [`Msg`] goes into [`update()`], which changes [`UiState`] and returns effects ([`Do`]);
 //! [`draw`] renders the state to cells. Only [`terminal`] does IO.
 //!
-//! `state/` has the state and `known/` the read models of the crew; [`keymap`] and `update/` handle input and events;
-//! `view/` renders with `layout/` (positions), `textual/` (text layout) and [`theme`] (styles). Larger panes and popups
-//! have folders of their own.
+//! The folders are layers; each imports only those before it, which a test checks: `text`, [`theme`] and [`keymap`];
+//! `widgets`, `graph`, `diff`, [`transcript`] and [`replay`], which do not know the crew; `model`, what the crew has
+//! reported; `app`, the state that panes and popups share; `frame`, their common frames and areas; `panes` and `popups`,
+//! one folder per feature; `shell`, which dispatches keys, mouse and events to them and draws the whole screen.
 
 mod app;
 pub mod attention;

@@ -3,8 +3,9 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::domain::ids::TaskId;
+use crate::ui::app::MouseOwner;
+use crate::ui::app::Preferences;
 use crate::ui::app::task_form::Field;
-use crate::ui::app::{App, MouseOwner};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -87,8 +88,8 @@ pub enum Hit {
 }
 
 /// Whether the screen shows controls that only the mouse can use.
-pub fn has_mouse(app: &App) -> bool {
-    app.prefs.mouse == MouseOwner::Crewdeck
+pub fn has_mouse(prefs: &Preferences) -> bool {
+    prefs.mouse == MouseOwner::Crewdeck
 }
 
 /// Returns the visible rows of a list with `len` rows from `first` on, each with its index.

@@ -15,6 +15,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Borders, Widget};
 
+use crate::ui::app::Preferences;
 use crate::ui::app::filters::Filter;
 use crate::ui::app::{App, filters};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -61,7 +62,7 @@ pub fn pane(
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
     let name = vec![
-        Span::styled(format!(" {} ", pane_key(app, pane)), theme.dim),
+        Span::styled(format!(" {} ", pane_key(&app.prefs, pane)), theme.dim),
         Span::styled(fit(&titles.name, room), title),
         // Not part of the name, since a title may be shown reversed.
         Span::raw(" "),
@@ -159,8 +160,8 @@ pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
 }
 
 /// Returns the placeholder of a list without matches.
-pub fn none_fits(app: &App, what: &str) -> String {
-    let key = app.prefs.keymap.key(Context::Panes, Action::Back);
+pub fn none_fits(prefs: &Preferences, what: &str) -> String {
+    let key = prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} matches. {key} clears the filter.")
 }
 
@@ -338,14 +339,14 @@ pub fn sides(
 }
 
 /// Returns the key of a pane for its frame and tab, or `·` if the key is longer than one character.
-pub fn pane_key(app: &App, pane: Pane) -> String {
-    let key = app.prefs.keymap.key(Context::Panes, Action::Focus(pane));
+pub fn pane_key(prefs: &Preferences, pane: Pane) -> String {
+    let key = prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }
 }
 
 /// Returns the area of the key and title on a pane's frame.
-pub fn title_place(app: &App, pane: Pane, area: Rect) -> Rect {
-    let words = width(&pane_key(app, pane)) + width(pane.title()) + 3;
+pub fn title_place(prefs: &Preferences, pane: Pane, area: Rect) -> Rect {
+    let words = width(&pane_key(prefs, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);
     Rect {
         x: area.x + 1.min(area.width),

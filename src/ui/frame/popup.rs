@@ -25,7 +25,11 @@ pub fn open(
     if app.popups.last().is_some_and(covers) {
         clear_beside(theme, area, buffer);
     }
-    let closes = if hit::has_mouse(app) { " ✕ " } else { "" };
+    let closes = if hit::has_mouse(&app.prefs) {
+        " ✕ "
+    } else {
+        ""
+    };
     let inner = lay(title, below, theme, area, buffer);
     let mark = area::close_mark(area).intersection(area);
     Line::styled(closes, theme.accent).render(mark, buffer);

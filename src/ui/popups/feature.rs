@@ -166,4 +166,7 @@ pub trait PopupFeature: Sync {
     fn buttons(&self, _app: &App, _popup: &Popup) -> &'static [(Action, &'static str)] {
         &[]
     }
+
+    /// Returns what the tour says of it: what it shows. Its keys are in the hint line.
+    fn tip(&self, app: &App, popup: &Popup) -> String;
 }

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::Reader;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
@@ -48,7 +48,7 @@ pub enum Means {
 
 /// Returns the rows of the help that match the search.
 pub fn rows(
-    app: &App,
+    prefs: &Preferences,
     contexts: &[Context],
     reader: &Reader,
     width: usize,
@@ -60,7 +60,7 @@ pub fn rows(
     let mut at = 0;
     for context in contexts.iter().chain(others) {
         let mut rows = Vec::new();
-        let bound = app.prefs.keymap.in_context(*context);
+        let bound = prefs.keymap.in_context(*context);
         for binding in bound.filter(|b| !b.keys.is_empty()) {
             let keys: Vec<String> = binding.keys.iter().map(|k| keys::shown(k)).collect();
             let keys = keys.join(", ");

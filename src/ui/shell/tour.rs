@@ -6,7 +6,7 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::team::Activity;
 use crate::domain::text::clip;
-use crate::ui::app::popup::{Choice, Popup, Text};
+use crate::ui::app::Preferences;
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -14,6 +14,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::Model;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::{board, needs, team};
+use crate::ui::popups::feature::feature;
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -72,7 +73,7 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     let key = |context, action| state.prefs.keymap.key(context, action);
     if let Some(popup) = state.popups.last() {
-        return Some(over(state, popup));
+        return Some(feature(popup).tip(state, popup));
     }
     let request = needs::selected_request(state).map(|(_, request)| request);
     if let Some(request) = request.filter(|r| r.decider != Decider::Lead) {
@@ -133,51 +134,14 @@ fn at_the_board(app: &App) -> String {
     format!("{turn}: graph or list, {open}: the task{changes}")
 }
 
-/// Returns the tip for a popup: what it shows. Its keys are in the hint line.
-fn over(app: &App, popup: &Popup) -> String {
-    let words = match popup {
-        Popup::Reader(reader) => match reader.text {
-            Text::Help(_) => "All keys, those of the current pane first",
-            Text::Todo(_) => "A step of the agent's todo list",
-            Text::Task(_) => "The details and the history of the task",
-            Text::Diff(_) => "The changes on the task's branch, by file",
-            Text::Letter(_) => "All messages between these two agents",
-            Text::Problems => "Problems and fixes",
-            Text::Skills => "Instructions that agents load when they need them",
-        },
-        Popup::Picker(picker) => match picker.choice {
-            Choice::Palette { .. } => "Type to filter the actions",
-            Choice::Models => "The models that the server offers",
-            Choice::Scopes(_) => "Choose what the whole team may do without asking",
-            Choice::Copy => "Choose what to copy from the conversation",
-            Choice::Rules => "Permissions of the whole team",
-            Choice::Themes => "A live preview of the selected theme",
-        },
-        Popup::Comment(_) => "Sent with your decision",
-        Popup::Jobs { .. } => "The background jobs of all agents",
-        Popup::EventLog(_) => "Everything that happened in the crew, newest last",
-        Popup::Costs(_) => "Tokens and cost of each agent and task",
-        Popup::Peek(_) => {
-            let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
-            let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
-            return format!("{down}/{up} move; preview follows");
-        }
-        Popup::Task(_) => "Teammates claim the tasks that you add",
-        Popup::Confirm(_) => "Confirm or cancel",
-    };
-    words.into()
-}
-
 /// Returns the columns that are available for the line, between the mark and the hint that hides it.
 fn room(app: &App) -> usize {
-    usize::from(app.size.width).saturating_sub(width(&dismissed_by(app)) + MARGIN)
+    usize::from(app.size.width).saturating_sub(width(&dismissed_by(&app.prefs)) + MARGIN)
 }
 
 /// Returns the key that hides the line, as shown on the screen.
-pub fn dismissed_by(app: &App) -> String {
-    app.prefs
-        .keymap
-        .key(Context::Everywhere, Action::DismissTour)
+pub fn dismissed_by(prefs: &Preferences) -> String {
+    prefs.keymap.key(Context::Everywhere, Action::DismissTour)
 }
 
 fn waiting(app: &App, request: &Request) -> String {

@@ -265,7 +265,7 @@ fn line_is_only_in_the_demo_and_a_key_toggles_it() {
     tell(&mut state, vec![asks(RequestKind::Plan), six(2)]);
     press(&mut state, "esc 4");
     assert_eq!(line(&state), None);
-    assert!(!picture(&state).contains(&dismissed_by(&state)));
+    assert!(!picture(&state).contains(&dismissed_by(&state.prefs)));
     press(&mut state, "alt+h");
     assert!(line(&state).is_some());
 }

@@ -1,6 +1,7 @@
 //! Test data: the tips of the tour, each with the keys that it names and what they do.
 
 use crate::ui::app::board_view;
+use crate::ui::app::popup::Popup;
 use crate::ui::shell::tour::tests::*;
 
 /// Checks whether the keys of a tip did what it says.

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::board_view::Shape;
 use crate::ui::frame::navigation as frame_navigation;
 use crate::ui::graph::navigation::Step;
@@ -23,9 +24,8 @@ fn shown(app: &App, area: Rect) -> Shown {
 }
 
 /// Returns the message for graph actions in the list view.
-fn listed(app: &App) -> String {
-    let key = app
-        .prefs
+fn listed(prefs: &Preferences) -> String {
+    let key = prefs
         .keymap
         .key(Context::In(Pane::Board), Action::TurnBoard);
     format!("Tasks are shown as a list. {key} shows the graph.")
@@ -35,7 +35,7 @@ fn listed(app: &App) -> String {
 pub fn pan(app: &mut App, area: Rect, toward: Toward) {
     let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {
-        let words = listed(app);
+        let words = listed(&app.prefs);
         app.say(Level::Info, words);
         return;
     };
@@ -55,7 +55,7 @@ pub fn zoom(app: &mut App, area: Rect, zoom: Zoom) {
     };
     let words = match shown(app, area) {
         Shown::Graph(_) => zoom.words().into(),
-        Shown::List(_) => listed(app),
+        Shown::List(_) => listed(&app.prefs),
     };
     app.say(Level::Info, words);
 }

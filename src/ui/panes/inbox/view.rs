@@ -51,7 +51,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::filter(filter, Pane::Inbox, theme, row, buffer);
     }
     if letters.is_empty() && !app.model.letters.is_empty() {
-        frame::empty(&frame::none_fits(app, "message"), theme, list, buffer);
+        frame::empty(
+            &frame::none_fits(&app.prefs, "message"),
+            theme,
+            list,
+            buffer,
+        );
         return;
     }
     if letters.is_empty() {

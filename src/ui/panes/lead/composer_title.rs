@@ -7,6 +7,7 @@ use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::lead::answering;
 use crate::ui::text::{fit, width};
@@ -93,8 +94,8 @@ fn other_drafts(app: &App) -> String {
 }
 
 /// Returns the placeholders for an open question, longest first.
-pub fn invitations(app: &App, question: &Request) -> Vec<String> {
-    let key = app.prefs.keymap.key(Context::Composer, Action::Send);
+pub fn invitations(prefs: &Preferences, question: &Request) -> Vec<String> {
+    let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;
     let choices: Vec<String> = question
         .choices

@@ -237,7 +237,7 @@ pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Op
         let back = key(Context::Composer, Action::Back);
         let leaves = format!("Write to this teammate; {back} goes back");
         let question = answering::question(app);
-        let answers = question.map(|question| composer_title::invitations(app, question));
+        let answers = question.map(|question| composer_title::invitations(&app.prefs, question));
         let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
         let forms = if page == Some(Weight::Missing) {
             &[

@@ -6,6 +6,7 @@ use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::Level;
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::drafts::{Returned, Sent};
 use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
@@ -46,7 +47,7 @@ fn is_meant(app: &mut App) -> bool {
         let told_at = app.input.drafts.told_at;
         return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
     }
-    let (to, key) = (app.shown.clone(), enter(app));
+    let (to, key) = (app.shown.clone(), enter(&app.prefs));
     let text = if question.is_some() {
         format!(
             "Not sent yet: {to} now asks a question. {key} answers it; start with @{to} to send a message."
@@ -60,8 +61,8 @@ fn is_meant(app: &mut App) -> bool {
     false
 }
 
-fn enter(app: &App) -> String {
-    app.prefs.keymap.key(Context::Composer, Action::Send)
+fn enter(prefs: &Preferences) -> String {
+    prefs.keymap.key(Context::Composer, Action::Send)
 }
 
 /// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
@@ -143,14 +144,14 @@ pub fn refused(app: &mut App, request: &RequestId, why: &str) {
 
 fn come_back(app: &mut App, sent: &Sent, why: &str) {
     let returned = app.return_words(&sent.to, &sent.text);
-    let place = place(app, &sent.to, returned, "Your answer");
+    let place = place(&app.prefs, &sent.to, returned, "Your answer");
     app.note(Level::Warn, format!("{why} {place}").trim_end());
 }
 
 /// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.return_words(to, text);
-    let place = place(app, to, returned, "What you wrote");
+    let place = place(&app.prefs, to, returned, "What you wrote");
     app.say(Level::Warn, format!("{why} {place}"));
 }
 
@@ -164,12 +165,12 @@ pub fn why_closed(request: &Request) -> String {
 }
 
 /// Returns a sentence that says where the returned text is.
-pub fn place(app: &App, to: &Name, returned: Returned, what: &str) -> String {
+pub fn place(prefs: &Preferences, to: &Name, returned: Returned, what: &str) -> String {
     match returned {
         Returned::Composer => format!("{what} is back in the composer."),
         Returned::Draft => format!("{what} is kept as a draft to {to}."),
         Returned::History => {
-            let key = app.prefs.keymap.key(Context::Composer, Action::Older);
+            let key = prefs.keymap.key(Context::Composer, Action::Older);
             format!("{what} is in the composer's history: {key} brings it back.")
         }
     }

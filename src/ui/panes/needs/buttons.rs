@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::request::{Request, RequestKind};
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::frame::buttons::Button;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
@@ -31,12 +32,8 @@ pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Placed<Button>> {
 }
 
 /// Returns the keys of a question's choices, as `1-3`, or one by one if they are not consecutive numbers.
-pub fn choice_keys(app: &App, count: usize) -> String {
-    let key = |number| {
-        app.prefs
-            .keymap
-            .key(Context::Choices, Action::Choose(number))
-    };
+pub fn choice_keys(prefs: &Preferences, count: usize) -> String {
+    let key = |number| prefs.keymap.key(Context::Choices, Action::Choose(number));
     let keys: Vec<String> = (1..=count).map(key).collect();
     let follow = |(at, key): (usize, &String)| *key == (at + 1).to_string();
     match keys.as_slice() {
@@ -60,7 +57,7 @@ pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
         ],
         (RequestKind::Question, count) => vec![
             Button {
-                key: choice_keys(app, count),
+                key: choice_keys(&app.prefs, count),
                 words: "choose",
                 action: None,
             },

@@ -59,7 +59,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
         let how = match request.choices.len() {
             0 => format!("Press {own} to answer, {no} to decline."),
             count => {
-                let keys = buttons::choice_keys(app, count);
+                let keys = buttons::choice_keys(&app.prefs, count);
                 format!(
                     "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
                 )

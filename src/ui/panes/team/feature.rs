@@ -90,10 +90,10 @@ impl PaneFeature for TeamPane {
     }
 
     fn tab_count(&self, app: &App) -> String {
-        match app.model.team.members.is_empty() {
-            true => String::new(),
-            false => format!(" {}", app.model.team.present().count()),
+        if app.model.team.members.is_empty() {
+            return String::new();
         }
+        format!(" {}", app.model.team.present().count())
     }
 }
 

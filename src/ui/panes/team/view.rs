@@ -57,7 +57,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         frame::filter(filter, Pane::Team, theme, row, buffer);
     }
     if members.is_empty() && !app.filters.words(Pane::Team).is_empty() {
-        frame::empty(&frame::none_fits(app, "teammate"), theme, list, buffer);
+        frame::empty(
+            &frame::none_fits(&app.prefs, "teammate"),
+            theme,
+            list,
+            buffer,
+        );
         return;
     }
     if members.is_empty() {

@@ -77,4 +77,8 @@ impl PopupFeature for CommentPopup {
             _ => &[],
         }
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "Sent with your decision".into()
+    }
 }

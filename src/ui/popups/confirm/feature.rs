@@ -114,4 +114,8 @@ impl PopupFeature for ConfirmPopup {
             _ => &[],
         }
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "Confirm or cancel".into()
+    }
 }

@@ -57,12 +57,7 @@ pub fn place(app: &App, screen: Rect, popup: &Popup) -> Place {
             let rows = u16::try_from(lines(app, question, screen).len()).unwrap_or(2);
             centered(screen, question_width(screen), rows + 4)
         }
-        Popup::Reader(_)
-        | Popup::Picker(_)
-        | Popup::Jobs { .. }
-        | Popup::Costs(_)
-        | Popup::Peek(_)
-        | Popup::EventLog(_) => Rect::default(),
+        _ => Rect::default(),
     };
     let inside = area::inside(area);
     Place {

@@ -57,4 +57,8 @@ impl PopupFeature for CostsPopup {
     fn copied(&self, app: &App) -> Copied {
         Copied::Text("the figures".into(), costs::text(app))
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "Tokens and cost of each agent and task".into()
+    }
 }

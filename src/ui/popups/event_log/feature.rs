@@ -83,4 +83,8 @@ impl PopupFeature for EventLogPopup {
             Copied::Text("the line".into(), text)
         })
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "Everything that happened in the crew, newest last".into()
+    }
 }

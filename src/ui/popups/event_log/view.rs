@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::LogView;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
@@ -68,12 +69,12 @@ pub fn draw(
             frame::Row::Plain
         };
         let columns = usize::from(area.width).saturating_sub(1);
-        let spans = spans(app, line, place.area.width, columns, theme);
+        let spans = spans(&app.prefs, line, place.area.width, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
     if let Some(area) = place.whole {
         let selected = row.and_then(|at| rows.get(at)).copied();
-        whole(app, view, selected, theme, area, buffer);
+        whole(&app.prefs, view, selected, theme, area, buffer);
     }
     cursor
 }
@@ -109,7 +110,7 @@ fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffe
 }
 
 fn spans(
-    app: &App,
+    prefs: &Preferences,
     line: &LogLine,
     popup: u16,
     columns: usize,
@@ -118,7 +119,7 @@ fn spans(
     let (shape, style) = look(line, theme);
     let mut out = vec![
         Span::styled(
-            format!("{} ", clock_to_the_second(line.at, &app.prefs.zone)),
+            format!("{} ", clock_to_the_second(line.at, &prefs.zone)),
             theme.dim,
         ),
         Span::styled(format!("{shape} "), style),
@@ -168,8 +169,8 @@ fn shape(topic: Topic) -> &'static str {
 }
 
 /// Returns the search terms of a line and what Enter opens.
-fn about(app: &App, line: &LogLine) -> String {
-    let key = app.prefs.keymap.key(Context::EventLog, Action::Open);
+fn about(prefs: &Preferences, line: &LogLine) -> String {
+    let key = prefs.keymap.key(Context::EventLog, Action::Open);
     let who = line.who.iter().map(|who| format!(" who:{who}"));
     let shows = match &line.about {
         About::Nothing => String::new(),
@@ -184,7 +185,7 @@ fn about(app: &App, line: &LogLine) -> String {
 
 /// Draws the full text of the selected line, or the error in the filter.
 fn whole(
-    app: &App,
+    prefs: &Preferences,
     view: &LogView,
     selected: Option<&LogLine>,
     theme: &Theme,
@@ -217,7 +218,7 @@ fn whole(
     }
     // What Enter opens, if there is room.
     if let (Some(row), Some(line)) = (rows.next(), selected) {
-        let words = format!(" kind:{}{}", line.topic.word(), about(app, line));
+        let words = format!(" kind:{}{}", line.topic.word(), about(prefs, line));
         Line::styled(fit(&words, columns), theme.dim).render(row, buffer);
     }
 }

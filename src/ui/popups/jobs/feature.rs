@@ -74,4 +74,8 @@ impl PopupFeature for JobsPopup {
             }
         }
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "The background jobs of all agents".into()
+    }
 }

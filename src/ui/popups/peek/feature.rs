@@ -5,7 +5,8 @@ use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
-use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::feature::{PopupFeature, Targets};
 use crate::ui::theme::Theme;
 
@@ -30,5 +31,11 @@ impl PopupFeature for PeekPopup {
 
     fn click_again(&self) -> Action {
         Action::Open
+    }
+
+    fn tip(&self, app: &App, _popup: &Popup) -> String {
+        let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
+        let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+        format!("{down}/{up} move; preview follows")
     }
 }

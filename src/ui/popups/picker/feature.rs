@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
-use crate::ui::app::popup::{Picker, Popup};
+use crate::ui::app::popup::{Choice, Picker, Popup};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::popups::feature::{PopupFeature, Targets};
@@ -52,6 +52,19 @@ impl PopupFeature for PickerPopup {
 
     fn accept(&self, app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         update::choose(app, out)
+    }
+
+    fn tip(&self, _app: &App, popup: &Popup) -> String {
+        let words = match state(popup).map(|picker| &picker.choice) {
+            Some(Choice::Palette { .. }) => "Type to filter the actions",
+            Some(Choice::Models) => "The models that the server offers",
+            Some(Choice::Scopes(_)) => "Choose what the whole team may do without asking",
+            Some(Choice::Copy) => "Choose what to copy from the conversation",
+            Some(Choice::Rules) => "Permissions of the whole team",
+            Some(Choice::Themes) => "A live preview of the selected theme",
+            None => "",
+        };
+        words.into()
     }
 }
 

@@ -23,7 +23,7 @@ pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
         }
         // Low as well, so that the theme is visible.
         Choice::Themes => {
-            let all = themes::rows(app).len();
+            let all = themes::rows(&app.prefs).len();
             u16::try_from(all).unwrap_or(u16::MAX).clamp(1, 10) + 4
         }
         // Low enough to leave the card above readable.

@@ -20,7 +20,7 @@ pub fn picks(app: &App, picker: &Picker) -> Vec<Pick> {
         Choice::Scopes(id) => scopes(app, id),
         Choice::Rules => rules(app),
         Choice::Copy => copies(app),
-        Choice::Themes => themes::rows(app),
+        Choice::Themes => themes::rows(&app.prefs),
     };
     let searched = picker.search.text();
     let mut scored: Vec<(i32, Pick)> = all

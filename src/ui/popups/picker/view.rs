@@ -6,6 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::frame;
 use crate::ui::frame::popup::{emphasised, open, search};
@@ -34,7 +35,7 @@ pub fn pick(
         Choice::Themes => "Theme".into(),
         Choice::Copy => "Copy".into(),
         Choice::Scopes(_) => "Allow for the whole team until crewdeck ends".into(),
-        Choice::Rules => format!("Allowed until crewdeck ends: {} revokes", takes(app)),
+        Choice::Rules => format!("Allowed until crewdeck ends: {} revokes", takes(&app.prefs)),
     };
     let below = frame::position(Some(picker.row), picks.len(), list.height, theme);
     let inner = open(app, &title, below, theme, area, buffer);
@@ -70,8 +71,8 @@ pub fn pick(
 }
 
 /// Returns the key that accepts the selected row.
-pub fn takes(app: &App) -> String {
-    app.prefs.keymap.key(Context::Picker, Action::Accept)
+pub fn takes(prefs: &Preferences) -> String {
+    prefs.keymap.key(Context::Picker, Action::Accept)
 }
 
 pub fn nothing(app: &App, picker: &Picker) -> String {
@@ -90,12 +91,12 @@ pub fn nothing(app: &App, picker: &Picker) -> String {
             "No matches.".into()
         }
         (Choice::Models, _) if !written.is_empty() => {
-            let key = takes(app);
+            let key = takes(&app.prefs);
             format!("No listed model matches. {key} uses the name as typed: {written}")
         }
         (Choice::Models, Models::Unknown | Models::Asked) => "Loading models…".into(),
         (Choice::Models, Models::Listed(_)) => {
-            let key = takes(app);
+            let key = takes(&app.prefs);
             format!("The server lists no models. Type a name and press {key}.")
         }
     }

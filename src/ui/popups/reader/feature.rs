@@ -105,6 +105,20 @@ impl PopupFeature for ReaderPopup {
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         Copied::Text("the text".into(), lines.join("\n"))
     }
+
+    fn tip(&self, _app: &App, popup: &Popup) -> String {
+        let words = match state(popup).map(|reader| &reader.text) {
+            Some(Text::Help(_)) => "All keys, those of the current pane first",
+            Some(Text::Todo(_)) => "A step of the agent's todo list",
+            Some(Text::Task(_)) => "The details and the history of the task",
+            Some(Text::Diff(_)) => "The changes on the task's branch, by file",
+            Some(Text::Letter(_)) => "All messages between these two agents",
+            Some(Text::Problems) => "Problems and fixes",
+            Some(Text::Skills) => "Instructions that agents load when they need them",
+            None => "",
+        };
+        words.into()
+    }
 }
 
 fn state(popup: &Popup) -> Option<&Reader> {

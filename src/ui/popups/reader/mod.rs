@@ -132,7 +132,9 @@ impl From<PageRow> for Row {
 pub fn rows(app: &App, reader: &Reader, theme: &Theme) -> Vec<Row> {
     let width = area(app.size).width.saturating_sub(4);
     match &reader.text {
-        Text::Help(contexts) => help::rows(app, contexts, reader, width.max(1).into(), theme),
+        Text::Help(contexts) => {
+            help::rows(&app.prefs, contexts, reader, width.max(1).into(), theme)
+        }
         Text::Diff(_) => {
             let rows = page(&app.diff, width.max(1).into(), theme);
             rows.into_iter().map(Row::from).collect()
@@ -165,7 +167,7 @@ pub fn lines(app: &App, reader: &Reader, width: u16, theme: &Theme) -> Vec<Line<
     let width = usize::from(width.max(1));
     match &reader.text {
         Text::Help(contexts) => {
-            let rows = help::rows(app, contexts, reader, width, theme);
+            let rows = help::rows(&app.prefs, contexts, reader, width, theme);
             rows.into_iter().map(|row| row.line).collect()
         }
         Text::Todo(at) => todo(app, *at, width, theme),

@@ -71,7 +71,7 @@ fn take(app: &mut App) -> Option<Action> {
             reader::close_help(app);
             return Some(action);
         }
-        Means::There(context, words) => elsewhere::instead(app, context, words).map_or_else(
+        Means::There(context, words) => elsewhere::instead(&app.prefs, context, words).map_or_else(
             || format!("Not available here. Works in: {}.", context.heading()),
             |place| format!("Not available here. Works in {place}"),
         ),

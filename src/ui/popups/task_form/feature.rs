@@ -68,4 +68,8 @@ impl PopupFeature for TaskFormPopup {
             _ => &[],
         }
     }
+
+    fn tip(&self, _app: &App, _popup: &Popup) -> String {
+        "Teammates claim the tasks that you add".into()
+    }
 }

@@ -3,6 +3,7 @@
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
 use crate::protocol::event::{Level, PersonAct};
+use crate::ui::app::Preferences;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::TaskForm;
@@ -70,7 +71,7 @@ pub fn close(app: &mut App) {
     if !is_other || form.is_empty() {
         return;
     }
-    let words = kept(app, form.id);
+    let words = kept(&app.prefs, form.id);
     app.say(Level::Info, words);
     app.input.task_forms.keep(form);
 }
@@ -134,18 +135,18 @@ pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
     if app.is_in_panes() && app.focus != Focus::Composer {
         popup::push(app, Popup::Task(form));
     } else {
-        let words = format!("{}. {}", why.trim_end_matches('.'), kept(app, id));
+        let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
         app.say(Level::Warn, words);
         app.input.task_forms.keep(form);
     }
 }
 
 /// Returns the message that names the key for the draft.
-fn kept(app: &App, id: Option<TaskId>) -> String {
+fn kept(prefs: &Preferences, id: Option<TaskId>) -> String {
     let action = match id {
         None => Action::AddTask,
         Some(_) => Action::EditTask,
     };
-    let key = app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let key = prefs.keymap.key(Context::In(Pane::Board), action);
     format!("Draft kept; {key} reopens it.")
 }

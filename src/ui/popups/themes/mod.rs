@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::popups::picker::rows::picks;
@@ -30,20 +31,15 @@ impl App {
 }
 
 /// Returns the rows of the picker.
-pub fn rows(app: &App) -> Vec<Pick> {
-    let all = ThemeChoice::all(&app.prefs.own_themes);
+pub fn rows(prefs: &Preferences) -> Vec<Pick> {
+    let all = ThemeChoice::all(&prefs.own_themes);
     let widest = all.iter().map(|theme| theme.word().chars().count()).max();
     let widest = widest.unwrap_or_default() + 1;
     all.into_iter()
         .map(|theme| Pick {
             words: format!("{:<widest$} {}", theme.word(), theme.about()),
             marked: Vec::new(),
-            aside: if theme == app.prefs.theme {
-                "in use"
-            } else {
-                ""
-            }
-            .into(),
+            aside: if theme == prefs.theme { "in use" } else { "" }.into(),
             does: Does::Theme(theme),
         })
         .collect()

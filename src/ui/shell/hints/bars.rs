@@ -126,7 +126,11 @@ pub fn tab_line(
             Counts::Shown => panes::feature::feature(pane).tab_count(app),
             Counts::Hidden => String::new(),
         };
-        format!("{mark}{} {}{count} ", pane_key(app, pane), tab_title(pane))
+        format!(
+            "{mark}{} {}{count} ",
+            pane_key(&app.prefs, pane),
+            tab_title(pane)
+        )
     };
     let labels = |counts| offered.iter().map(move |p| label(*p, counts));
     let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
@@ -152,7 +156,7 @@ fn tab_title(pane: Pane) -> &'static str {
 /// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
 pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
     let line = tour::line(state)?;
-    let key = tour::dismissed_by(state);
+    let key = tour::dismissed_by(&state.prefs);
     // The tip itself is more important: the key that hides it is also in the help.
     let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));
     let forms = [format!(" {key} hide tips "), format!(" {key} hide ")];

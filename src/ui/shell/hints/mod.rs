@@ -6,6 +6,7 @@ pub(in crate::ui) mod words;
 use crate::domain::request::RequestKind;
 use crate::domain::task::Task;
 use crate::domain::team::MemberStatus;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
@@ -80,7 +81,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             continue;
         };
         let hint = Hint {
-            key: both_ways(state, binding, key),
+            key: both_ways(&state.prefs, binding, key),
             words: words(state, binding),
             action: binding.action,
             urgency: if binding.action == Action::Waiting {
@@ -102,13 +103,12 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
 }
 
 /// Returns the key as shown. For scrolling the preview, the keys of both directions.
-fn both_ways(app: &App, binding: &Bound, key: &str) -> String {
+fn both_ways(prefs: &Preferences, binding: &Bound, key: &str) -> String {
     let shown = keys::shown(key);
     if binding.context != Context::Peek || binding.action != Action::Move(Scroll::PageDown) {
         return shown;
     }
-    let up = app
-        .prefs
+    let up = prefs
         .keymap
         .key(Context::Peek, Action::Move(Scroll::PageUp));
     format!("{up} {shown}")

@@ -41,7 +41,7 @@ pub fn popup(state: &UiState, popup: &Popup, out: &mut Vec<Placed<Hit>>) {
         targets.bar = peek::scrollbar(state, targets.area);
     }
     let mut put = |at, what| targets.inside.push(Placed { at, what });
-    if has_mouse(state) {
+    if has_mouse(&state.prefs) {
         put(area::close_mark(targets.area), Hit::Button(Action::Back));
     }
     if let Some(bar) = targets.bar {

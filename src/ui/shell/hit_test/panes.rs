@@ -13,7 +13,7 @@ use crate::ui::shell::state::UiState;
 /// Adds the targets on a pane's frame: title (focuses the pane), follow mark and scroll bar.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Placed<Hit>>) {
     out.push(Placed {
-        at: frame::title_place(state, pane, area),
+        at: frame::title_place(&state.prefs, pane, area),
         what: Hit::Button(Action::Focus(pane)),
     });
     feature(pane).frame_targets(state, area, out);

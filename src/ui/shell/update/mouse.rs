@@ -13,7 +13,8 @@ use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes;
 use crate::ui::panes::board;
-use crate::ui::popups::{feature, reader};
+use crate::ui::popups::feature::{self, PopupFeature};
+use crate::ui::popups::reader;
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
@@ -140,7 +141,7 @@ fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
             (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
             (Toward::Up | Toward::Down, false) => board::update::wheel(state, area, toward, NOTCH),
             (Toward::Left | Toward::Right, _) => {
-                board::update::wheel(state, area, toward, NOTCH_COLUMNS)
+                board::update::wheel(state, area, toward, NOTCH_COLUMNS);
             }
         };
     }
@@ -205,7 +206,7 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if click == Click::Again => {
-            let action = feature::top(state).map_or(Action::Accept, |popup| popup.click_again());
+            let action = feature::top(state).map_or(Action::Accept, PopupFeature::click_again);
             act(state, action, out);
             return;
         }

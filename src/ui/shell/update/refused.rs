@@ -84,7 +84,7 @@ fn oldest(model: &mut Model, to: &Name) -> Option<Queued> {
 fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if let Some(words) = exactly(app, to, text).or_else(|| oldest(app, to)) {
         let returned = app.return_words(&words.to, &words.text);
-        let place = answers::place(app, &words.to, returned, "Your message");
+        let place = answers::place(&app.prefs, &words.to, returned, "Your message");
         app.note(Level::Warn, format!("{why} {place}").trim_end());
     }
 }

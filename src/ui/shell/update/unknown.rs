@@ -3,6 +3,7 @@
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
+use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::frame::elsewhere::{instead, place};
 use crate::ui::keymap::pane::Pane;
@@ -19,7 +20,7 @@ pub fn tell(app: &mut App, name: &str) {
     }
     let key = harmless(&keys::shown(name));
     let words = elsewhere(app, name).map_or_else(
-        || format!("{key} does nothing here{}", help(app, &contexts)),
+        || format!("{key} does nothing here{}", help(&app.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
     app.say(Level::Info, words);
@@ -53,19 +54,19 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
     match all.as_slice() {
         [] => None,
-        [one] => instead(app, one.context, one.words),
+        [one] => instead(&app.prefs, one.context, one.words),
         _ => {
             let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
-            let places: Vec<String> = panes.map(|pane| place(app, pane)).collect();
+            let places: Vec<String> = panes.map(|pane| place(&app.prefs, pane)).collect();
             Some(format!("{}.", places.join(", ")))
         }
     }
 }
 
 /// The key of the sentence: the key that opens the help, if there is one.
-fn help(app: &App, contexts: &[Context]) -> String {
+fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
-        app.prefs
+        prefs
             .keymap
             .in_context(*c)
             .find(|b| b.action == Action::Help)

@@ -75,7 +75,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             } else if app.model.board.is_empty() {
                 "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
             } else {
-                frame::none_fits(app, "task")
+                frame::none_fits(&app.prefs, "task")
             };
             frame::empty(&words, theme, places.body, buffer);
         }

@@ -47,7 +47,7 @@ impl Life {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
                 .driver
-                .trouble("The task cannot be released", &error)
+                .report_file_error("The task cannot be released", &error)
                 .await;
         }
     }
@@ -64,7 +64,7 @@ impl Life {
             .crew
             .delivery
             .about(request, from, to, kind, text, None);
-        self.agent.driver.state.asked_to_go = Some(letter);
+        self.agent.driver.state.approved_shutdown = Some(letter);
         self.idle.ask_to_go();
         true
     }
@@ -73,11 +73,11 @@ impl Life {
     pub(super) fn answer_to_go(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
-                self.agent.driver.state.asked_to_go = None;
+                self.agent.driver.state.approved_shutdown = None;
                 self.idle.stay();
             }
             Some(ShutdownAnswer::Agreed) | None
-                if self.agent.driver.state.asked_to_go.is_some() =>
+                if self.agent.driver.state.approved_shutdown.is_some() =>
             {
                 self.idle.ask_to_go();
             }
@@ -97,7 +97,7 @@ impl Life {
             LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", Level::Info),
             LeaveCause::Forced => ("was ended by force", Level::Warn),
         };
-        match (farewell, self.agent.driver.state.asked_to_go.take()) {
+        match (farewell, self.agent.driver.state.approved_shutdown.take()) {
             (LeaveCause::Asked, Some(asked)) => {
                 if let Some(id) = asked.request_id() {
                     self.crew.shutdowns.confirm(&name, &id).await;
@@ -116,7 +116,7 @@ impl Life {
         if let Err(error) = self.crew.team.mark_shut_down(&name).await {
             self.agent
                 .driver
-                .trouble("The roster cannot be written", &error)
+                .report_file_error("The roster cannot be written", &error)
                 .await;
         }
         self.crew.shutdowns.finish_all(&name).await;

@@ -104,7 +104,7 @@ impl Teammates {
         }
         let mut first = match conversation.turn {
             TurnState::Ended => Vec::new(),
-            TurnState::Open => vec![Block::text(prompt::GO_ON)],
+            TurnState::Open => vec![Block::text(prompt::RESUMED_TURN)],
         };
         let words = Block::text(life.member.first.clone());
         let has_heard = conversation
@@ -125,8 +125,8 @@ impl Teammates {
             .set_status(&life.member.name, MemberStatus::Idle)
             .await?;
         life.member.status = MemberStatus::Idle;
-        let asked_to_go = life.remember_shutdown().await;
-        let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+        let approved_shutdown = life.remember_shutdown().await;
+        let turn = match (&first, approved_shutdown || life.look().await.has_work()) {
             (None, false) => TurnState::Ended,
             (Some(_), _) | (None, true) => TurnState::Open,
         };
@@ -181,8 +181,8 @@ impl Life {
             .filter(|m| !m.name.same(&member.name))
             .map(|m| format!("{} ({})", m.name, m.role))
             .collect();
-        let system = |place: &prompt::Place| {
-            prompt::mate(&member.name, &member.role, &team.team_name, &mates, place)
+        let system = |place: &prompt::PromptContext| {
+            prompt::teammate(&member.name, &member.role, &team.team_name, &mates, place)
         };
         let spec = AgentSpec {
             name: member.name.clone(),
@@ -369,7 +369,7 @@ impl Life {
         if let Err(error) = written {
             self.agent
                 .driver
-                .trouble("The roster cannot be written", &error)
+                .report_file_error("The roster cannot be written", &error)
                 .await;
         }
         self.crew.team.read().await;

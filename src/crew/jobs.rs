@@ -256,7 +256,7 @@ impl JobRunner {
             job.ended = Some((now, end));
             // Stored before the job counts as ended, so that the agent always has either a running job or a result.
             if let Some(handle) = &handle {
-                handle.mailbox.add_job_result(id.clone(), told(&job));
+                handle.mailbox.add_job_result(id.clone(), result_text(&job));
             }
             entry.job = job.clone();
             job
@@ -278,7 +278,7 @@ fn whole(bytes: &[u8]) -> usize {
 }
 
 /// Formats the result of a job for its agent, as learn-claude-code does, with the end of the output.
-fn told(job: &Job) -> String {
+fn result_text(job: &Job) -> String {
     let tail = match job.tail.trim() {
         "" => "(no output)".to_string(),
         text => head_and_tail(text, TOLD_MAX),

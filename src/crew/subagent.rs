@@ -62,14 +62,15 @@ impl Subagents {
         };
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
-        let (tell, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         // Runs as its own task, so that its last events are published even if the caller no longer waits.
         let life = Arc::clone(&self).run(order, host, cancel);
         self.context.spawn(async move {
             // The caller may no longer wait.
-            let _ = tell.send(life.await);
+            let _ = sender.send(life.await);
         });
-        told.await
+        answer
+            .await
             .unwrap_or_else(|_| Err("the subagent failed".into()))
     }
 

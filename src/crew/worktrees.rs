@@ -192,8 +192,8 @@ impl TaskWorktrees {
             Ok((state, brought)) => (state.dirty, state.ahead, brought),
             Err(_) => (0, 0, Brought::default()),
         };
-        let place = dir.display().to_string();
-        let mut text = prompt::worktree(&place, &name.branch(), &brought.merged);
+        let shown = dir.display().to_string();
+        let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
         for conflict in &brought.conflicts {
             text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));
         }

@@ -25,7 +25,7 @@ pub(super) enum Claim {
 }
 
 impl Life {
-    pub(super) async fn look(&mut self) -> Situation {
+    pub(super) async fn check_situation(&mut self) -> Situation {
         let name = self.member.name.clone();
         let heard = self.agent.handle.mailbox.has_job_results();
         let has_mail = heard || self.crew.delivery.has_mail(&name).await;
@@ -67,11 +67,11 @@ impl Life {
     }
 
     /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
-    pub(super) async fn take_orders(&mut self) -> bool {
+    pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
         self.set_state(AgentState::Working);
         if self.agent.driver.take_shutdown().await {
-            self.idle.ask_to_go();
+            self.idle.approve_shutdown();
             return true;
         }
         false

@@ -68,7 +68,8 @@
 //!   `crew/message_delivery.rs`
 //!
 //! Worktrees and merging
-//! - where a claimed task is worked on and how it is merged: `crew/worktrees.rs` over [`store::Worktrees`]
+//! - where a claimed task is worked on and how it is merged: `crew/worktrees.rs` and
+//!   `crew/merge_service.rs` over [`store::Worktrees`]
 //! - removal of a worktree and what would be lost: `crew/worktree_removal.rs` over `store/worktrees/remove.rs`; the trash folder:
 //!   `aside.rs` beside it
 //! - merge status: `store/worktrees/branches.rs` asks git, `own.rs` compares content where the history is not enough;

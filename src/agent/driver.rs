@@ -80,7 +80,7 @@ pub(super) enum Log {
     /// The log holds the whole conversation.
     Whole,
     /// A line could not be written, or the log was removed: it must be rewritten.
-    Behind,
+    Incomplete,
 }
 
 /// The state of a driver that is kept from turn to turn.
@@ -96,7 +96,7 @@ pub struct State {
     /// The todo list.
     pub todo: TodoList,
     /// The approved shutdown request, if the agent has received one.
-    pub asked_to_go: Option<Letter>,
+    pub approved_shutdown: Option<Letter>,
     /// Whether the log on disk is complete.
     pub(super) log: Log,
     /// The inbox position after the messages in the conversation message that is being built.
@@ -133,7 +133,7 @@ impl State {
             cost: None,
             calls: 0,
             todo: TodoList::default(),
-            asked_to_go: None,
+            approved_shutdown: None,
             log: Log::Empty,
             pending_inbox: None,
             unacknowledged_inbox: None,
@@ -168,7 +168,7 @@ impl Driver {
                 match effect {
                     Effect::CheckMail => {
                         self.set_budget();
-                        self.catch_up().await;
+                        self.repair_log().await;
                         // If the turn is already interrupted, messages taken now would stay unanswered.
                         let is_over = inputs.iter().any(|i| matches!(i, Input::Interrupt { .. }));
                         let blocks = if is_over {
@@ -180,7 +180,7 @@ impl Driver {
                     }
                     Effect::Save(message) => self.save(message).await,
                     Effect::Call => {
-                        self.catch_up().await;
+                        self.repair_log().await;
                         let answer = self.call(control, &mut inputs).await;
                         inputs.push_back(answer);
                     }
@@ -189,7 +189,7 @@ impl Driver {
                         inputs.push_back(answer);
                     }
                     Effect::Archive => {
-                        self.catch_up().await;
+                        self.repair_log().await;
                         inputs.push_back(self.archive().await);
                     }
                     Effect::Replace(_) => self.replace().await,
@@ -209,7 +209,7 @@ impl Driver {
                         self.back_off(wait, activity, control, &mut inputs).await;
                     }
                     Effect::Run(calls) => {
-                        self.catch_up().await;
+                        self.repair_log().await;
                         self.run(calls, control, &mut inputs).await;
                     }
                     Effect::Notice(level, text) => {
@@ -258,7 +258,7 @@ impl Driver {
     }
 
     /// Reports to the user that a state file could not be read or written, each error once per turn.
-    pub async fn trouble(&self, what: &str, error: &crate::store::StoreError) {
+    pub async fn report_file_error(&self, what: &str, error: &crate::store::StoreError) {
         let text = format!("{what}: {error}");
         if !self.troubles().insert(text.clone()) {
             return;

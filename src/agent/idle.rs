@@ -76,12 +76,12 @@ impl Idle {
     }
 
     /// Records an approved shutdown request: the agent leaves once it has no open task.
-    pub fn ask_to_go(&mut self) {
+    pub fn approve_shutdown(&mut self) {
         self.is_leaving = true;
     }
 
     /// Records that the agent rejected the shutdown request.
-    pub fn stay(&mut self) {
+    pub fn reject_shutdown(&mut self) {
         self.is_leaving = false;
     }
 
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn approved_shutdown_finishes_own_task_and_claims_no_other() {
         let mut idle = Idle::new(None);
-        idle.ask_to_go();
+        idle.approve_shutdown();
         let own = Situation {
             own: Some(TaskId(1)),
             claimable: Some(TaskId(2)),

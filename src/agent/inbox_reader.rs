@@ -52,7 +52,10 @@ impl Driver {
                         self.state.pending_inbox = Some(pending.upto);
                     }
                 }
-                Err(error) => self.trouble("The inbox cannot be read", &error).await,
+                Err(error) => {
+                    self.report_file_error("The inbox cannot be read", &error)
+                        .await
+                }
             }
         }
         blocks
@@ -116,14 +119,14 @@ impl Driver {
             .letters
             .iter()
             .all(|l| l.kind == LetterKind::ShutdownRequest);
-        if self.state.asked_to_go.is_none() || !only_that {
+        if self.state.approved_shutdown.is_none() || !only_that {
             self.tool_runner.mailbox.drop_reader();
             return false;
         }
         self.state.letters = pending.letters;
         self.state.unacknowledged_inbox = Some(pending.upto);
         // Also repairs the log: messages that cannot be acknowledged must not lead here again and again.
-        self.catch_up().await;
+        self.repair_log().await;
         true
     }
 
@@ -138,14 +141,14 @@ impl Driver {
             let requests = self.requests.clone();
             let request = blocking(move || requests.get(&id)).await.ok().flatten();
             if mail::is_approved_shutdown(letter, &self.name, request.as_ref()) {
-                self.state.asked_to_go = Some(letter.clone());
+                self.state.approved_shutdown = Some(letter.clone());
             }
         }
     }
 
     /// Acknowledges inbox messages that are on disk. A failure is retried at the next step.
     pub(super) async fn acknowledge(&mut self) {
-        if self.state.log == Log::Behind {
+        if self.state.log == Log::Incomplete {
             return;
         }
         let (Some(post), Some(cursor)) =
@@ -158,7 +161,8 @@ impl Driver {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            self.trouble("The inbox cannot be written", &error).await;
+            self.report_file_error("The inbox cannot be written", &error)
+                .await;
             self.state.unacknowledged_inbox = Some(cursor);
             return;
         }

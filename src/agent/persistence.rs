@@ -78,7 +78,7 @@ impl Driver {
 
     /// Acknowledges what the conversation on disk contains: inbox messages, prompts, and ends of background jobs.
     async fn acknowledge_saved(&mut self) {
-        if self.state.log == Log::Behind {
+        if self.state.log == Log::Incomplete {
             return;
         }
         for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
@@ -104,34 +104,36 @@ impl Driver {
         };
         let ids = held.clone();
         if let Err(error) = blocking(move || queue.settle(&ids)).await {
-            self.trouble("The queue of messages cannot be written", &error)
+            self.report_file_error("The queue of messages cannot be written", &error)
                 .await;
             self.state.unacknowledged_prompts = held;
         }
     }
 
-    /// Appends a line to the agent's log. If that fails, [`Driver::catch_up`] rewrites the log later.
+    /// Appends a line to the agent's log. If that fails, [`Driver::repair_log`] rewrites the log later.
     pub(super) async fn keep(&mut self, record: Record) {
-        if self.state.log == Log::Behind {
+        if self.state.log == Log::Incomplete {
             return;
         }
         let transcript = self.transcript.clone();
         let added = blocking(move || transcript.append(&record)).await;
         self.state.log = match (added, self.state.log) {
-            (Ok(Added::First), Log::Whole) => Log::Behind,
-            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Behind) => Log::Whole,
-            (Err(error), Log::Empty | Log::Whole | Log::Behind) => {
+            (Ok(Added::First), Log::Whole) => Log::Incomplete,
+            (Ok(Added::First | Added::Behind), Log::Empty | Log::Whole | Log::Incomplete) => {
+                Log::Whole
+            }
+            (Err(error), Log::Empty | Log::Whole | Log::Incomplete) => {
                 let what = "The conversation cannot be saved; crewdeck retries at each step";
-                self.trouble(what, &error).await;
-                Log::Behind
+                self.report_file_error(what, &error).await;
+                Log::Incomplete
             }
         };
     }
 
     /// Rewrites an incomplete log and acknowledges what it contains now. Call it only between messages: the whole
     /// conversation must have passed [`Driver::save`].
-    pub(super) async fn catch_up(&mut self) {
-        if self.state.log == Log::Behind && self.rewrite_log().await.is_ok() {
+    pub(super) async fn repair_log(&mut self) {
+        if self.state.log == Log::Incomplete && self.rewrite_log().await.is_ok() {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Notice {
@@ -169,7 +171,7 @@ impl Driver {
         let done = blocking(move || transcript.replace(&records)).await;
         self.state.log = match done {
             Ok(()) => Log::Whole,
-            Err(_) => Log::Behind,
+            Err(_) => Log::Incomplete,
         };
         done
     }
@@ -187,7 +189,7 @@ impl Driver {
 
     /// Records the end of the turn, so that it is not continued after a restart.
     pub(super) async fn record_turn_end(&mut self) {
-        self.catch_up().await;
+        self.repair_log().await;
         self.keep(Record::Turn {
             turn: TurnState::Ended,
         })
@@ -242,7 +244,7 @@ impl Driver {
         } else {
             Log::Whole
         };
-        self.state.turn = turn.going_on_from(from.messages);
+        self.state.turn = turn.with_messages(from.messages);
         self.state.turn.step(Input::TodoSet(from.todo.has_open()));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
@@ -276,7 +278,7 @@ impl Driver {
             }
             Err(error) => {
                 let what = "The messages waiting for the lead cannot be read";
-                self.trouble(what, &error).await;
+                self.report_file_error(what, &error).await;
             }
         }
     }

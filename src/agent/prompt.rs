@@ -21,7 +21,7 @@ pub const LOAD_SKILL: &str = "load_skill";
 
 /// The input of every system prompt.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct PromptContext {
     /// The work directory, as the user would write it.
     pub workdir: String,
     /// The repository's own instructions, if it has any: file name and text.
@@ -34,14 +34,14 @@ pub struct Place {
     pub environment: Environment,
 }
 
-impl Place {
+impl PromptContext {
     fn has(&self, tool: &str) -> bool {
         self.tools.iter().any(|t| t == tool)
     }
 }
 
 /// Returns the lead's system prompt.
-pub fn lead(place: &Place) -> String {
+pub fn lead(place: &PromptContext) -> String {
     let mut out =
         vec![
         format!("You are the lead of a team of coding agents, working in {}.", place.workdir),
@@ -71,7 +71,13 @@ pub fn lead(place: &Place) -> String {
 }
 
 /// Returns a teammate's system prompt.
-pub fn mate(name: &Name, role: &str, team: &str, mates: &[String], place: &Place) -> String {
+pub fn teammate(
+    name: &Name,
+    role: &str,
+    team: &str,
+    mates: &[String],
+    place: &PromptContext,
+) -> String {
     let others = if mates.is_empty() {
         "none yet".into()
     } else {
@@ -104,7 +110,7 @@ pub fn identity(name: &Name, role: &str, team: &str) -> String {
 }
 
 /// Text for an agent whose turn was cut off when crewdeck ended.
-pub const GO_ON: &str = "<crew>crewdeck stopped in the middle of this turn and was started again. Background \
+pub const RESUMED_TURN: &str = "<crew>crewdeck stopped in the middle of this turn and was started again. Background \
 commands are gone; the board and the files are as they were left. Check the current state of your work, then \
 continue.</crew>";
 
@@ -113,7 +119,7 @@ pub const LAST_ROUND: &str = "<reminder>This is your last step: answer now with 
 and say what is still open.</reminder>";
 
 /// Returns a subagent's system prompt.
-pub fn subagent(parent: &Name, kind: SubagentKind, place: &Place) -> String {
+pub fn subagent(parent: &Name, kind: SubagentKind, place: &PromptContext) -> String {
     let means = match kind {
         SubagentKind::Explore => "You can read files but not change anything.",
         SubagentKind::General => {
@@ -135,15 +141,15 @@ pub fn subagent(parent: &Name, kind: SubagentKind, place: &Place) -> String {
 }
 
 /// Returns the text of a claimed task.
-pub fn claimed(id: u64, subject: &str, description: &str) -> String {
+pub fn claimed_task(id: u64, subject: &str, description: &str) -> String {
     format!(
         "{}{subject}\n{description}</auto-claimed>",
-        claimed_mark(id)
+        claimed_prefix(id)
     )
 }
 
 /// Returns the beginning of the text of a claimed task.
-pub fn claimed_mark(id: u64) -> String {
+pub fn claimed_prefix(id: u64) -> String {
     format!("<auto-claimed>Task #{id}: ")
 }
 
@@ -161,7 +167,7 @@ pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
 }
 
 /// Returns the text about the work of a previous owner in a worktree; empty if there is none.
-pub fn left_behind(files: usize, commits: u64) -> String {
+pub fn previous_work(files: usize, commits: u64) -> String {
     if files == 0 && commits == 0 {
         return String::new();
     }
@@ -172,7 +178,7 @@ pub fn left_behind(files: usize, commits: u64) -> String {
 }
 
 /// Returns the text about a branch that could not be merged into the worktree because of conflicts.
-pub fn not_brought(branch: &str, files: &[String]) -> String {
+pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
     format!(
         "\n<worktree>{branch} is not merged into it because of conflicts in {}. Run `git merge {branch}` first, \
          resolve the conflicts and commit.</worktree>",
@@ -181,7 +187,7 @@ pub fn not_brought(branch: &str, files: &[String]) -> String {
 }
 
 /// Returns the reminder for an agent that ended its turn with its task open.
-pub fn resume(id: u64, subject: &str) -> String {
+pub fn open_task_reminder(id: u64, subject: &str) -> String {
     format!(
         "<reminder>Task #{id} ({subject}) is still yours and not completed. Continue it, or complete it with \
          task_update. If you cannot, send lead a message that says why.</reminder>"
@@ -227,7 +233,7 @@ fn skills(all: &[Skill]) -> String {
     out
 }
 
-fn finish(mut out: Vec<String>, place: &Place) -> String {
+fn finish(mut out: Vec<String>, place: &PromptContext) -> String {
     if place.has(LOAD_SKILL) && !place.skills.is_empty() {
         out.push(skills(&place.skills));
     }
@@ -255,7 +261,7 @@ mod tests {
 
     #[test]
     fn prompt_mentions_only_available_tools() {
-        let place = Place {
+        let place = PromptContext {
             workdir: "~/x".into(),
             tools: vec!["bash".into()],
             memory: None,
@@ -274,10 +280,10 @@ mod tests {
     #[test]
     fn long_project_memory_is_cut_with_a_note() {
         let memory = Some(("AGENTS.md".to_string(), "rule\n".repeat(10_000)));
-        let place = Place {
+        let place = PromptContext {
             workdir: "~/x".into(),
             memory,
-            ..Place::default()
+            ..PromptContext::default()
         };
         let text = lead(&place);
         assert!(text.len() < MEMORY_MAX + 2000 && text.contains("bytes cut here"));
@@ -295,11 +301,11 @@ mod tests {
         }
     }
 
-    fn with(skills: Vec<Skill>) -> Place {
-        Place {
+    fn with(skills: Vec<Skill>) -> PromptContext {
+        PromptContext {
             tools: vec![LOAD_SKILL.into()],
             skills,
-            ..Place::default()
+            ..PromptContext::default()
         }
     }
 
@@ -307,7 +313,7 @@ mod tests {
     fn every_prompt_lists_the_skills() {
         let place = with(vec![skill(1, "Reads PDF files")]);
         let bob = Name::member("bob").unwrap();
-        for text in [lead(&place), mate(&bob, "x", "t", &[], &place)] {
+        for text in [lead(&place), teammate(&bob, "x", "t", &[], &place)] {
             assert!(
                 text.contains("and follow it:\n  - skill-1: Reads PDF files [a, b]\n"),
                 "{text}"
@@ -347,12 +353,12 @@ mod tests {
     #[test]
     fn teammate_prompt_names_identity_and_teammates() {
         let bob = Name::member("bob").unwrap();
-        let text = mate(
+        let text = teammate(
             &bob,
             "tester",
             "default",
             &["alice (coder)".into()],
-            &Place::default(),
+            &PromptContext::default(),
         );
         assert!(text.starts_with("You are 'bob', role: tester, team: default"));
         assert!(text.contains("alice (coder)"));

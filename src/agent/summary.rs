@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
+use super::compact::{Budget, KeptState, Question, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, Log, ModelConfig, blocking, until_interrupt};
 use super::turn::Input;
 use super::work_state::work_state;
@@ -95,7 +95,7 @@ impl Driver {
 
     /// Archives the whole conversation and collects what is kept besides the summary.
     pub(super) async fn archive(&mut self) -> Input {
-        self.catch_up().await;
+        self.repair_log().await;
         if self.state.log != Log::Whole {
             return Input::ArchiveFailed {
                 why: "its log cannot be written".into(),
@@ -113,7 +113,8 @@ impl Driver {
         let (board, name) = (self.board.clone(), self.name.clone());
         let task = blocking(move || Ok(board.read()?.graph.open_task_of(&name).cloned())).await;
         if let Err(error) = &task {
-            self.trouble("The board cannot be read", error).await;
+            self.report_file_error("The board cannot be read", error)
+                .await;
         }
         let requests = self.requests.clone();
         let decisions = match blocking(move || requests.read_all()).await {
@@ -125,11 +126,12 @@ impl Driver {
                 self.decisions(&reading.requests)
             }
             Err(error) => {
-                self.trouble("The requests cannot be read", &error).await;
+                self.report_file_error("The requests cannot be read", &error)
+                    .await;
                 Vec::new()
             }
         };
-        Input::Archived(Box::new(Keep {
+        Input::Archived(Box::new(KeptState {
             identity: self.identity.clone(),
             todo: self.state.todo.clone(),
             task: task.ok().flatten(),
@@ -185,7 +187,7 @@ impl Driver {
     /// Rewrites the log after the conversation was shortened.
     pub(super) async fn replace(&mut self) {
         if let Err(error) = self.rewrite_log().await {
-            self.trouble("The conversation cannot be saved", &error)
+            self.report_file_error("The conversation cannot be saved", &error)
                 .await;
         }
     }

@@ -20,7 +20,7 @@ use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
-use crate::tools::policy::{self, Rules, Ruling, Standing};
+use crate::tools::policy::{self, PolicyContext, Rules, Ruling};
 use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
 
 /// Most bytes of one tool result in the conversation.
@@ -144,9 +144,9 @@ impl ToolRunner {
         }
     }
 
-    fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+    fn judged<T>(&self, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        judge(&Standing {
+        judge(&PolicyContext {
             rules: &rules,
             gate: self.mailbox.gate(),
             workdir: &self.workdir,

@@ -13,7 +13,7 @@ use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, State};
 use crate::agent::mailbox::AgentMailbox;
-use crate::agent::prompt::Place;
+use crate::agent::prompt::PromptContext;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
 use crate::agent::turn::{Input, Limits, Turn};
 use crate::domain::environment::Environment;
@@ -69,7 +69,7 @@ pub struct AgentSpec<'a> {
     /// The model's name; empty for the lead's model, including later changes of it.
     pub model: String,
     /// Creates the system prompt.
-    pub system: &'a (dyn Fn(&Place) -> String + Sync),
+    pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
 /// The settings that all agents share.
@@ -147,7 +147,7 @@ impl AgentBuilder {
         // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
-        let place = Place {
+        let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
             memory: self.settings.memory.clone(),
             skills: self.skills.book().skills.clone(),
@@ -172,7 +172,7 @@ impl AgentBuilder {
         let mailbox = Arc::new(AgentMailbox::new(spec.gate));
         let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
         let driver = Driver {
-            system: (spec.system)(&place),
+            system: (spec.system)(&prompt_context),
             specs: Arc::new(specs),
             engine: self.models.model_config_for(&spec.model),
             tool_runner: ToolRunner {

@@ -112,7 +112,7 @@ mod tests {
 
     /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
-        told: mpsc::Sender<EventKind>,
+        events: mpsc::Sender<EventKind>,
         go: Notify,
     }
 
@@ -125,7 +125,7 @@ mod tests {
         }
 
         async fn publish(&self, event: EventKind) {
-            self.told.send(event).await.unwrap();
+            self.events.send(event).await.unwrap();
         }
 
         fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
@@ -139,14 +139,14 @@ mod tests {
 
     #[tokio::test]
     async fn slow_commands_run_concurrently_up_to_a_limit() {
-        let (told, mut hears) = mpsc::channel(64);
+        let (events, mut published) = mpsc::channel(64);
         let (commands, inbox) = mpsc::channel(64);
         let go = Notify::new();
-        let slow = Arc::new(Slow { told, go });
+        let slow = Arc::new(Slow { events, go });
         tokio::spawn(run(Arc::clone(&slow), inbox));
-        let next = async |hears: &mut mpsc::Receiver<EventKind>| {
-            let told = tokio::time::timeout(Duration::from_secs(40), hears.recv()).await;
-            told.unwrap().unwrap()
+        let next = async |published: &mut mpsc::Receiver<EventKind>| {
+            let event = tokio::time::timeout(Duration::from_secs(40), published.recv()).await;
+            event.unwrap().unwrap()
         };
         let task = TaskId(1);
         let slow_ones = [
@@ -171,15 +171,18 @@ mod tests {
         for command in slow_ones {
             commands.send(command).await.unwrap();
             commands.send(prompt()).await.unwrap();
-            assert_eq!(next(&mut hears).await, refused);
+            assert_eq!(next(&mut published).await, refused);
         }
         for _ in 7..CONCURRENT_MAX {
             commands.send(Command::ListModels).await.unwrap();
         }
         commands.send(Command::ShowDiff { task }).await.unwrap();
         let full = EventKind::refused(Asked::ShowDiff { task }, FULL);
-        assert_eq!(next(&mut hears).await, full);
+        assert_eq!(next(&mut published).await, full);
         slow.go.notify_one();
-        assert!(matches!(next(&mut hears).await, EventKind::Refused { .. }));
+        assert!(matches!(
+            next(&mut published).await,
+            EventKind::Refused { .. }
+        ));
     }
 }

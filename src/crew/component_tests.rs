@@ -24,7 +24,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::protocol::event::EventKind;
 use crate::store::{Post, Which};
-use crate::tools::host::JobOrder;
+use crate::tools::host::JobSpec;
 
 const NOW: Stamp = Stamp(1.0);
 
@@ -180,7 +180,7 @@ async fn end_of_a_job_waits_for_its_agent() {
         None,
     ));
     let job = jobs
-        .start(JobOrder {
+        .start(JobSpec {
             agent: bob(),
             command: "echo hello".into(),
             workdir: crew.dir.path().to_path_buf(),

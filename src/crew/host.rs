@@ -21,7 +21,7 @@ use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::protocol::event::EventKind;
-use crate::tools::host::{Host, JobOrder, SubagentOrder};
+use crate::tools::host::{Host, JobSpec, SubagentSpec};
 
 /// Most bytes of running output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
@@ -129,7 +129,7 @@ impl Host for CrewHost {
         Box::pin(self.shutdowns.answer(agent, request, verdict, reason))
     }
 
-    fn go_to_place<'a>(
+    fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
         task: &'a Task,
@@ -145,7 +145,7 @@ impl Host for CrewHost {
         Box::pin(self.merges.merge(task))
     }
 
-    fn start_job(&self, order: JobOrder) -> Result<Job, String> {
+    fn start_job(&self, order: JobSpec) -> Result<Job, String> {
         self.jobs.start(order)
     }
 
@@ -161,7 +161,7 @@ impl Host for CrewHost {
         self.jobs.kill(id, by)
     }
 
-    fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
+    fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>> {
         let host: Arc<dyn Host> = Arc::new(self.clone());
         Box::pin(Arc::clone(&self.subagents).delegate(order, host))
     }

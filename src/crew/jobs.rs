@@ -16,7 +16,7 @@ use crate::domain::text::head_and_tail;
 use crate::process::guard::Guard;
 use crate::process::{self, Ended, Keep, Leftovers};
 use crate::protocol::event::EventKind;
-use crate::tools::host::JobOrder;
+use crate::tools::host::JobSpec;
 use crate::tools::reach;
 
 /// Most jobs that run at once, of all agents.
@@ -134,7 +134,7 @@ impl JobRunner {
     }
 
     /// Starts a job. It runs until it exits, is stopped, reaches its time limit, or the crew stops.
-    pub fn start(self: &Arc<Self>, order: JobOrder) -> Result<Job, String> {
+    pub fn start(self: &Arc<Self>, order: JobSpec) -> Result<Job, String> {
         let id = self.context.new_id();
         let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
         let job = Job {
@@ -181,7 +181,7 @@ impl JobRunner {
         }
     }
 
-    async fn run(self: Arc<Self>, job: Job, order: JobOrder, cancel: CancellationToken) {
+    async fn run(self: Arc<Self>, job: Job, order: JobSpec, cancel: CancellationToken) {
         let id = job.id.clone();
         self.record(&job).await;
         self.context
@@ -256,7 +256,7 @@ impl JobRunner {
             job.ended = Some((now, end));
             // Stored before the job counts as ended, so that the agent always has either a running job or a result.
             if let Some(handle) = &handle {
-                handle.mailbox.add_job_result(id.clone(), told(&job));
+                handle.mailbox.add_job_result(id.clone(), result_text(&job));
             }
             entry.job = job.clone();
             job
@@ -278,7 +278,7 @@ fn whole(bytes: &[u8]) -> usize {
 }
 
 /// Formats the result of a job for its agent, as learn-claude-code does, with the end of the output.
-fn told(job: &Job) -> String {
+fn result_text(job: &Job) -> String {
     let tail = match job.tail.trim() {
         "" => "(no output)".to_string(),
         text => head_and_tail(text, TOLD_MAX),

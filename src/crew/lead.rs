@@ -169,7 +169,7 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
         TurnState::Open => {
             let text = "The lead continues its unfinished turn. Interrupt it to stop it.";
             parts.context.notice(Level::Info, text).await;
-            Some(vec![Block::text(prompt::GO_ON)])
+            Some(vec![Block::text(prompt::RESUMED_TURN)])
         }
     })
 }

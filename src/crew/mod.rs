@@ -1,23 +1,23 @@
-//! Layer 5: the crew. It receives commands, runs the lead and its teammates, and publishes events.
+//! The crew: receives commands, runs the lead and its teammates, and publishes events.
 //!
 //! A crew consists of components that own their state. Each takes in its constructor what it needs; [`Crew`] wires
-//! them and nothing holds all of them. What all share is in [`context::CrewContext`].
+//! them and nothing holds all of them. What all share is in `CrewContext`.
 //!
 //! | concern | component |
 //! |---|---|
-//! | running agents and subagents | [`registry`] |
-//! | wake-ups, work in progress of the crew | [`signals`] |
-//! | the lead's prompts and news | [`lead_inbox`] |
-//! | messages to agents | [`message_delivery`] |
-//! | requests: filing, deciding, executing, reminding | [`request_broker`], [`decision_followup`], [`request_reminders`] |
-//! | permissions for the session, budgets | [`session_permissions`], [`budget`] |
-//! | published board, responses to its changes | [`board_view`], [`board_followup`] |
-//! | worktrees, branches, merges, removal | [`worktrees`], [`branch_status`], [`merge_service`], [`worktree_removal`] |
-//! | background jobs | [`jobs`] |
-//! | team, recovery after a crash, shutdown | [`team`], [`recovery`], [`shutdown`] |
-//! | agents: building, lead, teammates, subagents | [`agent_builder`], [`lead`], [`teammate`], [`subagent`] |
-//! | idleness, files on disk | [`idle_detector`], [`watcher`] |
-//! | commands of the user, here and in a viewer | [`commands`], [`user_actions`], [`viewer`] |
+//! | running agents and subagents | `registry` |
+//! | wake-ups, work in progress of the crew | `signals` |
+//! | the lead's prompts and news | `lead_inbox` |
+//! | messages to agents | `message_delivery` |
+//! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
+//! | permissions for the session, budgets | `session_permissions`, `budget` |
+//! | published board, responses to its changes | `board_view`, `board_followup` |
+//! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
+//! | background jobs | `jobs` |
+//! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
+//! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
+//! | idleness, files on disk | `idle_detector`, `watcher` |
+//! | commands of the user, here and in a viewer | `commands`, `user_actions`, `viewer` |
 
 mod agent_builder;
 mod approvers;

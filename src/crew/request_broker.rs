@@ -49,7 +49,7 @@ pub struct RequestBroker {
 /// An agent whose tool call waits for the decision of a request.
 struct Waiter {
     from: Name,
-    tell: oneshot::Sender<Request>,
+    sender: oneshot::Sender<Request>,
 }
 
 /// A filed request. Dropping it, or the future of its decision, withdraws the request.
@@ -139,10 +139,10 @@ impl RequestBroker {
         let earlier = self.find_earlier(from, asking.kind, &asking.body).await;
         let is_new = earlier.is_none();
         let request = earlier.unwrap_or_else(|| self.new_request(from, asking));
-        let (tell, decided) = oneshot::channel();
+        let (sender, decided) = oneshot::channel();
         let waiter = Waiter {
             from: from.clone(),
-            tell,
+            sender,
         };
         lock(&self.waiting).insert(request.id.clone(), waiter);
         let withdraw = Withdraw {
@@ -169,7 +169,7 @@ impl RequestBroker {
             && !request.is_pending()
             && let Some(waiter) = lock(&self.waiting).remove(id)
         {
-            let _ = waiter.tell.send(request);
+            let _ = waiter.sender.send(request);
         }
     }
 
@@ -239,7 +239,7 @@ impl RequestBroker {
         let waiter = lock(&self.waiting).remove(&request.id);
         match waiter {
             Some(waiter) => {
-                let _ = waiter.tell.send(request.clone());
+                let _ = waiter.sender.send(request.clone());
             }
             None if is_news => followup.tell_late(&request).await,
             None => {}

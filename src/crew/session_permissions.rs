@@ -11,7 +11,7 @@ use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict}
 use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::{EventKind, Level};
-use crate::tools::policy::{self, PlanGate, Ruling, Standing};
+use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
 use crate::tools::{Access, table};
 
 /// Most characters of a permission in a notice.
@@ -114,10 +114,10 @@ impl SessionPermissions {
         }
     }
 
-    fn judged<T>(&self, request: &Request, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+    fn judged<T>(&self, request: &Request, judge: impl FnOnce(&PolicyContext<'_>) -> T) -> T {
         let workdir: PathBuf = self.context.root.join(&request.workdir);
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        judge(&Standing {
+        judge(&PolicyContext {
             rules: &rules,
             gate: PlanGate::Open,
             workdir: &workdir,

@@ -17,7 +17,7 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::{EventKind, TurnEnd};
 use crate::tools::Caller;
-use crate::tools::host::{Host, SubagentOrder};
+use crate::tools::host::{Host, SubagentSpec};
 
 /// Most model calls of a subagent, the same as in learn-claude-code.
 const ROUNDS_MAX: u32 = 30;
@@ -48,7 +48,7 @@ impl Subagents {
     /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
     pub async fn delegate(
         self: Arc<Self>,
-        order: SubagentOrder,
+        order: SubagentSpec,
         host: Arc<dyn Host>,
     ) -> Result<String, String> {
         let parent = self.registry.find(&order.parent);
@@ -62,20 +62,21 @@ impl Subagents {
         };
         let cancel = self.context.stop.child_token();
         let _interrupts = cancel.clone().drop_guard();
-        let (tell, told) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         // Runs as its own task, so that its last events are published even if the caller no longer waits.
         let life = Arc::clone(&self).run(order, host, cancel);
         self.context.spawn(async move {
             // The caller may no longer wait.
-            let _ = tell.send(life.await);
+            let _ = sender.send(life.await);
         });
-        told.await
+        answer
+            .await
             .unwrap_or_else(|_| Err("the subagent failed".into()))
     }
 
     async fn run(
         self: Arc<Self>,
-        order: SubagentOrder,
+        order: SubagentSpec,
         host: Arc<dyn Host>,
         cancel: CancellationToken,
     ) -> Result<String, String> {
@@ -86,7 +87,8 @@ impl Subagents {
             .find(&order.parent)
             .map(|h| h.mailbox.gate())
             .unwrap_or_default();
-        let system = |place: &prompt::Place| prompt::subagent(&order.parent, order.kind, place);
+        let system =
+            |place: &prompt::PromptContext| prompt::subagent(&order.parent, order.kind, place);
         let spec = AgentSpec {
             name: name.clone(),
             caller: Caller::Subagent(order.kind),

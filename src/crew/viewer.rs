@@ -65,7 +65,7 @@ impl Viewer {
             post: Post::open(&parts.root),
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
-            trees: Worktrees::open(&parts.root),
+            worktrees: Worktrees::open(&parts.root),
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
@@ -86,10 +86,10 @@ impl Viewer {
     pub fn tell_of_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
-            if let Err(error) = files.tell_files().await {
+            if let Err(error) = files.publish_files().await {
                 let text = format!("The state files cannot be read: {error}");
-                let told = EventKind::notice(Level::Error, text);
-                files.publisher.publish(told).await;
+                let event = EventKind::notice(Level::Error, text);
+                files.publisher.publish(event).await;
             }
         });
     }
@@ -112,7 +112,7 @@ struct Files {
     post: Post,
     requests: Requests,
     roster: Roster,
-    trees: Worktrees,
+    worktrees: Worktrees,
     /// Locked during merges and worktree removals, which run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
@@ -258,7 +258,7 @@ impl Files {
             board: self.board.clone(),
             roster: self.roster.clone(),
             post: self.post.clone(),
-            worktrees: Some(self.trees.clone()),
+            worktrees: Some(self.worktrees.clone()),
             now: self.now(),
             new_id: self.new_id,
         };
@@ -275,7 +275,7 @@ impl Files {
         }
         match runner {
             Runner::Process(_) => Ok(()),
-            Runner::Nobody => self.tell_files().await.map_err(|e| e.to_string()),
+            Runner::Nobody => self.publish_files().await.map_err(|e| e.to_string()),
         }
     }
 
@@ -289,7 +289,7 @@ impl Files {
                 Ok(merged) => merged,
                 Err(why) if progress.all == 1 => return Err(why),
                 Err(why) => {
-                    self.tell_branches().await;
+                    self.publish_branches().await;
                     return Err(progress.stopped_at(id, &why));
                 }
             };
@@ -303,31 +303,31 @@ impl Files {
             self.notice(progress.summary()).await;
         }
         // Published here because there may be no crew that does it.
-        self.tell_branches().await;
+        self.publish_branches().await;
         Ok(())
     }
 
     async fn notice(&self, text: String) {
-        let told = EventKind::notice(Level::Info, text);
-        self.publisher.publish(told).await;
+        let event = EventKind::notice(Level::Info, text);
+        self.publisher.publish(event).await;
     }
 
     /// Publishes the merge status of all branches, and which worktrees of tasks no longer exist. Does nothing outside a
     /// repository.
-    async fn tell_branches(&self) {
+    async fn publish_branches(&self) {
         let mut known = Some(Seen::default());
         while let Some(mut seen) = known.take() {
-            let (door, board) = (self.trees.clone(), self.board.clone());
+            let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
             let looked = blocking(move || {
                 let named = board.ask(worktrees_of_tasks)?;
-                let changed = door.branches(&mut seen, Look::IfChanged, &named)?;
+                let changed = worktrees.branches(&mut seen, Look::IfChanged, &named)?;
                 Ok((seen, changed))
             });
             let Ok((seen, changed)) = looked.await else {
                 return;
             };
-            for told in branch_events(&changed) {
-                self.publisher.publish(told).await;
+            for event in branch_events(&changed) {
+                self.publisher.publish(event).await;
             }
             known = Some(seen).filter(Seen::is_partial);
         }
@@ -336,11 +336,11 @@ impl Files {
     /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message and the target branch's commit
     /// before the merge. A conflict changes nothing; only a crew can create a task for it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
-        let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
+        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
         let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();
-        let merged = blocking(move || door.merge(&tree, now)).await;
+        let merged = blocking(move || worktrees.merge(&tree, now)).await;
         let branch = name.branch();
         match merged.map_err(|e| e.to_string())? {
             Merge::Merged { into, before, .. } => {
@@ -356,7 +356,7 @@ impl Files {
         }
     }
 
-    async fn tell_files(&self) -> Result<(), StoreError> {
+    async fn publish_files(&self) -> Result<(), StoreError> {
         let (board, roster) = (self.board.clone(), self.roster.clone());
         let (requests, post) = (self.requests.clone(), self.post.clone());
         let read = move || {
@@ -369,41 +369,42 @@ impl Files {
             removed: Vec::new(),
         };
         for Delta { changed, removed } in whole.pieces() {
-            let told = EventKind::BoardChanged { changed, removed };
-            self.publisher.publish(told).await;
+            let event = EventKind::BoardChanged { changed, removed };
+            self.publisher.publish(event).await;
         }
         let team = Arc::new(team);
         self.publisher
             .publish(EventKind::TeamChanged { team })
             .await;
         for request in requests.requests.into_iter().filter(Request::is_pending) {
-            let told = EventKind::RequestChanged { request };
-            self.publisher.publish(told).await;
+            let event = EventKind::RequestChanged { request };
+            self.publisher.publish(event).await;
         }
         for (letter, step) in letters.letters {
-            let told = EventKind::LetterMoved { letter, step };
-            self.publisher.publish(told).await;
+            let event = EventKind::LetterMoved { letter, step };
+            self.publisher.publish(event).await;
         }
-        self.tell_branches().await;
+        self.publish_branches().await;
         Ok(())
     }
 
     async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, trees) = (self.board.clone(), self.trees.clone());
-        let judged = blocking(move || Ok(worktree_removal::judge(&board, &trees, id))).await;
-        let told = judged.map_err(|e: StoreError| e.to_string())??;
-        self.publisher.publish(told).await;
+        let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
+        let judged = blocking(move || Ok(worktree_removal::judge(&board, &worktrees, id))).await;
+        let event = judged.map_err(|e: StoreError| e.to_string())??;
+        self.publisher.publish(event).await;
         Ok(())
     }
 
     async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
-        let (board, trees, now) = (self.board.clone(), self.trees.clone(), self.now());
+        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let removed =
-            blocking(move || Ok(worktree_removal::remove(&board, &trees, id, &told, now))).await;
+            blocking(move || Ok(worktree_removal::remove(&board, &worktrees, id, &told, now)))
+                .await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.notice(text).await;
-        self.tell_branches().await;
+        self.publish_branches().await;
         Ok(())
     }
 
@@ -411,7 +412,7 @@ impl Files {
         let board = self.board.clone();
         let reading = blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
-        let shown = diff_of(self.trees.clone(), &graph, id).await?;
+        let shown = diff_of(self.worktrees.clone(), &graph, id).await?;
         self.publisher.publish(shown).await;
         Ok(())
     }

@@ -49,9 +49,9 @@ impl Watcher {
     /// Watches the state folders until the crew stops. Calls `begin`, which starts the agents, once the files were read and
     /// the unfinished work of an earlier run was started.
     pub async fn run(self, begin: impl FnOnce() + Send) {
-        let (tell, mut told) = mpsc::channel(DIRTY_MAX);
+        let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {
-            let _ = tell.blocking_send(dirty);
+            let _ = sender.blocking_send(dirty);
         });
         let _watch = match watching {
             Ok(watching) => {
@@ -97,7 +97,7 @@ impl Watcher {
             }
             let dirty = tokio::select! {
                 () = self.context.stop.cancelled() => return,
-                dirty = told.recv() => match dirty {
+                dirty = changes.recv() => match dirty {
                     Some(dirty) => vec![dirty],
                     None => return,
                 },

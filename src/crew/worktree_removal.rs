@@ -49,16 +49,16 @@ pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, 
     })
 }
 
-/// Removes the worktree if exactly the losses in `told` would occur. Returns the message for the user.
+/// Removes the worktree if exactly the losses in `confirmed` would occur. Returns the message for the user.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
     id: TaskId,
-    told: &Losses,
+    confirmed: &Losses,
     now: Stamp,
 ) -> Result<String, String> {
     let tree = free(board, trees, id)?;
-    let fate = trees.remove_as_told(&tree.name, told, now);
+    let fate = trees.remove_as_told(&tree.name, confirmed, now);
     match fate.map_err(|e: StoreError| e.to_string())? {
         BranchFate::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
         BranchFate::Stays(branch) => Ok(format!(

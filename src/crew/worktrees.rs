@@ -192,12 +192,12 @@ impl TaskWorktrees {
             Ok((state, brought)) => (state.dirty, state.ahead, brought),
             Err(_) => (0, 0, Brought::default()),
         };
-        let place = dir.display().to_string();
-        let mut text = prompt::worktree(&place, &name.branch(), &brought.merged);
+        let shown = dir.display().to_string();
+        let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
         for conflict in &brought.conflicts {
-            text.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+            text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));
         }
-        text + &prompt::left_behind(dirty, ahead)
+        text + &prompt::previous_work(dirty, ahead)
     }
 
     /// Commits the uncommitted files of `agent`'s open task, so that tasks that depend on it see them.
@@ -226,7 +226,7 @@ fn new_workspace_text(created: &Created, dir: &str) -> String {
     let Brought { merged, conflicts } = &created.brought;
     let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
     for conflict in conflicts {
-        text.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+        text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));
     }
     text
 }

@@ -10,7 +10,7 @@ use crate::model::http::Decode;
 use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
 use crate::model::{anthropic, openai};
-use crate::tools::policy::{self, PlanGate, Rules, Ruling, Standing};
+use crate::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use crate::tools::table::{self, TABLE};
 
 /// Checks server-sent events and both response decoders. The first byte is the size of the chunks that the rest is split
@@ -87,7 +87,7 @@ pub fn tool(bytes: &[u8]) -> Held {
     let known: Vec<&str> = TABLE.iter().map(|t| t.name).collect();
     seen("the error", &table::unknown(&text, &known), Lines::One)?;
     let rules = Rules::default();
-    let standing = Standing {
+    let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Open,
         workdir: Path::new("/project"),

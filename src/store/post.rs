@@ -37,7 +37,7 @@ pub struct Post {
 pub struct Pending {
     /// The messages, oldest first.
     pub letters: Vec<Letter>,
-    /// The argument for [`Reader::acknowledge`].
+    /// The argument for [`Reader::acknowledge`](super::Reader::acknowledge).
     pub upto: Cursor,
     /// Number of lines that are not messages.
     pub bad: usize,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::host::JobOrder;
+use super::host::JobSpec;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, bash, parse, schema_of};
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
@@ -45,7 +45,7 @@ fn run(context: &ToolContext, input: Value) -> ToolOutput {
     let timeout = input
         .timeout_s
         .map_or(TIMEOUT, |s| Duration::from_secs(s.max(1)).min(TIMEOUT_MAX));
-    let order = JobOrder {
+    let order = JobSpec {
         agent: context.agent.clone(),
         command: input.command,
         workdir: context.workdir.clone(),

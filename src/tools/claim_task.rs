@@ -40,7 +40,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
         Ok(Err(output)) => return output,
         Err(error) => return ToolOutput::error(format!("Error: the tool failed: {error}")),
     };
-    match context.host.go_to_place(&context.agent, &task).await {
+    match context.host.enter_worktree(&context.agent, &task).await {
         Ok(place) => {
             let mark = mark(task.id, &context.agent);
             let (subject, description) = (&task.subject, &task.description);

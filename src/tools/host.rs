@@ -50,7 +50,7 @@ pub trait Host: Send + Sync {
 
     /// Moves the agent into the worktree of a task that it just claimed: later calls run there. Returns what the agent
     /// should know about the worktree. On an error the task is released.
-    fn go_to_place<'a>(
+    fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
         task: &'a Task,
@@ -63,7 +63,7 @@ pub trait Host: Send + Sync {
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
 
     /// Starts a background command.
-    fn start_job(&self, order: JobOrder) -> Result<Job, String>;
+    fn start_job(&self, order: JobSpec) -> Result<Job, String>;
 
     /// Returns the background jobs of an agent, oldest first.
     fn jobs(&self, agent: &Name) -> Vec<Job>;
@@ -75,7 +75,7 @@ pub trait Host: Send + Sync {
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
     /// Starts a subagent and waits for its answer. Dropping the future interrupts it.
-    fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>>;
+    fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
     /// Requests a summary of the agent's conversation before its next model call, in most detail about `focus`.
     fn compact(&self, agent: &Name, focus: String);
@@ -83,7 +83,7 @@ pub trait Host: Send + Sync {
 
 /// A background command to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobOrder {
+pub struct JobSpec {
     /// The agent that starts it.
     pub agent: Name,
     /// The shell command.
@@ -96,7 +96,7 @@ pub struct JobOrder {
 
 /// A subagent to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SubagentOrder {
+pub struct SubagentSpec {
     /// The agent that starts it.
     pub parent: Name,
     /// The tool call that waits for its answer.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::host::SubagentOrder;
+use super::host::SubagentSpec;
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, one_line};
@@ -47,7 +47,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
             "Error: the prompt is empty: say what the subagent should find out or do",
         );
     }
-    let order = SubagentOrder {
+    let order = SubagentSpec {
         parent: context.agent.clone(),
         call: context.call.clone(),
         kind: input.kind.unwrap_or_default(),

@@ -103,7 +103,7 @@ async fn update(context: ToolContext, input: Value) -> ToolOutput {
         && let Some(task) = own(&board, &agent).await
         && before.is_none_or(|t| t.id != task.id)
     {
-        match host.go_to_place(&agent, &task).await {
+        match host.enter_worktree(&agent, &task).await {
             Ok(place) => output.text.push_str(&place),
             Err(why) => return ToolOutput::error(format!("Error: {why}")),
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crewdeck::process::confine::probe;
-use crewdeck::tools::policy::{self, PlanGate, Rules, Ruling, Standing};
+use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use serde_json::json;
 
 use crate::common::held;
@@ -29,7 +29,7 @@ fn ruling(command: &str, workdir: &Path) -> Ruling {
     let rules = Rules::default();
     policy::judge(
         command,
-        &Standing {
+        &PolicyContext {
             rules: &rules,
             gate: PlanGate::Open,
             workdir,

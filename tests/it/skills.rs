@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crewdeck::domain::skill::{DESCRIPTION_MAX, SkillSource};
 use crewdeck::store::Skills;
-use crewdeck::tools::policy::{self, PlanGate, Rules, Ruling, Standing};
+use crewdeck::tools::policy::{self, PlanGate, PolicyContext, Rules, Ruling};
 use crewdeck::tools::table;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -324,7 +324,7 @@ fn commands_in_built_in_skills_need_no_permission() {
     let bash = table::find("bash").unwrap();
     let dir = tempfile::tempdir().unwrap();
     let skills = Skills::open(dir.path(), None);
-    let context = Standing {
+    let context = PolicyContext {
         rules: &Rules::default(),
         gate: PlanGate::Open,
         workdir: dir.path(),

@@ -16,9 +16,9 @@ mod tests;
 
 use crate::domain::chat::Message;
 
-pub use prune::Small;
-pub use rebuild::{Keep, fresh};
-pub use summary_prompt::{Form, Question, question};
+pub use prune::Prune;
+pub use rebuild::{KeptState, fresh};
+pub use summary_prompt::{Question, SummaryForm, question};
 
 /// The window in tokens that is assumed if neither the settings nor the model's name determine it.
 pub const WINDOW_ASSUMED: u64 = 100_000;
@@ -67,7 +67,7 @@ pub enum Plan {
     /// Nothing.
     Leave,
     /// Old tool results are replaced with placeholders.
-    Small(Small),
+    Prune(Prune),
     /// The whole conversation is summarised.
     Whole,
 }
@@ -77,10 +77,10 @@ pub fn plan(messages: &[Message], context: u64, budget: &Budget) -> Plan {
     if context < budget.limit() {
         return Plan::Leave;
     }
-    let small = Small::of(messages);
+    let small = Prune::of(messages);
     let left = context.saturating_sub(small.frees);
     if small.frees >= budget.worth() && left < budget.limit() {
-        Plan::Small(small)
+        Plan::Prune(small)
     } else {
         Plan::Whole
     }

@@ -1,4 +1,4 @@
-//! Small compaction: replaces old tool results with placeholders.
+//! Prune compaction: replaces old tool results with placeholders.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];
 
 /// The plan of a small compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Small {
+pub struct Prune {
     /// The results to replace: index of the message, index of the block, and the tool.
     places: Vec<(usize, usize, String)>,
     /// The estimated number of tokens that this frees.
     pub frees: u64,
 }
 
-impl Small {
+impl Prune {
     /// Selects the results of `messages` to replace.
-    pub fn of(messages: &[Message]) -> Small {
+    pub fn of(messages: &[Message]) -> Prune {
         let tools: HashMap<&CallId, &str> = messages
             .iter()
             .flat_map(Message::calls)
@@ -38,7 +38,7 @@ impl Small {
             }
         }
         let old = results.len().saturating_sub(KEEP_RECENT);
-        let mut small = Small::default();
+        let mut small = Prune::default();
         let mut bytes = 0;
         for (m, b, call, content) in results.into_iter().take(old) {
             let tool = tools.get(call).copied().unwrap_or("unknown");

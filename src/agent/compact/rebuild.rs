@@ -32,7 +32,7 @@ const CREW: &[&str] = &[
 
 /// What is kept besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Keep {
+pub struct KeptState {
     /// Who the agent is; empty for the lead.
     pub identity: String,
     /// The agent's todo list.
@@ -49,7 +49,7 @@ pub struct Keep {
 
 /// Returns the first message of the conversation that replaces `messages`. `room` is its size in bytes: a third each for
 /// the summary, the user's messages and the skills.
-pub fn fresh(messages: &[Message], summary: &str, keep: &Keep, room: usize) -> Message {
+pub fn fresh(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
         "" => "No summary generated.",

@@ -20,10 +20,10 @@ where the work stands, so that the agent can continue from your summary alone.";
 
 /// How the model is asked for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SummaryForm {
     /// The prompt is appended to the conversation, with the same system prompt and tools, so that the server's prompt
     /// cache is used once more.
-    Behind,
+    Appended,
     /// The conversation is sent as text, shortened to fit. Used when it no longer fits the model's window.
     Digest,
 }
@@ -38,14 +38,19 @@ pub struct Question {
 }
 
 /// Returns the request for a summary of `messages`. `room` is the most bytes of a digest.
-pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usize) -> Question {
+pub fn question(
+    messages: &[Message],
+    form: SummaryForm,
+    focus: Option<&str>,
+    room: usize,
+) -> Question {
     let mut wanted = WANTED.to_string();
     if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
         wanted.push_str("\nCover in most detail: ");
         wanted.push_str(&clip(focus, FOCUS_MAX));
     }
     match form {
-        Form::Behind => {
+        SummaryForm::Appended => {
             let mut messages = messages.to_vec();
             match messages.last_mut() {
                 Some(last) if last.role == Role::User => last.blocks.push(Block::text(wanted)),
@@ -56,7 +61,7 @@ pub fn question(messages: &[Message], form: Form, focus: Option<&str>, room: usi
                 messages,
             }
         }
-        Form::Digest => {
+        SummaryForm::Digest => {
             let parts: Vec<String> = messages.iter().map(as_text).collect();
             let text = head_and_tail(&parts.join("\n\n"), room);
             let asked = format!("<conversation>\n{text}\n</conversation>\n\n{wanted}");

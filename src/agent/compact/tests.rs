@@ -57,7 +57,7 @@ fn old_results_are_pruned_except_newest_and_read_file() {
     let mut messages = worked(&["bash", "read_file", "grep", "bash", "bash", "bash"], 200);
     messages.insert(3, call("short", "bash"));
     messages.insert(4, result("short", "a short one"));
-    let small = Small::of(&messages);
+    let small = Prune::of(&messages);
     assert_eq!((small.count(), small.frees > 80), (2, true));
     small.apply(&mut messages);
     let x = "x".repeat(25);
@@ -73,7 +73,7 @@ fn old_results_are_pruned_except_newest_and_read_file() {
     assert_eq!(contents(&messages), expected);
     assert_eq!(check(&messages), Ok(()));
     assert_eq!(
-        Small::of(&messages).count(),
+        Prune::of(&messages).count(),
         0,
         "a second time there is nothing to do"
     );
@@ -88,7 +88,7 @@ fn plan_depends_on_length_and_prunable_results() {
     assert_eq!((budget.limit(), budget.worth()), (800, 250));
     let rich = worked(&["bash"; 8], 400);
     let poor = worked(&["read_file"; 8], 400);
-    let is_small = |plan: &Plan| matches!(plan, Plan::Small(_));
+    let is_small = |plan: &Plan| matches!(plan, Plan::Prune(_));
     for (messages, context, small, whole) in [
         (&rich, 799, false, false),
         (&rich, 800, true, false),
@@ -106,7 +106,7 @@ fn plan_depends_on_length_and_prunable_results() {
 #[test]
 fn summary_prompt_follows_conversation_or_digest() {
     let messages = worked(&["bash"], 300);
-    let behind = question(&messages, Form::Behind, Some(" the parser "), 1000);
+    let behind = question(&messages, SummaryForm::Appended, Some(" the parser "), 1000);
     assert_eq!(behind.system, None);
     assert_eq!(behind.messages.len(), messages.len());
     assert_eq!(
@@ -119,7 +119,12 @@ fn summary_prompt_follows_conversation_or_digest() {
     assert!(last.words().ends_with("Cover in most detail: the parser"));
     assert_eq!(check(&behind.messages), Ok(()));
 
-    let digest = question(&worked(&["bash"; 50], 3000), Form::Digest, None, 20_000);
+    let digest = question(
+        &worked(&["bash"; 50], 3000),
+        SummaryForm::Digest,
+        None,
+        20_000,
+    );
     assert!(digest.system.is_some());
     let words = digest.messages[0].words();
     assert!(
@@ -144,7 +149,7 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
         text: text.into(),
         status,
     };
-    let keep = Keep {
+    let keep = KeptState {
         work: None,
         identity: "You are 'bob', role: coder, team: default. Continue your work.".into(),
         todo: TodoList::new(vec![
@@ -194,19 +199,19 @@ fn user_messages_are_told_apart_from_crew_texts() {
         crews,
         said("[1/2] and links too"),
     ];
-    let first = fresh(&messages, "s", &Keep::default(), 10_000);
+    let first = fresh(&messages, "s", &KeptState::default(), 10_000);
     let kept = Message::user(first.blocks[1..].to_vec()).words();
     let expected =
         "<person-said>\n<b>bold</b> is lost in the page\n---\n[1/2] and links too\n</person-said>";
     assert_eq!(kept, expected);
     // The same after the next summary.
-    let second = fresh(&[first], "s", &Keep::default(), 10_000);
+    let second = fresh(&[first], "s", &KeptState::default(), 10_000);
     assert_eq!(second.blocks[1], Block::text(expected));
 }
 
 #[test]
 fn empty_summary_is_marked() {
-    let words = fresh(&[said("hi")], "  ", &Keep::default(), 3000).words();
+    let words = fresh(&[said("hi")], "  ", &KeptState::default(), 3000).words();
     assert!(words.contains("No summary generated."), "{words}");
 }
 
@@ -216,7 +221,7 @@ proptest! {
     fn rebuilt_conversation_is_bounded(texts in proptest::collection::vec("[a-z]{1,400}", 1..40)) {
         let messages: Vec<Message> = texts.iter().map(|t| said(t)).collect();
         let room = 3000;
-        let first = fresh(&messages, &"s".repeat(9000), &Keep::default(), room);
+        let first = fresh(&messages, &"s".repeat(9000), &KeptState::default(), room);
         prop_assert!(estimate_tokens(std::slice::from_ref(&first)) * 4 < 3000 + 1000);
         prop_assert!(first.words().contains(texts.last().unwrap()));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::failing::{too_long, too_small};
 use super::{Effect, Phase, Turn};
-use crate::agent::compact::{self, Budget, Form, Keep, Plan};
+use crate::agent::compact::{self, Budget, KeptState, Plan, SummaryForm};
 use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
 use crate::model::retry::Tries;
@@ -20,7 +20,7 @@ const TOKEN: u64 = 4;
 
 const CUT_OFF: &str =
     "<crew>Your last answer was cut off because the context window was full.</crew>";
-const GO_ON: &str = "<crew>Your conversation was summarised in the middle of your work. Continue with the next step.</crew>";
+const RESUMED_TURN: &str = "<crew>Your conversation was summarised in the middle of your work. Continue with the next step.</crew>";
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
 
@@ -37,7 +37,7 @@ pub(super) enum After {
 
 /// Who requested a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum Requester {
     User,
     Agent,
 }
@@ -45,7 +45,7 @@ pub(super) enum Asker {
 /// A summary that is being made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
-    form: Form,
+    form: SummaryForm,
     focus: String,
     after: After,
 }
@@ -157,8 +157,8 @@ impl Turn {
     }
 
     /// Processes a request for a summary.
-    pub(super) fn request_compaction(&mut self, focus: String, asker: Asker) -> Vec<Effect> {
-        if !self.is_resting() {
+    pub(super) fn request_compaction(&mut self, focus: String, asker: Requester) -> Vec<Effect> {
+        if !self.is_idle() {
             self.wished = Some((focus, asker));
             return vec![];
         }
@@ -170,13 +170,13 @@ impl Turn {
             ];
         }
         self.tries = Tries::default();
-        self.summarise(Form::Behind, focus, After::Rest)
+        self.summarise(SummaryForm::Appended, focus, After::Rest)
     }
 
     /// Ends the turn after its answer, or first makes the summary that was requested meanwhile.
     pub(super) fn done(&mut self) -> Vec<Effect> {
         match self.wished.take() {
-            Some((focus, _)) => self.summarise(Form::Behind, focus, After::Rest),
+            Some((focus, _)) => self.summarise(SummaryForm::Appended, focus, After::Rest),
             None => self.end(TurnEnd::Done),
         }
     }
@@ -185,10 +185,10 @@ impl Turn {
     pub(super) fn shorten(&mut self) -> Option<Vec<Effect>> {
         if let Some((focus, asker)) = self.wished.take() {
             let after = match asker {
-                Asker::User => After::CallForUser,
-                Asker::Agent => After::Call,
+                Requester::User => After::CallForUser,
+                Requester::Agent => After::Call,
             };
-            return Some(self.summarise(Form::Behind, focus, after));
+            return Some(self.summarise(SummaryForm::Appended, focus, after));
         }
         if self.length.is_fresh {
             return None;
@@ -201,8 +201,8 @@ impl Turn {
                 effects.extend(self.call());
                 Some(effects)
             }
-            Plan::Whole => Some(self.summarise(Form::Behind, String::new(), After::Call)),
-            Plan::Small(small) => {
+            Plan::Whole => Some(self.summarise(SummaryForm::Appended, String::new(), After::Call)),
+            Plan::Prune(small) => {
                 let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
                 small.apply(messages);
                 self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
@@ -219,7 +219,7 @@ impl Turn {
         }
     }
 
-    fn summarise(&mut self, form: Form, focus: String, after: After) -> Vec<Effect> {
+    fn summarise(&mut self, form: SummaryForm, focus: String, after: After) -> Vec<Effect> {
         let question = compact::question(&self.messages, form, Some(&focus), self.length.room());
         self.phase = Phase::Summarising(Summary { form, focus, after });
         vec![Effect::Summarise(question)]
@@ -238,8 +238,8 @@ impl Turn {
         let summary = summary.clone();
         let words = Message::assistant(reply.blocks.clone()).words();
         self.tries = Tries::default();
-        if words.trim().is_empty() && summary.form == Form::Behind {
-            return self.summarise(Form::Digest, summary.focus, summary.after);
+        if words.trim().is_empty() && summary.form == SummaryForm::Appended {
+            return self.summarise(SummaryForm::Digest, summary.focus, summary.after);
         }
         self.phase = Phase::Archiving {
             summary: words,
@@ -254,12 +254,12 @@ impl Turn {
             return None;
         };
         let summary = summary.clone();
-        (error.fault == Fault::ContextTooLong && summary.form == Form::Behind)
-            .then(|| self.summarise(Form::Digest, summary.focus, summary.after))
+        (error.fault == Fault::ContextTooLong && summary.form == SummaryForm::Appended)
+            .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
     /// Replaces the conversation with the summary.
-    pub(super) fn archived(&mut self, keep: &Keep) -> Vec<Effect> {
+    pub(super) fn archived(&mut self, keep: &KeptState) -> Vec<Effect> {
         let Phase::Archiving { summary, after } = &self.phase else {
             return vec![];
         };
@@ -267,7 +267,7 @@ impl Turn {
         let before = self.context();
         let mut first = compact::fresh(&self.messages, &summary, keep, self.length.room());
         if after != After::Rest {
-            first.blocks.push(Block::text(GO_ON));
+            first.blocks.push(Block::text(RESUMED_TURN));
         }
         let messages = vec![first];
         self.length.is_fresh = true;
@@ -303,7 +303,7 @@ impl Turn {
             After::Rest if self.said.is_empty() => self.end(TurnEnd::Done),
             // Text that arrived meanwhile starts a turn, as it would have without the summary.
             After::Rest => {
-                self.phase = Phase::Resting;
+                self.phase = Phase::Idle;
                 self.say(Vec::new())
             }
         });
@@ -339,7 +339,7 @@ impl Turn {
             self.said.insert(0, Block::text(CUT_OFF));
             effects.extend(self.flush_user());
         }
-        effects.extend(self.summarise(Form::Digest, String::new(), After::Call));
+        effects.extend(self.summarise(SummaryForm::Digest, String::new(), After::Call));
         effects
     }
 }

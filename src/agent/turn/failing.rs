@@ -29,7 +29,7 @@ impl Turn {
             Phase::Calling if error.fault == Fault::ContextTooLong => return self.overflow(),
             Phase::Calling => Retry::Call,
             Phase::Summarising(summary) => Retry::Summary(summary.clone()),
-            Phase::Resting
+            Phase::Idle
             | Phase::Gathering
             | Phase::Waiting(_)
             | Phase::Archiving { .. }
@@ -81,7 +81,7 @@ impl Turn {
                 effects.extend(self.end(TurnEnd::Stopped { why }));
                 effects
             }
-            Phase::Resting
+            Phase::Idle
             | Phase::Gathering
             | Phase::Waiting(_)
             | Phase::Archiving { .. }
@@ -90,10 +90,10 @@ impl Turn {
     }
 
     pub(super) fn retry(&mut self) -> Vec<Effect> {
-        match std::mem::replace(&mut self.phase, Phase::Resting) {
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
             Phase::Waiting(Retry::Call) => self.call(),
             Phase::Waiting(Retry::Summary(summary)) => self.summarise_again(summary),
-            other @ (Phase::Resting
+            other @ (Phase::Idle
             | Phase::Gathering
             | Phase::Calling
             | Phase::Summarising(_)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::compact::{Keep, Question};
+use crate::agent::compact::{KeptState, Question};
 use crate::domain::chat::{Block, Message, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
@@ -49,7 +49,7 @@ pub enum Input {
         focus: String,
     },
     /// Answers [`Effect::Archive`]: the whole conversation is on disk.
-    Archived(Box<Keep>),
+    Archived(Box<KeptState>),
     /// Answers [`Effect::Archive`]: the conversation could not be saved, so it must not be replaced.
     ArchiveFailed {
         /// The reason, in one line.

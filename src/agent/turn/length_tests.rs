@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::agent::compact::{Budget, Keep, Question};
+use crate::agent::compact::{Budget, KeptState, Question};
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
@@ -40,9 +40,9 @@ fn failed(fault: Fault) -> Input {
 }
 
 pub(super) fn keep() -> Input {
-    Input::Archived(Box::new(Keep {
+    Input::Archived(Box::new(KeptState {
         transcript: ".transcripts/x.jsonl".into(),
-        ..Keep::default()
+        ..KeptState::default()
     }))
 }
 
@@ -126,7 +126,7 @@ fn summary_is_not_summarised_again() {
         matches!(effects.last(), Some(Effect::End(TurnEnd::Failed { .. }))),
         "{effects:?}"
     );
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
 }
 
 /// System prompt and tools fill the window, so a summary frees nothing.
@@ -194,7 +194,7 @@ fn loop_ends_despite_compaction_in_each_round() {
             outcome: Outcome::Ok,
         };
         effects = turn.step(done);
-        if turn.is_resting() {
+        if turn.is_idle() {
             break;
         }
         effects = turn.step(Input::Mail(vec![]));
@@ -365,14 +365,14 @@ fn requested_compaction_works_between_and_within_turns() {
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 300));
     assert_eq!(turn.step(keep()).last(), Some(&Effect::Call));
     turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 50));
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
 
     let effects = turn.step(Input::Compact { focus: focus() });
     asks(&effects);
     turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 60));
     let effects = turn.step(keep());
     assert_eq!(effects.last(), Some(&Effect::End(TurnEnd::Done)));
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
 
     let mut empty = Turn::new(Limits::default());
     let effects = empty.step(Input::Compact { focus: focus() });

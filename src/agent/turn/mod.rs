@@ -24,7 +24,7 @@ use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{After, Asker, Length, Summary};
+use compacting::{After, Length, Requester, Summary};
 pub use inputs::{Effect, Input};
 use progress::{Progress, Round};
 
@@ -69,7 +69,7 @@ enum Retry {
 #[derive(Debug)]
 enum Phase {
     /// No turn is running.
-    Resting,
+    Idle,
     /// The driver checks the inbox; the next user message is being built.
     Gathering,
     /// The model answers.
@@ -107,7 +107,7 @@ pub struct Turn {
     progress: Progress,
     length: Length,
     /// A summary that was requested during the turn, with its focus.
-    wished: Option<(String, Asker)>,
+    wished: Option<(String, Requester)>,
 }
 
 impl Turn {
@@ -115,7 +115,7 @@ impl Turn {
     pub fn new(limits: Limits) -> Turn {
         Turn {
             messages: Arc::default(),
-            phase: Phase::Resting,
+            phase: Phase::Idle,
             limits,
             results: Vec::new(),
             said: Vec::new(),
@@ -134,7 +134,7 @@ impl Turn {
 
     /// Returns the turn with `messages` as its conversation, which must be valid.
     #[must_use]
-    pub fn going_on_from(self, messages: Vec<Message>) -> Turn {
+    pub fn with_messages(self, messages: Vec<Message>) -> Turn {
         Turn {
             messages: Arc::new(messages),
             ..self
@@ -147,8 +147,8 @@ impl Turn {
     }
 
     /// Returns whether no turn is running.
-    pub fn is_resting(&self) -> bool {
-        matches!(self.phase, Phase::Resting)
+    pub fn is_idle(&self) -> bool {
+        matches!(self.phase, Phase::Idle)
     }
 
     /// Processes one input and returns the effects to execute. Inputs that do not fit the phase are ignored: they are late
@@ -160,7 +160,7 @@ impl Turn {
             Input::Replied(reply) => match self.phase {
                 Phase::Summarising(_) => self.summarised(&reply),
                 Phase::Calling
-                | Phase::Resting
+                | Phase::Idle
                 | Phase::Gathering
                 | Phase::Waiting(_)
                 | Phase::Archiving { .. }
@@ -184,8 +184,8 @@ impl Turn {
                 self.since_todo = 0;
                 vec![]
             }
-            Input::Compact { focus } => self.request_compaction(focus, Asker::User),
-            Input::OwnCompaction { focus } => self.request_compaction(focus, Asker::Agent),
+            Input::Compact { focus } => self.request_compaction(focus, Requester::User),
+            Input::OwnCompaction { focus } => self.request_compaction(focus, Requester::Agent),
             Input::Archived(keep) => self.archived(&keep),
             Input::ArchiveFailed { why } => self.archive_failed(&why),
             Input::Stop { why } => self.stopped(why),
@@ -195,7 +195,7 @@ impl Turn {
 
     fn say(&mut self, blocks: Vec<Block>) -> Vec<Effect> {
         self.said.extend(blocks);
-        if !self.is_resting() {
+        if !self.is_idle() {
             self.progress.note_message();
             return vec![];
         }
@@ -362,8 +362,8 @@ impl Turn {
     fn interrupt(&mut self, partial: String) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.wished = None;
-        match std::mem::replace(&mut self.phase, Phase::Resting) {
-            Phase::Resting => return vec![],
+        match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Idle => return vec![],
             Phase::Gathering
             | Phase::Waiting(_)
             | Phase::Summarising(_)
@@ -393,7 +393,7 @@ impl Turn {
 
     /// Ends the turn. Text that arrived meanwhile is kept for the next one.
     fn end(&mut self, end: TurnEnd) -> Vec<Effect> {
-        self.phase = Phase::Resting;
+        self.phase = Phase::Idle;
         vec![Effect::End(end)]
     }
 

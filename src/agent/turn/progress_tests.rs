@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent::compact::{Budget, Keep};
+use crate::agent::compact::{Budget, KeptState};
 use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
@@ -57,9 +57,9 @@ fn call(turn: &mut Turn, name: &str, input: Value, result: &str, tokens: u64) ->
 fn summary(turn: &mut Turn, work: Option<u64>) -> Vec<Effect> {
     let effects = turn.step(reply(vec![Block::text("so far")], 900));
     assert_eq!(effects, vec![Effect::Archive]);
-    turn.step(Input::Archived(Box::new(Keep {
+    turn.step(Input::Archived(Box::new(KeptState {
         work,
-        ..Keep::default()
+        ..KeptState::default()
     })))
 }
 
@@ -93,7 +93,7 @@ fn two_compactions_without_progress_end_the_turn() {
         .iter()
         .any(|e| matches!(e, Effect::Notice(Level::Warn, text) if text.contains("Turn ended")));
     assert!(told, "{effects:?}");
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
     assert_eq!(chat::check(&turn.messages()), Ok(()));
     // The agent can be spoken to, and what it did counts anew.
     assert_eq!(
@@ -160,7 +160,7 @@ fn calls_from_before_a_compaction_count_as_repeated() {
             turn.step(Input::Mail(vec![]));
         }
         effects = round(&mut turn, "the same", 900);
-        if turn.is_resting() {
+        if turn.is_idle() {
             break;
         }
         turn.step(Input::Mail(vec![]));

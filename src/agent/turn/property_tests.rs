@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{done, error, reads, reply, text, tool};
 use super::*;
-use crate::agent::compact::{Budget, Keep};
+use crate::agent::compact::{Budget, KeptState};
 use crate::domain::chat;
 use crate::model::Fault;
 
@@ -48,9 +48,9 @@ fn any_input() -> impl Strategy<Value = Input> {
             focus: String::new()
         }),
         Just(Input::Archived(Box::default())),
-        Just(Input::Archived(Box::new(Keep {
+        Just(Input::Archived(Box::new(KeptState {
             work: Some(1),
-            ..Keep::default()
+            ..KeptState::default()
         }))),
         Just(Input::ArchiveFailed { why: "x".into() }),
         Just(Input::Stop { why: "x".into() }),
@@ -70,7 +70,7 @@ proptest! {
         turn.set_budget(budget, 0);
         for input in inputs {
             let effects = turn.step(input);
-            if effects.contains(&Effect::Call) || turn.is_resting() {
+            if effects.contains(&Effect::Call) || turn.is_idle() {
                 prop_assert_eq!(chat::check(&turn.messages()), Ok(()));
             }
             for effect in effects {

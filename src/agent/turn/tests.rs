@@ -83,7 +83,7 @@ fn answer_without_calls_ends_the_turn() {
             Effect::End(TurnEnd::Done)
         ]
     );
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn denied_call_ends_the_turn_and_accepts_new_messages() {
     let effects = turn.step(Input::Stop { why: why.into() });
     let end = TurnEnd::Stopped { why: why.into() };
     assert_eq!(effects.last(), Some(&Effect::End(end)));
-    assert!(turn.is_resting());
+    assert!(turn.is_idle());
     assert_eq!(turn.step(Input::Stop { why: why.into() }), vec![]);
     turn.step(Input::Say(vec![text("go on")]));
     assert_eq!(turn.step(Input::Mail(vec![])).last(), Some(&Effect::Call));

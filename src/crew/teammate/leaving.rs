@@ -47,7 +47,7 @@ impl Life {
         if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
             self.agent
                 .driver
-                .trouble("The task cannot be released", &error)
+                .report_file_error("The task cannot be released", &error)
                 .await;
         }
     }
@@ -64,40 +64,40 @@ impl Life {
             .crew
             .delivery
             .about(request, from, to, kind, text, None);
-        self.agent.driver.state.asked_to_go = Some(letter);
-        self.idle.ask_to_go();
+        self.agent.driver.state.approved_shutdown = Some(letter);
+        self.idle.approve_shutdown();
         true
     }
 
     /// Handles the member's answer to a shutdown request after a turn.
-    pub(super) fn answer_to_go(&mut self) {
+    pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
-                self.agent.driver.state.asked_to_go = None;
-                self.idle.stay();
+                self.agent.driver.state.approved_shutdown = None;
+                self.idle.reject_shutdown();
             }
             Some(ShutdownAnswer::Agreed) | None
-                if self.agent.driver.state.asked_to_go.is_some() =>
+                if self.agent.driver.state.approved_shutdown.is_some() =>
             {
-                self.idle.ask_to_go();
+                self.idle.approve_shutdown();
             }
             Some(ShutdownAnswer::Agreed) | None => {}
         }
     }
 
     /// Shuts the member down: releases its task, stops its jobs, answers the shutdown request and updates the roster.
-    pub(super) async fn leave(&mut self, farewell: LeaveCause) {
+    pub(super) async fn leave(&mut self, cause: LeaveCause) {
         let name = self.member.name.clone();
         // The crew does not count as idle until all of this is published.
         self.set_state(AgentState::Working);
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
-        let (reason, level) = match farewell {
+        let (reason, level) = match cause {
             LeaveCause::Asked => ("has shut down, as asked", Level::Info),
             LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", Level::Info),
             LeaveCause::Forced => ("was ended by force", Level::Warn),
         };
-        match (farewell, self.agent.driver.state.asked_to_go.take()) {
+        match (cause, self.agent.driver.state.approved_shutdown.take()) {
             (LeaveCause::Asked, Some(asked)) => {
                 if let Some(id) = asked.request_id() {
                     self.crew.shutdowns.confirm(&name, &id).await;
@@ -116,7 +116,7 @@ impl Life {
         if let Err(error) = self.crew.team.mark_shut_down(&name).await {
             self.agent
                 .driver
-                .trouble("The roster cannot be written", &error)
+                .report_file_error("The roster cannot be written", &error)
                 .await;
         }
         self.crew.shutdowns.finish_all(&name).await;
@@ -128,7 +128,7 @@ impl Life {
             .context
             .publish(EventKind::Notice { level, agent, text })
             .await;
-        if farewell != LeaveCause::Asked {
+        if cause != LeaveCause::Asked {
             self.crew.lead.report(format!("{name} {reason}"));
         }
         self.crew.registry.remove(&name);

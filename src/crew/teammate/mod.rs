@@ -104,7 +104,7 @@ impl Teammates {
         }
         let mut first = match conversation.turn {
             TurnState::Ended => Vec::new(),
-            TurnState::Open => vec![Block::text(prompt::GO_ON)],
+            TurnState::Open => vec![Block::text(prompt::RESUMED_TURN)],
         };
         let words = Block::text(life.member.first.clone());
         let has_heard = conversation
@@ -125,8 +125,11 @@ impl Teammates {
             .set_status(&life.member.name, MemberStatus::Idle)
             .await?;
         life.member.status = MemberStatus::Idle;
-        let asked_to_go = life.remember_shutdown().await;
-        let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+        let approved_shutdown = life.remember_shutdown().await;
+        let turn = match (
+            &first,
+            approved_shutdown || life.check_situation().await.has_work(),
+        ) {
             (None, false) => TurnState::Ended,
             (Some(_), _) | (None, true) => TurnState::Open,
         };
@@ -176,13 +179,13 @@ struct Life {
 impl Life {
     /// Builds a member and registers it with the crew.
     fn new(crew: &Arc<Teammates>, member: Member, team: &Team, host: Arc<dyn Host>) -> Life {
-        let mates: Vec<String> = team
+        let others: Vec<String> = team
             .present()
             .filter(|m| !m.name.same(&member.name))
             .map(|m| format!("{} ({})", m.name, m.role))
             .collect();
-        let system = |place: &prompt::Place| {
-            prompt::mate(&member.name, &member.role, &team.team_name, &mates, place)
+        let system = |place: &prompt::PromptContext| {
+            prompt::teammate(&member.name, &member.role, &team.team_name, &others, place)
         };
         let spec = AgentSpec {
             name: member.name.clone(),
@@ -217,13 +220,13 @@ impl Life {
 
     async fn live(mut self, first: Option<Input>) {
         let force = self.agent.handle.force.clone();
-        let farewell = tokio::select! {
+        let cause = tokio::select! {
             biased;
             () = force.cancelled() => Some(LeaveCause::Forced),
             left = self.work_and_wait(first) => left,
         };
-        if let Some(farewell) = farewell {
-            self.leave(farewell).await;
+        if let Some(cause) = cause {
+            self.leave(cause).await;
         }
     }
 
@@ -236,11 +239,11 @@ impl Life {
                 self.work(start).await?;
             }
             changes.mark_unchanged();
-            let situation = self.look().await;
+            let situation = self.check_situation().await;
             match self.idle.next(situation) {
                 IdleAction::Read => {
                     self.is_paused = false;
-                    if !self.take_orders().await {
+                    if !self.take_shutdown_requests().await {
                         say = Some(Input::Say(Vec::new()));
                     }
                 }
@@ -250,7 +253,7 @@ impl Life {
                     Claim::LookAgain => {}
                     Claim::Wait => {
                         let again = self.crew.context.uptime() + CLAIM_AGAIN;
-                        say = self.rest(&mut changes, Some(again)).await?;
+                        say = self.wait(&mut changes, Some(again)).await?;
                     }
                 },
                 IdleAction::Stuck(task) => {
@@ -258,9 +261,9 @@ impl Life {
                         let why = format!("ended its turn twice with task {task} still open");
                         self.stuck(&why).await;
                     }
-                    say = self.rest(&mut changes, None).await?;
+                    say = self.wait(&mut changes, None).await?;
                 }
-                IdleAction::StayIdle(until) => say = self.rest(&mut changes, until).await?,
+                IdleAction::StayIdle(until) => say = self.wait(&mut changes, until).await?,
                 IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
                 IdleAction::Leave(LeaveReason::IdleTimeout) => {
                     return Some(LeaveCause::IdleTimeout);
@@ -302,13 +305,13 @@ impl Life {
                     .report(format!("{} cannot continue: {error}", self.member.name));
             }
         }
-        self.answer_to_go();
+        self.handle_shutdown_answer();
         Some(())
     }
 
     /// Waits for input, a change on disk or the time `until`. Outer `None`: the crew stops; inner `None`: check for work.
     #[allow(clippy::option_option)] // three outcomes: stop, check again, input
-    async fn rest(
+    async fn wait(
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
         until: Option<Duration>,
@@ -369,7 +372,7 @@ impl Life {
         if let Err(error) = written {
             self.agent
                 .driver
-                .trouble("The roster cannot be written", &error)
+                .report_file_error("The roster cannot be written", &error)
                 .await;
         }
         self.crew.team.read().await;

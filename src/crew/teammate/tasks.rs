@@ -25,7 +25,7 @@ pub(super) enum Claim {
 }
 
 impl Life {
-    pub(super) async fn look(&mut self) -> Situation {
+    pub(super) async fn check_situation(&mut self) -> Situation {
         let name = self.member.name.clone();
         let heard = self.agent.handle.mailbox.has_job_results();
         let has_mail = heard || self.crew.delivery.has_mail(&name).await;
@@ -43,7 +43,7 @@ impl Life {
             Err(error) => {
                 self.agent
                     .driver
-                    .trouble("The board cannot be read", &error)
+                    .report_file_error("The board cannot be read", &error)
                     .await;
                 (None, None)
             }
@@ -67,11 +67,11 @@ impl Life {
     }
 
     /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
-    pub(super) async fn take_orders(&mut self) -> bool {
+    pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
         self.set_state(AgentState::Working);
         if self.agent.driver.take_shutdown().await {
-            self.idle.ask_to_go();
+            self.idle.approve_shutdown();
             return true;
         }
         false
@@ -83,13 +83,13 @@ impl Life {
             .get(task)
             .map(|t| t.subject.clone())
             .unwrap_or_default();
-        vec![Block::text(prompt::resume(task.0, &subject))]
+        vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
     /// Releases a task whose worktree cannot be created: working in a shared directory could collide with other agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
-        self.agent.driver.trouble(&what, error).await;
+        self.agent.driver.report_file_error(&what, error).await;
         self.release_task().await;
         self.is_paused = true;
         let why = format!("{what}: {error}");
@@ -112,7 +112,7 @@ impl Life {
                 Block::Thinking { .. } | Block::ToolCall(_) => false,
             })
         };
-        let is_told = knows(&prompt::claimed_mark(task.id.0));
+        let is_told = knows(&prompt::claimed_prefix(task.id.0));
         let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
         if (is_its_own || is_told) && self.crew.worktrees.dir_of(&task).is_some() {
             return None;
@@ -124,7 +124,7 @@ impl Life {
             .await
         {
             Ok(workspace) => {
-                let text = prompt::claimed(task.id.0, &task.subject, &task.description);
+                let text = prompt::claimed_task(task.id.0, &task.subject, &task.description);
                 workspace.map(|workspace| Block::text(text + &workspace.text))
             }
             Err(error) => {
@@ -166,7 +166,7 @@ impl Life {
             Err(error) => {
                 self.failed_claims += 1;
                 let what = format!("Task {task} cannot be claimed; retrying");
-                self.agent.driver.trouble(&what, &error).await;
+                self.agent.driver.report_file_error(&what, &error).await;
                 return Claim::Wait;
             }
         };
@@ -184,7 +184,7 @@ impl Life {
                 text: claimed.description.clone(),
             })
             .await;
-        let mut text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
+        let mut text = prompt::claimed_task(claimed.id.0, &claimed.subject, &claimed.description);
         match self
             .crew
             .worktrees

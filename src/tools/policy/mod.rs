@@ -54,7 +54,7 @@ pub fn only_changes_directory(command: &str) -> bool {
 
 /// What a ruling depends on besides the call.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct PolicyContext<'a> {
     /// Permissions granted in advance.
     pub rules: &'a Rules,
     /// Whether the caller may write and run.
@@ -81,7 +81,7 @@ pub enum Ruling {
 }
 
 /// Decides about one call.
-pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
+pub fn decide(tool: &Tool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     match (tool.access, standing.gate) {
         (Access::Write | Access::Run, PlanGate::Closed) => Ruling::Deny {
             why:
@@ -102,7 +102,7 @@ pub fn decide(tool: &Tool, input: &Value, standing: &Standing<'_>) -> Ruling {
 }
 
 /// Returns the session permissions that the user can grant for a shell command; empty if it can only be allowed once.
-pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
+pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<Scope> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
@@ -118,7 +118,7 @@ pub fn scopes(command: &str, standing: &Standing<'_>) -> Vec<Scope> {
 }
 
 /// Returns the parts of a shell command that need approval; empty if it cannot be parsed.
-pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
+pub fn flagged(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
     };
@@ -141,7 +141,7 @@ pub fn flagged(command: &str, standing: &Standing<'_>) -> Vec<String> {
 }
 
 /// Decides about a shell command.
-pub fn judge(command: &str, standing: &Standing<'_>) -> Ruling {
+pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
         Err(why) => {

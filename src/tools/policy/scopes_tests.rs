@@ -14,8 +14,8 @@ fn ruling(command: &str, session: &[Scope]) -> Ruling {
     judge(command, &standing(&rules))
 }
 
-fn standing(rules: &Rules) -> Standing<'_> {
-    Standing {
+fn standing(rules: &Rules) -> PolicyContext<'_> {
+    PolicyContext {
         rules,
         gate: PlanGate::Open,
         workdir: Path::new("/work/project"),

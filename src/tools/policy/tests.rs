@@ -12,7 +12,7 @@ fn ruling(command: &str) -> Ruling {
 fn ruling_with(command: &str, rules: &Rules) -> Ruling {
     judge(
         command,
-        &Standing {
+        &PolicyContext {
             rules,
             gate: PlanGate::Open,
             workdir: Path::new("/work/project"),
@@ -192,7 +192,7 @@ fn allow_rule_covers_only_commands_with_its_first_words() {
 #[test]
 fn unapproved_plan_allows_only_reading() {
     let rules = Rules::default();
-    let standing = Standing {
+    let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Closed,
         workdir: Path::new("/w"),
@@ -260,7 +260,7 @@ fn only_approved_git_commands_write_the_repository() {
 fn teammate_deletes_its_own_branches_without_approval() {
     let tree = Path::new("/work/.worktrees/task-1");
     let rules = Rules::default();
-    let standing = Standing {
+    let standing = PolicyContext {
         rules: &rules,
         gate: PlanGate::Open,
         workdir: tree,

@@ -83,7 +83,7 @@ fn keys_select_filter_and_close() {
     tell(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "all idle, 1/5 tasks done");
+    assert_eq!(selected(&state), "all idle, 1/5 done");
     press(&mut state, "g");
     assert_eq!(
         selected(&state),

@@ -132,10 +132,10 @@ fn long_status_message_wraps() {
     let text = picture(&state);
     let mut rows = text.lines().rev();
     let last = rows.next().unwrap_or_default();
-    assert!(last.contains("   them.   a approve"), "{text}");
+    assert!(last.contains("   reading them.   a approve"), "{text}");
     assert!(last.contains("? help"), "{text}");
     let above = rows.next().unwrap_or_default();
-    let said = "▲ 2922 characters of comments are folded: a again approves without reading ";
+    let said = "▲ 2922 characters of comments are folded. Press a again to approve without ";
     assert!(above.contains(said), "{text}");
 }
 

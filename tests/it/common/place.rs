@@ -16,7 +16,7 @@ use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
 use crewdeck::store::{Board, Roster, Skills, prepare};
 use crewdeck::tools::file_snapshots::FileSnapshots;
-use crewdeck::tools::host::{Host, JobOrder, SubagentOrder};
+use crewdeck::tools::host::{Host, JobSpec, SubagentSpec};
 use crewdeck::tools::{Guard, ToolContext, ToolOutput, table};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ impl Host for FakeHost {
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
-    fn go_to_place<'a>(
+    fn enter_worktree<'a>(
         &'a self,
         _: &'a Name,
         _: &'a Task,
@@ -80,7 +80,7 @@ impl Host for FakeHost {
     fn merge(&self, _: TaskId) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
-    fn start_job(&self, _: JobOrder) -> Result<Job, String> {
+    fn start_job(&self, _: JobSpec) -> Result<Job, String> {
         Err("not available in this test".into())
     }
     fn jobs(&self, _: &Name) -> Vec<Job> {
@@ -92,7 +92,7 @@ impl Host for FakeHost {
     fn kill_job(&self, _: &JobId, _: &Name) -> Result<(), String> {
         Err("not available in this test".into())
     }
-    fn delegate(&self, _: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
+    fn delegate(&self, _: SubagentSpec) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
     fn compact(&self, _: &Name, _: String) {}

@@ -141,7 +141,7 @@ impl Shared {
         }
     }
 
-    /// Records in the transcript that a job has started. Its end is recorded when the agent is told of it.
+    /// Records in the transcript that a job has started. Its end is recorded when the agent is notified of it.
     async fn record(&self, job: &Job) {
         let session = lock(&self.setup).session.clone();
         let transcript =

@@ -20,7 +20,7 @@ use super::textual::fit;
 /// Symbol, label and style of a status.
 pub type Look = (&'static str, String, Style);
 
-/// Returns the display name of an agent or decider; the user is `you`.
+/// Returns the display name of an agent or approver; the user is `you`.
 pub fn called(name: &str) -> String {
     match name {
         "user" => "you".into(),

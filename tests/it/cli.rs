@@ -443,7 +443,7 @@ fn approval_covers_exactly_one_content_and_directory() {
     let ran = project.run(&["run", "hello", "--provider", "script:other.yaml"]);
     assert!(ran.err().contains("you decided to ignore"), "{}", ran.err());
     assert!(
-        ran.err().contains("other.yaml can not be read"),
+        ran.err().contains("other.yaml cannot be read"),
         "{}",
         ran.err()
     );

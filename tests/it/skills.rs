@@ -64,7 +64,7 @@ fn unknown_skill_error_lists_the_available_skills() {
     write_skill(&place, "skills/agent-builder", "---\nname: agent-builder\n");
     let text = place.no("load_skill", json!({"name": "agent-builder"}));
     assert!(
-        text.ends_with(". skills/agent-builder/SKILL.md can not be used: line 1: the front matter has no end: add a line --- below it"),
+        text.ends_with(". skills/agent-builder/SKILL.md cannot be used: line 1: the front matter has no end: add a line --- below it"),
         "{text}"
     );
     place.no("load_skill", json!({}));

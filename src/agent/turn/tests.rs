@@ -111,14 +111,14 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
         "a second result for a call is ignored"
     );
     assert_eq!(turn.step(done("c")), vec![Effect::CheckMail]);
-    let effects = turn.step(Input::Mail(vec![text("letter")]));
+    let effects = turn.step(Input::Mail(vec![text("message")]));
     let Some(Effect::Save(message)) = effects.first() else {
         panic!("{effects:?}")
     };
     let ids: Vec<_> = message.answered().map(|c| c.0.as_str()).collect();
     assert_eq!(
         (ids, message.words().as_str()),
-        (vec!["a", "b", "c"], "letter")
+        (vec!["a", "b", "c"], "message")
     );
     assert_eq!(chat::check(&turn.messages()), Ok(()));
 }

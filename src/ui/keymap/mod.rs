@@ -4,6 +4,8 @@
 mod action;
 mod change;
 mod map;
+#[cfg(test)]
+mod reference;
 
 use super::board::Toward;
 use super::transcript::Scroll;

@@ -67,7 +67,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lowercase letter", "a character of the alphabet"),
     ("capital letter", "a character of the alphabet"),
     ("letters of one case", "characters of the alphabet"),
-    ("up to 1 to 64 letters", "the first words of a longer error"),
+    ("to 1 to 64 letters", "the first words of a longer error"),
     ("\"letter\"", "field of the event `letter_moved`"),
     ("\"letter from ", "label in the journals of older versions"),
     (

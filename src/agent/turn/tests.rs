@@ -254,7 +254,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
             [Effect::End(end)] => break end.clone(),
             other => panic!("{other:?}"),
         }
-        assert!(tries < 100, "429 for ever must end");
+        assert!(tries < 100, "429 forever must end");
     };
     let TurnEnd::Failed { error, hint } = end else {
         panic!("{end:?}")
@@ -443,6 +443,6 @@ fn turn_has_a_limit_of_rounds() {
     assert_eq!(
         turn.step(Input::Mail(vec![])).last(),
         Some(&Effect::Call),
-        "a new phase counts anew"
+        "a new phase counts from zero"
     );
 }

@@ -134,7 +134,7 @@ impl Words {
     fn take(&mut self, c: char, line: usize) {
         if c.is_alphanumeric() || c == '_' {
             self.line = line;
-            self.word.extend(c.to_lowercase());
+            self.word.push(c);
             return;
         }
         self.end_word();
@@ -156,7 +156,7 @@ impl Words {
     }
 }
 
-/// Returns the words of a text without the identifiers in backticks.
+/// Returns the words of a text in lower case, without the identifiers in backticks.
 fn words_of_text(text: &str) -> Vec<Token> {
     let mut words = Words::default();
     add_text(&mut words, text, 1);
@@ -172,17 +172,16 @@ fn add_text(words: &mut Words, text: &str, line: usize) {
         while let Some((before, after)) = rest.split_once('`') {
             before.chars().for_each(|c| words.take(c, line));
             words.end_phrase();
-            rest = match after.split_once('`') {
-                Some((code, after)) if !code.contains(' ') => after,
-                _ => after,
-            };
+            let span = after.split_once('`');
+            let identifier = span.filter(|(code, _)| !code.contains(' '));
+            rest = identifier.map_or(after, |(_, behind)| behind);
         }
         rest.chars().for_each(|c| words.take(c, line));
         words.take(' ', line);
     }
 }
 
-/// Returns the words of the comments, the strings and the test names of a Rust file.
+/// Returns the words of the line comments, the strings and the test names of a Rust file in lower case.
 fn words_of_rust(text: &str) -> Vec<Token> {
     let mut words = Words::default();
     let (mut rest, mut line) = (text, 1);
@@ -387,7 +386,7 @@ fn terms_are_found_in_comments_strings_and_test_names() {
 fn letter(nobody: &'static str) -> char {
     let whoever = "a \"letter\" for {nobody}, at\
         rest"; // the reference
-    let raw = r#"a "clerk""#;
+    let raw = r#"a "clerk" waits"#;
     b'"'; '\''; '"'
 }
 #[test]
@@ -406,7 +405,7 @@ fn nobody_waits() {}
     ];
     assert_eq!(found, expected);
     let page = findings(&words_of_text(
-        "No letters.\nSee `letters` and the\nperson.",
+        "No letters.\nsee `letters` and the\nperson.",
     ));
     let page: Vec<(usize, &str)> = page.iter().map(|(line, term, _)| (*line, *term)).collect();
     assert_eq!(page, [(1, "letters"), (2, "the person")]);

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each benchmark uses only some of it
 
 pub mod process;
-#[path = "../../tests/common/pty.rs"]
+#[path = "../../tests/it/common/pty.rs"]
 pub mod pty;
 
 use std::path::{Path, PathBuf};

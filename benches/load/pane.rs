@@ -116,25 +116,25 @@ enum StreamKind {
 }
 
 const GROWING: &[GrowingBlock] = &[
-    Growing {
+    GrowingBlock {
         name: "a code block streams in",
         begin: "```rust\n",
         line: "    let value = table.get(\"key\").unwrap_or(&0) + 1; // counts\n",
         kind: StreamKind::Text,
     },
-    Growing {
+    GrowingBlock {
         name: "a list streams in",
         begin: "",
         line: "- an item of a **list** with `code` and some more words\n",
         kind: StreamKind::Text,
     },
-    Growing {
+    GrowingBlock {
         name: "a paragraph streams in",
         begin: "",
         line: "and more words of a paragraph that does not end, with `code` in it\n",
         kind: StreamKind::Text,
     },
-    Growing {
+    GrowingBlock {
         name: "thinking streams in",
         begin: "",
         line: "I should look at the parser first, and then at its callers.\n",

@@ -3,8 +3,8 @@
 use super::wire::{ModelProblem, ModelUnavailable};
 use crate::config::{PROJECT_FILE, Sensitive};
 use crate::store::{FIRST_COMMIT, INIT_AND_COMMIT};
-use crate::ui::guide::first::{FirstPage, Offer, Weight};
 use crate::ui::keymap::Action;
+use crate::ui::{FirstPage, Offer, Weight};
 
 /// Most settings that can be approved on the page, and the longest of them in bytes.
 const APPROVE_MAX: usize = 24;

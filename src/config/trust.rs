@@ -128,7 +128,9 @@ fn sensitive_settings(table: &Table) -> Vec<SensitiveSetting> {
             }
         }
     }
-    let unknown = table.iter().filter(|(name, _)| settings::find(name).is_none());
+    let unknown = table
+        .iter()
+        .filter(|(name, _)| settings::find(name).is_none());
     for (name, value) in unknown {
         flatten(name, value, ONLY_USER, &mut out);
     }

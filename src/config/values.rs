@@ -96,6 +96,7 @@ pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<S
 }
 
 /// Checks that folders are given with their whole path, and that none is the root of the file system.
+#[allow(clippy::ref_option)] // the type of the setting
 pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {
         if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {

@@ -7,42 +7,40 @@
 //! `view/` renders with `layout/` (positions), `textual/` (text layout) and [`theme`] (styles). Larger panes and popups
 //! have folders of their own.
 
+mod app;
 pub mod attention;
-mod board;
-mod costs;
 mod diff;
-mod event_log;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod frame;
 mod graph;
-pub mod guide;
-mod hit;
 pub mod keymap;
 pub mod keys;
-mod known;
-mod layout;
-mod look;
-mod popup;
-mod problems;
+mod model;
+mod panes;
+mod popups;
 pub mod replay;
-mod state;
+mod shell;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
-mod textual;
+mod text;
 pub mod theme;
 pub mod transcript;
-mod update;
-mod view;
-mod writing;
+mod widgets;
 
-pub use state::key_guard::SETTLE;
-pub use state::pane::{Focus, Pane};
-pub use state::seat::Seat;
-pub use state::tick::next_tick;
-pub use state::{Motion, MouseOwner, UiState};
-pub use textual::bytes;
+pub use app::MouseOwner;
+pub use app::effect::Do;
+pub use app::key_guard::SETTLE;
+pub use app::onboarding::{FirstPage, Offer, Weight};
+pub use app::role::Seat;
+pub use frame::view_cache::ViewCache;
+pub use keymap::pane::{Focus, Pane};
+pub use shell::state::UiState;
+pub use shell::tick::next_tick;
+pub use shell::update::{Msg, begin_replay, recall, update};
+pub use shell::view::draw;
+pub use text::bytes;
+pub use theme::motion::Motion;
 pub use theme::{ColorDepth, Theme, ThemeChoice, ThemeName};
-pub use update::{Do, Msg, begin_replay, recall, update};
-pub use view::{ViewCache, draw};
-pub use writing::composer::COMPOSER_MAX;
+pub use widgets::composer::COMPOSER_MAX;

@@ -22,8 +22,8 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::{Frame, Terminal};
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::state::MouseOwner;
 use crate::domain::text::{clip, one_line};
+use crate::ui::app::MouseOwner;
 
 /// Size of the output buffer in bytes: one frame fits, so it is written at once.
 const OUT_BUFFER: usize = 128 * 1024;
@@ -150,7 +150,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print('\u{7}'))
     }
 
-    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. A text over [`COPY_MAX`] is not sent.
+    /// Copies `text` to the terminal's clipboard (OSC 52), which works over ssh too. A text over `COPY_MAX` is not sent.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -219,7 +219,7 @@ impl Screen {
 pub enum CopyResult {
     /// The sequence was sent. Terminals do not confirm it.
     Sent,
-    /// The text is longer than [`COPY_MAX`].
+    /// The text is longer than `COPY_MAX`.
     TooLong,
 }
 

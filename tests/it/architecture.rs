@@ -1,6 +1,6 @@
 //! Checks the architecture of `src/`: allowed imports between layers, pure modules, the use of colours, and file lengths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,25 +58,20 @@ const PURE: &[&str] = &[
     "process/confine/plan.rs",
     "process/confine/note.rs",
     "app/first",
-    "ui/board",
-    "ui/costs",
-    "ui/diff",
-    "ui/event_log",
-    "ui/graph",
-    "ui/guide/",
-    "ui/known/",
-    "ui/layout/",
-    "ui/popup/",
-    "ui/problems",
-    "ui/update",
-    "ui/view",
-    "ui/transcript",
-    "ui/keymap",
-    "ui/replay",
-    "ui/state/",
-    "ui/textual/",
+    "ui/app/",
+    "ui/diff/",
+    "ui/frame/",
+    "ui/graph/",
+    "ui/keymap/",
+    "ui/model/",
+    "ui/panes/",
+    "ui/popups/",
+    "ui/replay/",
+    "ui/shell/",
+    "ui/text/",
     "ui/theme/",
-    "ui/writing/",
+    "ui/transcript/",
+    "ui/widgets/",
     "config/provider.rs",
     "doctor/finding.rs",
     "doctor/print.rs",
@@ -363,5 +358,192 @@ fn every_snapshot_belongs_to_a_file_that_asserts_it() {
     let problems: Vec<String> = unused
         .map(|snapshot| format!("{}: no test asserts it", snapshot.display()))
         .collect();
+    assert_no_problems(&problems);
+}
+
+/// Files that still import one another in a cycle. The list only shrinks.
+const IN_CYCLES: &[&str] = &[
+    "agent/calls.rs",
+    "agent/driver.rs",
+    "agent/meter.rs",
+    "agent/permission_card.rs",
+    "agent/turn/compacting.rs",
+    "agent/turn/failing.rs",
+    "crew/host.rs",
+    "crew/lead.rs",
+    "crew/mate/mod.rs",
+    "crew/outfit.rs",
+    "crew/subagent.rs",
+    "store/post.rs",
+    "store/reader.rs",
+    "store/watch/folders.rs",
+    "store/watch/net.rs",
+    "store/watch/tasks.rs",
+    "store/worktrees/inside.rs",
+    "store/worktrees/judge.rs",
+    "store/worktrees/merge.rs",
+];
+
+/// The module path of a source: `ui/app/mod.rs` is `["ui", "app"]`.
+fn module(path: &str) -> Vec<&str> {
+    let path = path.trim_end_matches(".rs");
+    path.trim_end_matches("/mod").split('/').collect()
+}
+
+/// The paths that a `use` tree names: `a::{b, c::d}` names `a::b` and `a::c::d`.
+fn expand(tree: &str) -> Vec<String> {
+    let Some((before, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap();
+        return vec![path.split_whitespace().collect()];
+    };
+    let inside = rest.rsplit_once('}').map_or(rest, |(inside, _)| inside);
+    let (mut depth, mut parts) = (0, vec![String::new()]);
+    for c in inside.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            parts.push(String::new());
+        } else {
+            parts.last_mut().unwrap().push(c);
+        }
+    }
+    let parts = parts.iter().filter(|part| !part.trim().is_empty());
+    parts
+        .flat_map(|part| expand(&format!("{}{}", before.trim(), part.trim())))
+        .collect()
+}
+
+/// The paths of the crate that the code of a source names, without its inline tests, from the root of the crate.
+fn imports(source: &Source) -> Vec<Vec<String>> {
+    let text: String = code(source).flat_map(|(_, line)| [line, "\n"]).collect();
+    let text = text.split("mod tests {").next().unwrap_or_default();
+    let here = module(&source.path);
+    let mut out = Vec::new();
+    for start in ["crate::", "super::", "self::"] {
+        for (at, _) in text.match_indices(start) {
+            let before = &text[..at];
+            // `pub(in crate::ui)`, and the `super::` of `super::super::`.
+            if before.ends_with("pub(in ") || before.ends_with("::") {
+                continue;
+            }
+            let is_use = before.trim_end().ends_with("use");
+            let end = if is_use {
+                text[at..].find(';')
+            } else {
+                text[at..].find(|c: char| !(c.is_alphanumeric() || "_:".contains(c)))
+            };
+            let tree = &text[at..at + end.unwrap_or(0)];
+            for path in expand(tree) {
+                let mut names: Vec<&str> = path.split("::").filter(|n| !n.is_empty()).collect();
+                let mut whole: Vec<&str> = here.clone();
+                match names.first() {
+                    Some(&"crate") => whole.clear(),
+                    Some(&"self") => {}
+                    _ => {
+                        while names.first() == Some(&"super") {
+                            whole.pop();
+                            names.remove(0);
+                        }
+                        names.insert(0, "");
+                    }
+                }
+                whole.extend(&names[1.min(names.len())..]);
+                out.push(whole.iter().map(ToString::to_string).collect());
+            }
+        }
+    }
+    out
+}
+
+/// Who imports whom, where a source stands for the node that `node` gives it.
+fn graph(sources: &[Source], node: impl Fn(&str) -> String) -> BTreeMap<String, BTreeSet<String>> {
+    let files: BTreeMap<Vec<&str>, &str> = sources
+        .iter()
+        .map(|s| (module(&s.path), s.path.as_str()))
+        .collect();
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources {
+        let from = node(&source.path);
+        graph.entry(from.clone()).or_default();
+        for path in imports(source) {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let longest = (1..=path.len()).rev();
+            let found = longest.filter_map(|n| files.get(&path[..n])).next();
+            if let Some(to) = found.map(|file| node(file)).filter(|to| *to != from) {
+                graph.entry(from.clone()).or_default().insert(to);
+            }
+        }
+    }
+    graph
+}
+
+/// The nodes that can be reached from `start`, itself only by a cycle.
+fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, start: &str) -> BTreeSet<&'a str> {
+    let mut out = BTreeSet::new();
+    let mut open: Vec<&str> = vec![start];
+    while let Some(node) = open.pop() {
+        for next in graph.get(node).into_iter().flatten() {
+            if out.insert(next.as_str()) {
+                open.push(next);
+            }
+        }
+    }
+    out
+}
+
+/// The nodes on a cycle, each with those that it shares one with.
+fn cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, Vec<String>> {
+    let all: BTreeMap<&str, BTreeSet<&str>> = graph
+        .keys()
+        .map(|node| (node.as_str(), reached(graph, node)))
+        .collect();
+    let shares = |a: &str, b: &str| all[a].contains(b) && all.get(b).is_some_and(|r| r.contains(a));
+    let nodes = graph.keys().filter(|node| shares(node, node));
+    nodes
+        .map(|node| {
+            let with = graph.keys().filter(|b| *b != node && shares(node, b));
+            (node.clone(), with.cloned().collect())
+        })
+        .collect()
+}
+
+/// The sources below a folder of `src/`, without tests and fixtures.
+fn below(folder: &str) -> Vec<Source> {
+    let prefix = format!("{folder}/");
+    let is_code = |s: &Source| !s.path.contains("test") && !s.path.contains("fixture");
+    let all = sources().into_iter();
+    all.filter(|s| s.path.starts_with(&prefix) && is_code(s))
+        .collect()
+}
+
+#[test]
+fn folders_of_ui_import_one_another_without_cycles() {
+    let folder = |path: &str| path.split('/').take(2).collect::<Vec<_>>().join("/");
+    let found = cycles(&graph(&below("ui"), folder));
+    assert_no_problems(
+        &found
+            .iter()
+            .map(|(a, with)| format!("src/{a} is on a cycle with {}", with.join(", ")))
+            .collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn files_import_one_another_without_cycles() {
+    let mut found = cycles(&graph(&below("ui/shell/update"), str::to_string));
+    for folder in ["crew", "agent", "model", "store"] {
+        found.extend(cycles(&graph(&below(folder), str::to_string)));
+    }
+    let mut problems: Vec<String> = found
+        .iter()
+        .filter(|(file, _)| !IN_CYCLES.contains(&file.as_str()))
+        .map(|(file, with)| format!("src/{file} is on a cycle with {}", with.join(", ")))
+        .collect();
+    let gone = IN_CYCLES.iter().filter(|file| !found.contains_key(**file));
+    problems
+        .extend(gone.map(|file| format!("{file} is on no cycle any more: take it off the list")));
     assert_no_problems(&problems);
 }

@@ -441,7 +441,11 @@ fn approval_covers_exactly_one_content_and_directory() {
     // The decision to ignore the settings is remembered and reported.
     assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
     let ran = project.run(&["run", "hello", "--provider", "script:other.yaml"]);
-    assert!(ran.err().contains("you decided to ignore"), "{}", ran.err());
+    assert!(
+        ran.err().contains("ignored, as you decided"),
+        "{}",
+        ran.err()
+    );
     assert!(
         ran.err().contains("other.yaml cannot be read"),
         "{}",

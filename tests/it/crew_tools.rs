@@ -147,7 +147,7 @@ fn todo_enforces_its_limits() {
     assert!(
         fixture
             .no("todo", json!({"items": [item(1, "someday")]}))
-            .contains("does not fit")
+            .contains("does not match")
     );
     assert_eq!(fixture.ok("todo", json!({"items": []})), "No todos.");
     assert_eq!(fixture.host.lists.lock().unwrap().len(), 2);
@@ -173,9 +173,9 @@ fn ask_user_rejects_invalid_questions() {
         ),
         (
             json!({"question": "?", "choices": ["a", "x".repeat(201)]}),
-            "at most 200 characters",
+            "more than 200 characters",
         ),
-        (json!({"question": "?", "options": ["a"]}), "does not fit"),
+        (json!({"question": "?", "options": ["a"]}), "does not match"),
     ] {
         let text = fixture.no("ask_user", input);
         assert!(text.contains(why), "{text}");

@@ -88,12 +88,12 @@ fn mouse_selects_tabs_and_key_changes_layout() {
     let text = screen.text();
     screen.send(&press_at(&text, "3 Board"));
     screen.send("=");
-    screen.wait_for("Layout board");
+    screen.wait_for("Layout: board");
     screen.wait("the board on the left", |t| {
         t.lines().nth(1).is_some_and(|l| l.starts_with("╭ 3 Board"))
     });
     screen.send("=");
-    let text = screen.wait_for("Layout focus");
+    let text = screen.wait_for("Layout: focus");
     screen.send(&press_at(&text, "4 Team"));
     screen.wait_for("▸4 Team");
     quit(screen);

@@ -168,7 +168,8 @@ fn words_of_text(text: &str) -> Vec<Token> {
 fn add_text(words: &mut Words, text: &str, line: usize) {
     for (at, text) in text.split('\n').enumerate() {
         let line = line + at;
-        let mut rest = text;
+        let text = without_paths(text);
+        let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once('`') {
             before.chars().for_each(|c| words.take(c, line));
             words.end_phrase();
@@ -179,6 +180,14 @@ fn add_text(words: &mut Words, text: &str, line: usize) {
         rest.chars().for_each(|c| words.take(c, line));
         words.take(' ', line);
     }
+}
+
+/// Returns `line` with a `;` in place of each path.
+fn without_paths(line: &str) -> String {
+    let is_path = |part: &str| part.trim_matches('/').contains('/');
+    let parts = line.split(' ');
+    let parts: Vec<&str> = parts.map(|p| if is_path(p) { ";" } else { p }).collect();
+    parts.join(" ")
 }
 
 /// Returns the words of the line comments, the strings and the test names of a Rust file in lower case.

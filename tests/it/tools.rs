@@ -191,7 +191,7 @@ fn write_edit_glob_and_grep_work() {
         "edit_file",
         json!({"path": "src/deep/a.rs", "old_text": "two", "new_text": "2"}),
     );
-    assert!(text.contains("stands 2 times"), "{text}");
+    assert!(text.contains("occurs 2 times"), "{text}");
     place.ok(
         "edit_file",
         json!({"path": "src/deep/a.rs", "old_text": "two", "new_text": "2", "replace_all": true}),
@@ -234,7 +234,7 @@ fn write_edit_glob_and_grep_work() {
     assert!(
         place
             .no("grep", json!({"pattern": "("}))
-            .contains("not a regular expression")
+            .contains("not a valid regular expression")
     );
     place.write("many", "hit\n".repeat(5000));
     place.write("wide", format!("hit {}\n", "x".repeat(200_000)));

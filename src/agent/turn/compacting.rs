@@ -18,7 +18,8 @@ const ROOM_MIN: u64 = 500;
 /// Estimated bytes per token.
 const TOKEN: u64 = 4;
 
-const CUT_OFF: &str = "<crew>Your last answer was cut off because the context window was full.</crew>";
+const CUT_OFF: &str =
+    "<crew>Your last answer was cut off because the context window was full.</crew>";
 const GO_ON: &str = "<crew>Your conversation was summarised in the middle of your work. Continue with the next step.</crew>";
 
 const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";

@@ -24,9 +24,9 @@ use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
 use crate::protocol::event::Level;
 use crate::store::GitError;
-use crate::ui::guide::first::{FirstPage, Weight};
 use crate::ui::terminal::Screen;
 use crate::ui::{Do, MouseOwner};
+use crate::ui::{FirstPage, Weight};
 
 /// Interval between checks whether the cause of a page is gone.
 const AGAIN_AFTER: Duration = Duration::from_secs(2);

@@ -174,7 +174,7 @@ impl Dashboard {
         }
         match &mut left {
             Ok(ExitReason::Restart(kept) | ExitReason::StartDemo(kept)) => {
-                kept.signals = Some(self.signals)
+                kept.signals = Some(self.signals);
             }
             Ok(ExitReason::Quit) | Err(_) => {}
         }

@@ -2,11 +2,11 @@
 
 use ratatui::text::Span;
 
-use super::read::{File, Line, read};
-use super::rows::{Look, Place, counts, digits, rows};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::domain::worktree::ChangeSize;
-use crate::ui::textual::wrap::{Break, Margin, Row, width, wrap};
+use crate::ui::diff::read::{File, Line, read};
+use crate::ui::diff::rows::{Look, Place, counts, digits, rows};
+use crate::ui::text::wrap::{Break, Margin, Row, width, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum size of a diff, in bytes. The crew truncates git's output already; this limit does not rely on that.

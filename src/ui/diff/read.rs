@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::path::{both, path, unquoted};
+use crate::ui::diff::path::{both, path, unquoted};
 
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use pretty_assertions::assert_eq;
 
-use super::Line::{Added, Gap, Other, Removed, Same};
-use super::*;
+use crate::ui::diff::read::Line::{Added, Gap, Other, Removed, Same};
+use crate::ui::diff::read::*;
 
 fn edited(path: &str, added: usize, removed: usize) -> Line<'_> {
     Line::File(File {
@@ -39,7 +39,7 @@ fn lines_have_their_line_numbers() {
         Removed(1, "x"),
     ];
     assert_eq!(read(text), expected);
-    assert_eq!(super::super::digits(&expected), 2);
+    assert_eq!(crate::ui::diff::digits(&expected), 2);
 }
 
 /// Returns the path and the description of each file.
@@ -180,7 +180,7 @@ fn lines_after_a_truncation_do_not_count_for_the_file() {
 mod properties {
     use proptest::prelude::*;
 
-    use super::super::*;
+    use crate::ui::diff::read::*;
 
     proptest! {
         /// Any sequence of diff fragments is parsed without a panic and yields at most one line per input line.

@@ -3,9 +3,9 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::read::{File, Line};
 use crate::domain::text::{harmless, one_line};
-use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
+use crate::ui::diff::read::{File, Line};
+use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum number of digits of a line number.

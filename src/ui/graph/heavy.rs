@@ -1,7 +1,7 @@
 //! Box-drawing characters with heavy arms, for highlighted lines that meet other lines.
 
-use super::Path;
-use super::ink::{EAST, NORTH, SOUTH, WEST, walk};
+use crate::ui::graph::Path;
+use crate::ui::graph::ink::{EAST, NORTH, SOUTH, WEST, walk};
 
 /// The arms of each character that a drawing uses.
 const ARMS: [(char, u8); 11] = [
@@ -112,8 +112,8 @@ impl Path {
 mod tests {
     use pretty_assertions::assert_eq;
 
-    use super::super::ink::ARROW;
     use super::*;
+    use crate::ui::graph::ink::ARROW;
 
     #[test]
     fn only_the_given_arms_become_heavy() {

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layers::LayeredGraph;
-use super::route::{Channel, Routed};
-use super::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_for};
+use crate::ui::graph::layers::LayeredGraph;
+use crate::ui::graph::route::{Channel, Routed};
+use crate::ui::graph::{Drawing, Ink, NODE_MIN, Node, Path, ROWS_MAX, Short, Wanted, rows_for};
 
 /// The arrow before a node.
 pub const ARROW: char = '▸';

@@ -8,16 +8,18 @@
 mod heavy;
 mod ink;
 mod layers;
+pub(in crate::ui) mod navigation;
 mod order;
 mod place;
 mod route;
 #[cfg(test)]
 mod tests;
+pub(in crate::ui) mod viewport;
 
-pub use heavy::heavy;
-use layers::LayeredGraph;
-pub use layers::rank;
-use route::Spacing;
+pub use crate::ui::graph::heavy::heavy;
+use crate::ui::graph::layers::LayeredGraph;
+pub use crate::ui::graph::layers::rank;
+use crate::ui::graph::route::Spacing;
 
 /// Most nodes and bends of a drawing. A larger one would be unreadable.
 pub const POINTS_MAX: usize = 6_000;

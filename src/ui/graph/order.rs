@@ -1,6 +1,6 @@
 //! Orders the points within their layers to reduce crossings.
 
-use super::layers::LayeredGraph;
+use crate::ui::graph::layers::LayeredGraph;
 
 /// Number of sweeps over the layers; more rarely improve the result.
 const SWEEPS: usize = 10;

@@ -1,13 +1,13 @@
 //! Assigns rows to points: in the order of the layer, and close to their neighbours.
 
-use super::layers::LayeredGraph;
+use crate::ui::graph::layers::LayeredGraph;
 
 /// Number of forward and backward passes over the layers.
 const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
 pub fn rows(web: &LayeredGraph) -> Vec<usize> {
-    let mut rows: Vec<isize> = super::order::places(web)
+    let mut rows: Vec<isize> = crate::ui::graph::order::places(web)
         .into_iter()
         .map(usize::cast_signed)
         .collect();

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::layers::LayeredGraph;
+use crate::ui::graph::layers::LayeredGraph;
 
 /// The distance between rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 
-use super::ink::ARROW;
-use super::{Drawing, Short, Wanted, draw};
+use crate::ui::graph::ink::ARROW;
+use crate::ui::graph::{Drawing, Short, Wanted, draw};
 
 /// Renders the drawing as text, with each node as its number.
 pub fn text(wanted: &Wanted) -> String {

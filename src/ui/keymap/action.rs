@@ -1,8 +1,7 @@
 //! The actions that keys, palette, slash commands and mouse can trigger.
 
-use crate::ui::board::Toward;
-use crate::ui::state::pane::Pane;
-use crate::ui::transcript::Scroll;
+use crate::ui::keymap::direction::{Scroll, Toward};
+use crate::ui::keymap::pane::Pane;
 
 /// A user action. The settings name it in `snake_case`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use super::{Action, Bound, Context, KeyMap};
+use crate::ui::keymap::{Action, Bound, Context, KeyMap};
 use crate::ui::keys;
 
 /// The user's changes: an action in all contexts (`approve`) or in one (`board.merge`), and the keys that replace its
@@ -255,9 +255,9 @@ fn collide(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::keymap::direction::Scroll;
+    use crate::ui::keymap::pane::Pane;
     use crate::ui::keymap::{Found, TABLE};
-    use crate::ui::state::pane::Pane;
-    use crate::ui::transcript::Scroll;
 
     fn changes(pairs: &[(&str, &[&str])]) -> Changes {
         let own = |keys: &[&str]| keys.iter().map(|k| (*k).to_string()).collect();

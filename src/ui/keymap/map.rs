@@ -1,6 +1,6 @@
 //! The active keymap: the default bindings with the user's changes.
 
-use super::{Action, Context, TABLE};
+use crate::ui::keymap::{Action, Context, TABLE};
 use crate::ui::keys;
 
 /// The label of an action without a key.
@@ -123,8 +123,8 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::ui::state::pane::Pane;
-    use crate::ui::transcript::Scroll;
+    use crate::ui::keymap::direction::Scroll;
+    use crate::ui::keymap::pane::Pane;
 
     #[test]
     fn default_keys_round_trip_through_the_parser() {

@@ -3,16 +3,17 @@
 
 mod action;
 mod change;
+pub(in crate::ui) mod direction;
 mod map;
+pub(in crate::ui) mod pane;
 #[cfg(test)]
 mod reference;
 
-use super::board::Toward;
-use super::transcript::Scroll;
-use crate::ui::state::pane::Pane;
-pub use action::Action;
-pub use change::{ChangeError, Changes};
-pub use map::{Bound, Found, KeyMap};
+pub use crate::ui::keymap::action::Action;
+pub use crate::ui::keymap::change::{ChangeError, Changes};
+use crate::ui::keymap::direction::{Scroll, Toward};
+pub use crate::ui::keymap::map::{Bound, Found, KeyMap};
+use crate::ui::keymap::pane::Pane;
 
 /// Where a binding applies. A key is looked up in all active contexts, the most specific first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +22,6 @@ pub enum Context {
     Everywhere,
     /// On the first page, which shows setup problems.
     FirstRun,
-    /// In the composer.
     Composer,
     /// While the completion list of the composer is open.
     Completion,

@@ -1,6 +1,6 @@
 //! The tables of `docs/keys.md`, from the default keymap.
 
-use super::{Binding, Context, TABLE};
+use crate::ui::keymap::{Binding, Context, TABLE};
 use crate::ui::keys;
 
 /// Returns the default keys as Markdown: a table for each context.

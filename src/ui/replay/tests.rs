@@ -2,8 +2,8 @@
 
 use pretty_assertions::assert_eq;
 
-use super::*;
 use crate::protocol::EventKind;
+use crate::ui::replay::*;
 
 /// Returns a player of events at these seconds.
 fn player(seconds: &[f64]) -> Player {

@@ -8,7 +8,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::MemberStatus;
 use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
-use crate::ui::{Do, Msg, Seat, UiState, keys, update};
+use crate::ui::update;
+use crate::ui::{Do, Msg, Seat, UiState, keys};
 
 /// A question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {
@@ -72,8 +73,8 @@ fn enter_answers_open_question() {
         press(&mut state, "\"SQLite it is\" enter"),
         [answers(&asked, "SQLite it is")]
     );
-    assert_eq!(state.composer.text(), "");
-    assert!(state.queued.is_empty());
+    assert_eq!(state.input.composer.text(), "");
+    assert!(state.model.queued.is_empty());
     let approved = decided(&asked, RequestStatus::Approved, "user", "SQLite it is");
     tell(&mut state, vec![approved]);
     let text = picture(&state);
@@ -125,7 +126,7 @@ fn slash_commands_work_while_question_is_open() {
     let mut state = waiting(&[asked("q1", &[])]);
     assert_eq!(press(&mut state, "\"/help\" enter"), []);
     assert!(picture(&state).contains("Keys"), "{}", picture(&state));
-    assert!(!state.requests.is_empty());
+    assert!(!state.model.requests.is_empty());
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn message_to_shown_agent_does_not_answer_other_agent() {
         press(&mut state, "\"version 2\" enter"),
         [answers(&alices, "version 2")]
     );
-    let status = state.team.find(&name("alice")).map(|m| m.status);
+    let status = state.model.team.find(&name("alice")).map(|m| m.status);
     assert_eq!(status, Some(MemberStatus::Working));
 }
 
@@ -185,7 +186,7 @@ fn draft_started_before_question_is_not_sent_as_answer() {
         text.contains("Not sent yet: lead now asks a question."),
         "{text}"
     );
-    assert_eq!(state.composer.text(), "add a test");
+    assert_eq!(state.input.composer.text(), "add a test");
     // The second press of a double press is ignored.
     let soon = Stamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
@@ -202,7 +203,7 @@ fn withdrawn_question_keeps_typed_answer_as_draft() {
     tell(&mut state, vec![withdrawn]);
     let text = picture(&state);
     assert!(text.contains("lead's question was withdrawn"), "{text}");
-    assert_eq!(state.composer.text(), "SQLite");
+    assert_eq!(state.input.composer.text(), "SQLite");
     assert_eq!(press(&mut state, "enter"), []);
     assert!(picture(&state).contains("lead's question is closed."));
     assert_eq!(press(&mut state, "enter"), [message("lead", "SQLite")]);
@@ -229,9 +230,9 @@ fn late_answer_returns_as_draft() {
     for events in orders {
         let mut state = waiting(std::slice::from_ref(&asked));
         press(&mut state, "\"SQLite\" enter");
-        assert_eq!(state.composer.text(), "");
+        assert_eq!(state.input.composer.text(), "");
         tell(&mut state, events.clone());
-        assert_eq!(state.composer.text(), "SQLite", "{events:?}");
+        assert_eq!(state.input.composer.text(), "SQLite", "{events:?}");
         let text = picture(&state);
         assert!(!text.contains("received your answer"), "{text}");
     }
@@ -245,14 +246,14 @@ fn answer_in_popup_survives_closed_question() {
     let withdrawn = decided(&asked, RequestStatus::Withdrawn, "lead", "");
     tell(&mut state, vec![withdrawn.clone()]);
     assert!(state.popups.is_empty());
-    assert_eq!(state.composer.text(), "SQLite");
+    assert_eq!(state.input.composer.text(), "SQLite");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
     // Also while the text was open in an editor.
     let mut state = waiting(std::slice::from_ref(&asked));
     press(&mut state, "alt+w e");
     tell(&mut state, vec![withdrawn]);
     update(&mut state, Msg::Edited("Postgres\n".into()));
-    assert_eq!(state.composer.text(), "Postgres");
+    assert_eq!(state.input.composer.text(), "Postgres");
     assert!(picture(&state).contains("What you wrote is back in the composer."));
 }
 

@@ -3,11 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::scenes::{self, Shows};
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
 use crate::ui::fixture::{cells, tell};
-use crate::ui::textual::width;
+use crate::ui::tests::scenes;
+use crate::ui::tests::scenes::Shows;
+use crate::ui::text::width;
 use crate::ui::theme::roles;
 
 /// Maximum columns beside a popup that are too few to be readable.

@@ -4,12 +4,14 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 
 use crate::protocol::Command;
+use crate::ui::app::input::Completion;
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, name, picture, press, started};
-use crate::ui::guide::hints::hints;
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::writing::complete::{Completion, offers, selected};
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::lead::complete::{offers, selected};
+use crate::ui::shell::hints::hints;
+use crate::ui::update;
+use crate::ui::{Do, Msg, UiState};
 
 fn words(state: &UiState) -> Vec<String> {
     offers(state).into_iter().map(|o| o.words).collect()
@@ -54,11 +56,11 @@ fn accepting_runs_command_or_inserts_name() {
         state.popups.last(),
         Some(Popup::Reader(r)) if matches!(r.text, Text::Help(_))
     ));
-    assert!(state.composer.is_empty());
+    assert!(state.input.composer.is_empty());
 
     let mut state = busy(160, 45);
     assert_eq!(press(&mut state, "\"/com\" tab"), []);
-    assert_eq!(state.composer.text(), "/compact ");
+    assert_eq!(state.input.composer.text(), "/compact ");
     let asked = press(&mut state, "\"the tests\" enter");
     assert_eq!(
         asked,
@@ -71,7 +73,7 @@ fn accepting_runs_command_or_inserts_name() {
     for take in ["enter", "tab"] {
         let mut state = busy(160, 45);
         assert_eq!(press(&mut state, &format!("\"@b\" {take}")), []);
-        assert_eq!(state.composer.text(), "@bob ");
+        assert_eq!(state.input.composer.text(), "@bob ");
         assert_eq!(
             press(&mut state, "\"go on\" enter"),
             [Do::Command(Command::Prompt {
@@ -88,10 +90,10 @@ fn arrows_select_and_escape_hides_list() {
     press(&mut state, "\"/\" down down");
     assert_eq!(selected(&state).map(|(row, _)| row), Some(2));
     press(&mut state, "up");
-    assert_eq!(state.completion, Completion::Offered(1));
+    assert_eq!(state.input.completion, Completion::Offered(1));
     press(&mut state, "esc");
     assert_eq!(state.focus, Focus::Composer);
-    assert_eq!(state.composer.text(), "/");
+    assert_eq!(state.input.composer.text(), "/");
     press(&mut state, "esc");
     assert_ne!(state.focus, Focus::Composer);
 }
@@ -100,7 +102,7 @@ fn arrows_select_and_escape_hides_list() {
 fn recalled_history_does_not_open_completion() {
     let mut state = started(160, 45);
     press(&mut state, "\"/help\" enter esc i \"one\" enter up up");
-    assert_eq!(state.composer.text(), "/help");
+    assert_eq!(state.input.composer.text(), "/help");
     assert_eq!(words(&state), Vec::<String>::new());
 }
 
@@ -117,7 +119,7 @@ fn click_accepts_completion() {
         modifiers: KeyModifiers::NONE,
     };
     assert_eq!(update(&mut state, Msg::Mouse(click)), []);
-    assert_eq!(state.composer.text(), "@carol ");
+    assert_eq!(state.input.composer.text(), "@carol ");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::domain::ids::Name;
 use crate::protocol::EventKind;
 use crate::ui::Do;
 use crate::ui::fixture::{busy, picture, press, tell};
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::transcript::Portion;
 
 #[test]
@@ -14,6 +14,7 @@ fn search_is_typed_navigated_and_ended() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 1 / \"t\"");
     let all = state
+        .model
         .agents
         .get(&state.shown)
         .map(|a| a.transcript.found().1);
@@ -39,7 +40,7 @@ fn copy_takes_selection_or_menu_choice() {
     let answer = "I split this into five tasks and spawn three teammates.";
     let copy = |text: &str| vec![Do::Copy(text.into())];
     let mut state = busy(160, 45);
-    let prompt = state.agents.get(&state.shown).map(|a| {
+    let prompt = state.model.agents.get(&state.shown).map(|a| {
         let whole = a.transcript.text_of(&Portion::Whole).unwrap();
         whole.lines().next().unwrap()[2..].to_string()
     });

@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Asked, Command, EventKind};
+use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, tell};
-use crate::ui::guide::first::Weight;
 use crate::ui::{Do, UiState};
 
 fn message(to: &str, text: &str) -> Do {
@@ -30,7 +30,7 @@ fn refused(to: &str) -> EventKind {
 const ALICE: &str = "esc 4 g enter i ";
 
 fn shown(state: &UiState) -> (&str, String) {
-    (state.shown.as_str(), state.composer.text())
+    (state.shown.as_str(), state.input.composer.text())
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn rejected_message_does_not_replace_draft() {
     assert_eq!(shown(&state), ("alice", "two".into()));
     assert!(picture(&state).contains("composer's history"));
     press(&mut state, "up");
-    assert_eq!(state.composer.text(), "one");
+    assert_eq!(state.input.composer.text(), "one");
     press(&mut state, "down");
-    assert_eq!(state.composer.text(), "two");
+    assert_eq!(state.input.composer.text(), "two");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn messages_to_unstarted_crew_become_drafts() {
     state.show_first(first_page(Weight::Missing));
     assert_eq!(shown(&state), ("lead", "one\nthree".into()));
     assert_eq!(state.draft_to(&name("alice")), "two");
-    assert!(state.queued.is_empty());
+    assert!(state.model.queued.is_empty());
 }
 
 #[test]

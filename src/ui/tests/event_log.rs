@@ -11,14 +11,15 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
 use crate::ui::Do;
-use crate::ui::event_log::{LINES_MAX, LogView};
+use crate::ui::UiState;
+use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
 };
 use crate::ui::keymap::Context;
-use crate::ui::popup::{Popup, Searching, Text};
-use crate::ui::state::UiState;
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::event_log::LINES_MAX;
+use crate::ui::widgets::line_input::Searching;
 
 /// A crew with events of several kinds, including failures.
 pub fn eventful(width: u16, height: u16) -> UiState {
@@ -66,7 +67,7 @@ fn view(state: &UiState) -> &LogView {
 
 /// Returns the text of the selected line.
 fn selected(state: &UiState) -> String {
-    crate::ui::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
+    crate::ui::popups::event_log::selected(state).map_or_else(String::new, |l| l.words.clone())
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn keys_select_filter_and_close() {
     tell(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "all idle, 1/5 tasks done");
+    assert_eq!(selected(&state), "all idle, 1/5 done");
     press(&mut state, "g");
     assert_eq!(
         selected(&state),
@@ -239,7 +240,7 @@ fn replay_shows_same_log() {
     press(&mut back, "> > > > > > < < , , , . > > > > >");
     let mut again = blank(100, 30);
     crate::ui::recall(&mut again, None, &events);
-    let lines = |state: &UiState| state.event_log.lines().cloned().collect::<Vec<_>>();
+    let lines = |state: &UiState| state.model.event_log.lines().cloned().collect::<Vec<_>>();
     let words = |state: &UiState| {
         lines(state)
             .into_iter()

@@ -2,14 +2,15 @@
 
 use pretty_assertions::assert_eq;
 
-use super::scenes::cast;
 use crate::domain::mail::LetterKind;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{busy, letter, name, picture, press, tell};
-use crate::ui::hit::{self, Hit};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::rows;
+use crate::ui::frame::hit::Hit;
+use crate::ui::panes::rows;
+use crate::ui::shell::hit_test;
+use crate::ui::tests::scenes::cast;
 use crate::ui::{Pane, UiState};
 
 fn team(state: &UiState) -> Vec<String> {
@@ -20,7 +21,7 @@ fn team(state: &UiState) -> Vec<String> {
 /// Returns sender and recipient of the visible messages.
 fn letters(state: &UiState) -> Vec<String> {
     let numbers = rows::letters(state);
-    let all = numbers.iter().filter_map(|n| state.letters.get(*n));
+    let all = numbers.iter().filter_map(|n| state.model.letters.get(*n));
     all.map(|t| format!("{} {}", t.letter.from, t.letter.to))
         .collect()
 }
@@ -69,7 +70,7 @@ fn inbox_is_filtered_by_sender_recipient_and_text() {
         press(&mut state, "esc");
     }
     let all = letters(&state).len();
-    assert_eq!(all, state.letters.len());
+    assert_eq!(all, state.model.letters.len());
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn keys_act_on_filtered_rows_and_selection_is_kept() {
     };
     assert_eq!(reader.text, Text::Letter(number));
     press(&mut state, "esc esc");
-    assert_eq!(letters(&state).len(), state.letters.len());
+    assert_eq!(letters(&state).len(), state.model.letters.len());
     assert_eq!(rows::selected_letter(&state).unwrap().1.number, number);
 }
 
@@ -124,7 +125,7 @@ fn filtered_row_is_hit_where_it_is_drawn() {
     ] {
         let mut state = busy(size.0, size.1);
         press(&mut state, keys);
-        let targets = hit::targets(&state);
+        let targets = hit_test::targets(&state);
         let rows = targets
             .iter()
             .filter(|t| matches!(t.what, Hit::Row(p, _) if p == pane));

@@ -6,11 +6,12 @@ use pretty_assertions::assert_eq;
 
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
-use crate::ui::fixture::{self, picture, press, started, tell};
-use crate::ui::guide::first::{Offer, Weight};
+use crate::ui::app::onboarding::{Offer, Weight};
+use crate::ui::fixture::{picture, press, started, tell};
 use crate::ui::keymap::Action;
-use crate::ui::state::pane::Focus;
-use crate::ui::{Do, Msg, SETTLE, Seat, UiState, keys, update};
+use crate::ui::keymap::pane::Focus;
+use crate::ui::update;
+use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys};
 
 #[test]
 fn setup_page_runs_only_offered_actions() {
@@ -56,7 +57,8 @@ fn early_keys_on_approval_page_are_ignored() {
     };
     let soon = SETTLE / 4;
     // Type-ahead and key repeat do not approve the page until there is a pause.
-    state.show_approval(approval(), state.now);
+    let now = state.now;
+    state.show_approval(approval(), now);
     for _ in 0..9 {
         assert_eq!(key(&mut state, soon, "a"), []);
         assert_eq!(key(&mut state, soon, "w"), []);
@@ -67,7 +69,8 @@ fn early_keys_on_approval_page_are_ignored() {
     assert_eq!(key(&mut state, SETTLE, "d"), []);
     assert_eq!(key(&mut state, SETTLE, "y"), [Do::ApproveSettings]);
     // The page reopens after the file has changed.
-    state.show_approval(approval(), state.now);
+    let now = state.now;
+    state.show_approval(approval(), now);
     assert_eq!(key(&mut state, soon, "a"), []);
     assert_eq!(key(&mut state, SETTLE, "w"), [Do::WithoutSettings]);
 }
@@ -87,7 +90,7 @@ fn text_typed_without_crew_stays_in_composer() {
     assert_eq!(state.composer_text(), "");
     state.show_first(fixture::first_page(Weight::Missing));
     assert_eq!(
-        (state.composer_text().as_str(), state.queued.len()),
+        (state.composer_text().as_str(), state.model.queued.len()),
         ("do it", 0)
     );
 }

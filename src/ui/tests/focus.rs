@@ -8,11 +8,12 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Command, Event, EventKind};
+use crate::ui::app::key_guard::{HOLD, SETTLE};
 use crate::ui::fixture::{busy, permission, picture, press, question, started, tell};
-use crate::ui::state::key_guard::{HOLD, SETTLE};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::tick::next_tick;
-use crate::ui::{Do, Msg, UiState, keys, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::shell::tick::next_tick;
+use crate::ui::update;
+use crate::ui::{Do, Msg, UiState, keys};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
@@ -114,7 +115,7 @@ fn focus_stays_in_needs_you_between_requests() {
     event(&mut state, 2.0, changed(&two));
     assert_eq!(state.focus, NEEDS);
     assert_eq!(press(&mut state, "r"), [decision(&two, Verdict::Reject)]);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn double_press_decides_one_request() {
         end(&mut state, 0.05);
         assert_eq!(state.focus, Focus::Composer);
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
-        assert_eq!(state.composer.text(), "", "{second}");
+        assert_eq!(state.input.composer.text(), "", "{second}");
     }
 }
 
@@ -211,7 +212,7 @@ fn user_can_leave_needs_you_during_hold() {
         // The focus does not move again.
         end(&mut state, HOLD.as_secs_f64());
         assert_eq!(state.focus, expected, "{keys}");
-        assert_eq!(state.key_guard.hold, None, "{keys}");
+        assert_eq!(state.keys.guard.hold, None, "{keys}");
     }
 }
 
@@ -267,7 +268,7 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     );
     press(&mut state, "\"half a thought\"");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
     assert!(
         picture(&state).contains("Draft cleared. ↑ brings it back."),
         "{}",
@@ -276,11 +277,11 @@ fn ctrl_c_clears_draft_without_arming_quit() {
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     assert!(picture(&state).contains("again to quit"));
     assert_eq!(key(&mut state, 0.1, "up"), []);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     // An unfocused draft is not cleared.
     press(&mut state, "esc");
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     assert!(picture(&state).contains("again to quit"));
 }
 
@@ -292,9 +293,9 @@ fn ctrl_c_interrupts_agent_without_arming_quit() {
         agent: Name::lead(),
     });
     assert_eq!(key(&mut state, 1.0, "ctrl+c"), [stop]);
-    assert_eq!(state.composer.text(), "half a thought");
+    assert_eq!(state.input.composer.text(), "half a thought");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
     assert_eq!(key(&mut state, 0.1, "ctrl+c"), []);
     // Ctrl+d and Esc never quit.
     for keys in ["ctrl+d ctrl+d ctrl+d", "esc esc esc"] {

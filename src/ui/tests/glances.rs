@@ -4,18 +4,21 @@ use crossterm::event::{KeyModifiers, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use super::scenes::cast;
 use crate::domain::ids::Name;
 use crate::domain::screen::TodoPane;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::popup::{Popup, Text};
 use crate::ui::fixture::{blank, busy, busy_events, cells, name, picture, press, started, tell};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Do, Msg, Theme, UiState, costs, layout, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::popups::costs;
+use crate::ui::shell::layout;
+use crate::ui::tests::scenes::work;
+use crate::ui::update;
+use crate::ui::{Do, Msg, Theme, UiState};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();
-    all.extend(cast::spending());
+    all.extend(work::spending());
     all
 }
 
@@ -75,7 +78,7 @@ fn older_journal_without_calls_is_readable() {
 #[test]
 fn cost_panel_opens_agent_and_task() {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::spending());
+    tell(&mut state, work::spending());
     press(&mut state, "esc $ j enter");
     assert!(state.popups.is_empty());
     assert_eq!(
@@ -236,7 +239,7 @@ fn previewed_conversation_scrolls_independently() {
     for (width, height) in [(160, 45), (100, 30), (70, 20)] {
         let mut state = busy(width, height);
         let alice = name("alice");
-        tell(&mut state, cast::conversation_of(&alice));
+        tell(&mut state, work::conversation_of(&alice));
         press(&mut state, "esc 4 g space");
         let newest = peeked(&state);
         press(&mut state, "pgup");
@@ -251,7 +254,7 @@ fn previewed_conversation_scrolls_independently() {
         };
         tell(&mut state, vec![said]);
         assert_eq!(older, peeked(&state), "{width}");
-        let agent = state.agents.get(&alice).unwrap();
+        let agent = state.model.agents.get(&alice).unwrap();
         assert!(agent.transcript.is_following());
         press(&mut state, &"pgdn ".repeat(40));
         assert!(peeked(&state).concat().contains("One more thing."));
@@ -272,7 +275,7 @@ fn preview_accepts_actions_and_closes_when_empty() {
     assert!(nudged, "{done:?}");
     press(&mut state, "space alt+w space");
     assert_eq!(title(&state), "╭ Request 1 ");
-    let id = state.requests.at(0).unwrap().id.clone();
+    let id = state.model.requests.at(0).unwrap().id.clone();
     let request = crate::domain::request::Request {
         id,
         ..crate::ui::fixture::plan("r0", "")
@@ -310,7 +313,7 @@ fn pane_keys_work_during_preview() {
     let mut state = crate::ui::tests::merging::on(160, 45, 2);
     press(&mut state, "space");
     assert_eq!(press(&mut state, "W").len(), 1);
-    let judged = super::hands::judged(2, crate::domain::worktree::Losses::default());
+    let judged = crate::ui::tests::hands::judged(2, crate::domain::worktree::Losses::default());
     tell(&mut state, vec![judged]);
     let asks = matches!(state.popups.as_slice(), [Popup::Peek(_), Popup::Confirm(_)]);
     assert!(asks, "{:?}", state.popups);
@@ -332,7 +335,7 @@ fn empty_pane_has_no_preview() {
 #[test]
 fn printed_conversation_is_complete_and_escaped() {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::long_conversation());
+    tell(&mut state, work::long_conversation());
     let evil = EventKind::Said {
         agent: Name::lead(),
         text: "a \u{1b}]0;title\u{7} b\u{9b}2J".into(),
@@ -373,7 +376,7 @@ fn after(state: &mut UiState, keys: &str) -> (bool, Focus, Option<TodoPane>) {
             None
         }
     });
-    let layout = crate::ui::layout::layout(state, state.size);
+    let layout = crate::ui::shell::layout::layout(state, state.size);
     (layout.pane(Pane::Todo).is_some(), state.focus, kept)
 }
 

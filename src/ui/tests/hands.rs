@@ -8,8 +8,8 @@ use crate::domain::stamp::Stamp;
 use crate::domain::worktree::Losses;
 use crate::protocol::event::PersonAct;
 use crate::protocol::{Asked, Command, EventKind, TaskWish};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
-use crate::ui::popup::Popup;
 use crate::ui::tests::merging::on as merging_on;
 use crate::ui::{Do, UiState};
 
@@ -105,13 +105,13 @@ fn impossible_action_is_explained_and_not_offered() {
         (Some(6), 6, "u", Some("release"), None),
     ] {
         let mut state = at(160, 45, own, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         let offered = hints.iter().find(|h| h.key == key);
         assert_eq!(offered.map(|h| h.words.as_str()), offers, "{id} {key}");
         let done = press(&mut state, key);
         if let Some(words) = words {
             assert_eq!((done, state.popups.len()), (vec![], 0), "{id} {key}");
-            let said = state.flash.map(|f| f.text).unwrap_or_default();
+            let said = state.app.flash.map(|f| f.text).unwrap_or_default();
             assert!(said.contains(words), "{id} {key}: {said}");
         }
     }
@@ -127,7 +127,7 @@ fn dialog_closes_when_task_owner_changes() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
-    let mut board = (*state.board).clone();
+    let mut board = (*state.model.board).clone();
     board.take(TaskId(2), &name("alice"), Stamp(NOON)).unwrap();
     let bob = Claimer {
         name: name("bob"),
@@ -167,7 +167,7 @@ fn worktree_path_is_copied() {
 #[test]
 fn event_log_names_user() {
     let mut state = at(160, 45, None, 2);
-    let mut board = (*state.board).clone();
+    let mut board = (*state.model.board).clone();
     let now = Stamp(NOON + 1.0);
     let act = |state: &mut UiState,
                task: u64,
@@ -301,7 +301,7 @@ fn rejected_form_reopens_with_reason() {
             refused(Asked::AddTask),
         ],
     );
-    assert!(state.popups.is_empty() && state.task_forms.is_clear());
+    assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
     press(&mut state, "a");
     assert!(!picture(&state).contains("Draw"));
     // A paste into a single-line field becomes one line.
@@ -340,7 +340,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
 #[test]
 fn unconfirmed_forms_are_bounded() {
     let mut state = at(160, 45, None, 4);
-    for _ in 0..crate::ui::writing::task_forms::FORMS_MAX {
+    for _ in 0..crate::ui::app::task_forms::FORMS_MAX {
         assert_eq!(press(&mut state, "a \"Draw\" enter").len(), 1);
     }
     assert_eq!(press(&mut state, "a \"One more\" enter"), []);
@@ -412,7 +412,7 @@ fn removing_worktree_with_work_asks_twice() {
         (5, "#5 has no worktree"),
     ] {
         let mut state = merging_on(160, 45, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         assert!(!hints.iter().any(|h| h.key == "W"), "{id}");
         assert_eq!(press(&mut state, "W"), [], "{id}");
         assert!(picture(&state).contains(words), "{id}");

@@ -4,12 +4,13 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::domain::stamp::Stamp;
+use crate::ui::Msg;
+use crate::ui::UiState;
+use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
-use crate::ui::popup::readers;
-use crate::ui::popup::{Popup, Reader, Text};
-use crate::ui::state::UiState;
+use crate::ui::popups::reader;
 use crate::ui::theme::Theme;
-use crate::ui::{Msg, update};
+use crate::ui::update;
 
 fn after(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);
@@ -89,9 +90,9 @@ fn selected_help_entry_is_always_visible() {
             for _ in 0..3 {
                 press(&mut state, key);
                 let reader = help(&state);
-                let rows = readers::rows(&state, reader, &Theme::default());
-                let place = readers::place(state.size, reader, rows.len());
-                let (list, first) = readers::list(reader, place, rows.len());
+                let rows = reader::rows(&state, reader, &Theme::default());
+                let place = reader::place(state.size, reader, rows.len());
+                let (list, first) = reader::list(reader, place, rows.len());
                 let lines = rows.iter().skip(first).take(list.height.into());
                 let is_in_view = lines
                     .filter_map(|row| row.entry)
@@ -117,8 +118,8 @@ fn frame(state: &UiState) -> Rect {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups);
     };
-    let rows = readers::rows(state, reader, &Theme::default());
-    readers::place(state.size, reader, rows.len())
+    let rows = reader::rows(state, reader, &Theme::default());
+    reader::place(state.size, reader, rows.len())
 }
 
 #[test]

@@ -13,9 +13,9 @@ use crate::domain::team::MemberStatus;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Do;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, tell};
-use crate::ui::popup::Popup;
-use crate::ui::state::rows;
+use crate::ui::panes::rows;
 
 #[test]
 fn team_selection_follows_agent_that_moves_down() {
@@ -49,7 +49,8 @@ fn finished_subagent_selection_moves_to_parent() {
 fn board_selection_keeps_task_then_row() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 g");
-    let selected = |state: &crate::ui::UiState| crate::ui::board::selected(state).map(|(_, id)| id);
+    let selected =
+        |state: &crate::ui::UiState| crate::ui::panes::board::selected(state).map(|(_, id)| id);
     let first = selected(&state).unwrap();
     // Other tasks are inserted before it.
     let graph = board();
@@ -66,7 +67,7 @@ fn board_selection_keeps_task_then_row() {
     assert_eq!(selected(&state), Some(first));
     // It is removed: the task now in its row is selected, not the first one.
     press(&mut state, "j j");
-    let (row, gone) = crate::ui::board::selected(&state).unwrap();
+    let (row, gone) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(row > 0);
     tell(
         &mut state,
@@ -75,7 +76,7 @@ fn board_selection_keeps_task_then_row() {
             removed: vec![gone],
         }],
     );
-    let (now, next) = crate::ui::board::selected(&state).unwrap();
+    let (now, next) = crate::ui::panes::board::selected(&state).unwrap();
     assert!(now >= row - 1 && next != gone, "{row} {now}");
 }
 
@@ -105,7 +106,7 @@ fn job_selection_follows_ended_job() {
         let Some(Popup::Jobs { row }) = state.popups.last() else {
             panic!("no jobs")
         };
-        state.jobs.listed()[*row].id.0.clone()
+        state.model.jobs.listed()[*row].id.0.clone()
     };
     assert_eq!(selected(&state), "one");
     tell(&mut state, vec![job("four", false)]);

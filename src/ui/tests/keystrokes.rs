@@ -6,11 +6,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, RequestKind, Verdict};
 use crate::protocol::{Command, EventKind};
+use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
-use crate::ui::layout::layout;
-use crate::ui::state::MouseOwner;
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::shell::layout::layout;
+use crate::ui::update;
+use crate::ui::{Do, Msg, UiState};
 
 fn prompt(to: &str, text: &str) -> Do {
     Do::Command(Command::Prompt {
@@ -287,7 +288,7 @@ fn comment_closes_when_decided_elsewhere() {
 fn filter_shows_matches_and_esc_clears_it() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 / \"header\"");
-    let shown = |state: &UiState| crate::ui::board::rows(state).len();
+    let shown = |state: &UiState| crate::ui::panes::board::rows(state).len();
     assert_eq!(shown(&state), 2);
     press(&mut state, "enter j");
     assert_eq!(state.selected.task.map(|id| id.0), Some(4));
@@ -386,13 +387,13 @@ fn sent_message_is_shown_until_read() {
 fn second_press_of_pane_number_toggles_full_screen() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3");
-    assert_eq!(state.zoom, None);
+    assert_eq!(state.arrangement.zoom, None);
     press(&mut state, "4 4");
     assert!(!picture(&state).contains("to lead"));
     press(&mut state, "esc");
     assert!(picture(&state).contains("to lead"));
     press(&mut state, "4 3");
-    assert_eq!(state.zoom, None);
+    assert_eq!(state.arrangement.zoom, None);
 }
 
 #[test]

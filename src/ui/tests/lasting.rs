@@ -11,7 +11,7 @@ use crate::domain::team::Activity;
 use crate::protocol::event::{Compaction, Shortened};
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{name, picture, press, started, tell};
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::{Do, UiState};
 
 fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
@@ -227,7 +227,7 @@ fn restart_ends_everything_in_progress() {
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );
     state.end_of_session(Stamp(500.0));
-    assert_eq!(state.jobs.running(), 0);
+    assert_eq!(state.model.jobs.running(), 0);
     assert_eq!(state.busy(), 0);
     press(&mut state, "esc 1");
     let shown = picture(&state);

@@ -2,12 +2,12 @@
 
 use pretty_assertions::assert_eq;
 
-use super::scenes::cast;
 use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::ui::board::tests::board;
 use crate::ui::fixture::{board_told, busy, picture, press, tell};
-use crate::ui::layout::layout;
-use crate::ui::state::pane::{Focus, Pane};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::board::tests::board;
+use crate::ui::shell::layout::layout;
+use crate::ui::tests::scenes::cast;
 use crate::ui::{Do, UiState};
 
 fn with(arrangement: Arrangement, width: u16, height: u16) -> UiState {
@@ -25,8 +25,8 @@ fn layout_key_cycles_and_saves() {
     press(&mut state, "esc 3");
     for expected in [Arrangement::Board, Arrangement::Focus, Arrangement::Wall] {
         let done = press(&mut state, "=");
-        assert_eq!(state.screen.layout, expected);
-        assert_eq!(done, [Do::SaveScreen(state.screen)]);
+        assert_eq!(state.arrangement.screen.layout, expected);
+        assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
         let seen = layout(&state, state.size).pane(Pane::Board);
         assert!(seen.is_some(), "{expected:?} loses the pane with the keys");
     }
@@ -85,10 +85,10 @@ fn small_screen_alternates_two_layouts() {
         let (wall, has_tabs) = rows(&state);
         assert!(has_tabs);
         press(&mut state, "=");
-        assert_eq!(state.screen.layout, Arrangement::Focus);
+        assert_eq!(state.arrangement.screen.layout, Arrangement::Focus);
         assert_eq!(rows(&state), (wall + 1, false));
         press(&mut state, "=");
-        assert_eq!(state.screen.layout, Arrangement::Wall);
+        assert_eq!(state.arrangement.screen.layout, Arrangement::Wall);
         assert_eq!(rows(&state), (wall, true));
         // The focused composer is shown; a draft keeps it visible.
         let composer = |state: &UiState| layout(state, state.size).composer.unwrap().height;

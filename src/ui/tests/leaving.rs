@@ -8,11 +8,12 @@ use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::Level;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::TWICE;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
-use crate::ui::state::TWICE;
-use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
+use crate::ui::update;
+use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys};
 
 #[test]
 fn key_between_presses_cancels_quit() {
@@ -60,7 +61,7 @@ fn custom_interrupt_key_quits_on_second_press() {
     ] {
         let changes = [("interrupt".to_owned(), vec![key.to_owned()])].into();
         let mut state = started(160, 45);
-        state.keymap = KeyMap::changed(&changes).unwrap().into();
+        state.prefs.keymap = KeyMap::changed(&changes).unwrap().into();
         assert_eq!(press(&mut state, keys), [Do::Quit], "{key}");
     }
 }

@@ -7,10 +7,10 @@ use crate::domain::ids::TaskId;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, board_told, branches_told, busy, cells, merging, name, picture, press, tell,
 };
-use crate::ui::popup::Popup;
 use crate::ui::{ColorDepth, Do, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
@@ -87,7 +87,7 @@ fn unmergeable_task_explains_why_and_has_no_hint() {
         (9, Some("#9 has nothing to merge")),
     ] {
         let mut state = on(160, 45, id);
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         let offers = hints.iter().any(|h| h.words == "merge");
         assert_eq!(offers, words.is_none(), "{id}");
         assert_eq!(press(&mut state, "m"), [], "{id}");
@@ -149,7 +149,7 @@ fn unmerged_count_equals_marked_tasks() {
     // #7 is among them: that #8 solves a conflict in its worktree merges nothing yet.
     assert_eq!(marks(&state), (5, Some(4)));
     // #8 merged the base into the branch of #7: one branch, and one mark, on the task that it was made for.
-    let mut board = state.board.as_ref().clone();
+    let mut board = state.model.board.as_ref().clone();
     let claimer = Claimer {
         name: name("alice"),
         tags: vec![],
@@ -167,7 +167,7 @@ fn unmerged_count_equals_marked_tasks() {
     for id in [7, 8] {
         press(&mut state, "esc 3");
         state.selected.task = Some(TaskId(id));
-        let hints = crate::ui::guide::hints::hints(&state);
+        let hints = crate::ui::shell::hints::hints(&state);
         assert!(hints.iter().any(|h| h.words == "merge"), "{id}");
     }
 }

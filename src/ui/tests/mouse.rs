@@ -5,13 +5,15 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::screen::{Arrangement, SHARE_MAX, SHARE_MIN};
 use crate::protocol::Command;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::app::task_form::Field;
 use crate::ui::fixture::{busy, name, picture, press};
-use crate::ui::hit::{self, Hit};
-use crate::ui::popup::{Popup, Text};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::rows;
-use crate::ui::writing::task_form::Field;
-use crate::ui::{Do, Msg, UiState, update};
+use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::rows;
+use crate::ui::shell::hit_test;
+use crate::ui::update;
+use crate::ui::{Do, Msg, UiState};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
@@ -52,7 +54,7 @@ fn click(state: &mut UiState, words: &str) -> Vec<Do> {
 fn hit_test_matches_drawing() {
     for layout in Arrangement::ALL {
         let mut state = busy(160, 45);
-        state.screen.layout = layout;
+        state.arrangement.screen.layout = layout;
         press(&mut state, "esc 4");
         let cases = [
             ("carol", Some(Hit::Row(Pane::Team, 2))),
@@ -61,7 +63,7 @@ fn hit_test_matches_drawing() {
         ];
         for (words, expected) in cases {
             let (x, y) = find(&state, words);
-            let hit = hit::at(&state, x, y);
+            let hit = hit_test::at(&state, x, y);
             match expected {
                 Some(expected) => assert_eq!(hit, expected, "{layout:?} {words}"),
                 None => assert!(matches!(hit, Hit::Button(_)), "{layout:?} {words} {hit:?}"),
@@ -96,7 +98,7 @@ fn first_click_on_pane_only_focuses() {
     let mut state = busy(160, 45);
     let (_, first) = rows::selected_member(&state).unwrap();
     let at = find(&state, &format!("{first} "));
-    let team = crate::ui::layout::layout(&state, state.size)
+    let team = crate::ui::shell::layout::layout(&state, state.size)
         .pane(Pane::Team)
         .unwrap();
     mouse(&mut state, DOWN, (team.x + 3, team.y + 1));
@@ -149,7 +151,7 @@ fn second_click_accepts_popup_row() {
 fn column_border_follows_drag_and_is_saved() {
     let mut state = busy(160, 45);
     let border = |state: &UiState| {
-        let layout = crate::ui::layout::layout(state, state.size);
+        let layout = crate::ui::shell::layout::layout(state, state.size);
         layout.border.unwrap().x
     };
     let at = border(&state);
@@ -157,11 +159,11 @@ fn column_border_follows_drag_and_is_saved() {
     assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
     assert!(border(&state).abs_diff(80) <= 2, "{}", border(&state));
     mouse(&mut state, PULL, (0, 30));
-    assert_eq!(state.screen.wall_left, Some(SHARE_MIN));
+    assert_eq!(state.arrangement.screen.wall_left, Some(SHARE_MIN));
     mouse(&mut state, PULL, (159, 30));
-    assert_eq!(state.screen.wall_left, Some(SHARE_MAX));
+    assert_eq!(state.arrangement.screen.wall_left, Some(SHARE_MAX));
     let done = mouse(&mut state, UP, (159, 30));
-    assert_eq!(done, [Do::SaveScreen(state.screen)]);
+    assert_eq!(done, [Do::SaveScreen(state.arrangement.screen)]);
     let before = border(&state);
     assert_eq!(mouse(&mut state, PULL, (80, 30)), []);
     assert_eq!(border(&state), before, "let go is let go");
@@ -185,13 +187,13 @@ fn click_in_text_places_cursor() {
     click(&mut state, "stay");
     press(&mut state, "\"should \"");
     let expected = words.replace("stay", "should stay");
-    assert_eq!(state.composer.text(), expected);
+    assert_eq!(state.input.composer.text(), expected);
     // A click from another pane also moves the focus.
     press(&mut state, "esc 3");
     click(&mut state, "versions");
     press(&mut state, "\"old \"");
     assert_eq!(
-        state.composer.text(),
+        state.input.composer.text(),
         expected.replace("versions", "old versions")
     );
 

@@ -10,7 +10,8 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
 use crate::ui::tests::scenes::cast::{asked, rules};
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
+use crate::ui::update;
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
@@ -132,10 +133,10 @@ fn long_status_message_wraps() {
     let text = picture(&state);
     let mut rows = text.lines().rev();
     let last = rows.next().unwrap_or_default();
-    assert!(last.contains("   them.   a approve"), "{text}");
+    assert!(last.contains("   reading them.   a approve"), "{text}");
     assert!(last.contains("? help"), "{text}");
     let above = rows.next().unwrap_or_default();
-    let said = "▲ 2922 characters of comments are folded: a again approves without reading ";
+    let said = "▲ 2922 characters of comments are folded. Press a again to approve without ";
     assert!(above.contains(said), "{text}");
 }
 
@@ -163,7 +164,7 @@ fn number_keys_focus_panes_without_choices() {
     let asked = question("q1", &[]);
     let mut state = waiting(160, 45, vec![asked.clone()]);
     assert_eq!(press(&mut state, "alt+w 3"), []);
-    assert_eq!(state.focus.pane(), crate::ui::state::pane::Pane::Board);
+    assert_eq!(state.focus.pane(), crate::ui::keymap::pane::Pane::Board);
     let answered = decision(&asked, Verdict::Approve, "the newest");
     assert_eq!(
         press(&mut state, "w c \"the newest\" enter"),

@@ -97,7 +97,7 @@ const CASES: &[Case] = &[
         "m",
         "Not merged: #4 is still in progress.",
         |state| {
-            let mut board = state.board.as_ref().clone();
+            let mut board = state.model.board.as_ref().clone();
             board
                 .complete(TaskId(4), &name("alice"), Stamp(1.0))
                 .unwrap();

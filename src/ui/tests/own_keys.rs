@@ -2,12 +2,11 @@
 
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
-use crate::ui::UiState;
+use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{blank, first_page, name, picture, press, started, tell};
-use crate::ui::guide::first::Weight;
 use crate::ui::keymap::{Changes, KeyMap, TABLE};
-use crate::ui::keys;
 use crate::ui::tests::pressed::{LOOKS, SIZES, crew};
+use crate::ui::{UiState, keys};
 
 /// Display names of named keys.
 const NAMED: &[&str] = &[

@@ -8,10 +8,10 @@ use crate::domain::stamp::Stamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board_told, branches_told, hands, merging, name, press, tell};
-use crate::ui::guide::hints::hints;
 use crate::ui::keymap::Action;
-use crate::ui::popup::Popup;
+use crate::ui::shell::hints::hints;
 
 /// The outcome of a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn removed() -> UiState {
 fn strange() -> UiState {
     let state = hands(160, 45, Some(6));
     let mut board = TaskGraph::default();
-    for task in state.board.tasks() {
+    for task in state.model.board.tasks() {
         let mut task = task.clone();
         match task.id.0 {
             2 => task.owner = "no name at all".into(),
@@ -128,9 +128,9 @@ fn hints_offer_exactly_allowed_actions() {
         for id in ids {
             for (key, action) in KEYS {
                 let state = on(make, id);
-                let task = state.board.get(id).unwrap().clone();
+                let task = state.model.board.get(id).unwrap().clone();
                 let what = format!("{scene} {id} {key}");
-                if let Some(does) = board_does(&state.board, id, action) {
+                if let Some(does) = board_does(&state.model.board, id, action) {
                     let refused = pressed(on(make, id), key) == Outcome::Refused;
                     assert_eq!(does, !refused, "{what}: the board");
                 }
@@ -139,7 +139,7 @@ fn hints_offer_exactly_allowed_actions() {
                 let is_tree = [Action::Merge, Action::Diff, Action::RemoveTree].contains(&action);
                 let is_untold = is_tree
                     && !task.worktree.is_empty()
-                    && crate::ui::board::branch(&state, &task).is_none();
+                    && crate::ui::model::board::branches::branch(&state, &task).is_none();
                 let is_nobodys = action == Action::CompleteTask && task.owner.is_empty();
                 if is_untold || is_nobodys {
                     assert!(!offers(&state, action), "{what}");
@@ -159,7 +159,7 @@ fn removed_worktree_offers_no_actions() {
         let mut state = on(&removed, TaskId(1));
         assert_eq!(press(&mut state, key), [], "{key}");
         assert!(state.popups.is_empty(), "{key}");
-        let said = state.flash.map(|f| f.text).unwrap_or_default();
+        let said = state.app.flash.map(|f| f.text).unwrap_or_default();
         assert_eq!(said, "The worktree of #1 was removed.", "{key}");
     }
     // A worktree recreated under the same name exists again.

@@ -10,17 +10,19 @@ use crate::domain::job::Job;
 use crate::domain::stamp::Stamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, name, permission, picture, press, question, tell,
 };
-use crate::ui::guide::bars::Placed;
-use crate::ui::hit::{self, Hit};
+use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
-use crate::ui::popup::Popup;
+use crate::ui::panes::{board, rows};
 use crate::ui::replay::Player;
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::state::rows;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, board, update};
+use crate::ui::shell::hit_test;
+use crate::ui::update;
+use crate::ui::widgets::placed::Placed;
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
@@ -48,7 +50,7 @@ pub fn crew(size: (u16, u16), keys: &str) -> UiState {
             EventKind::JobChanged { job: job() },
         ],
     );
-    state.mouse = MouseOwner::Crewdeck;
+    state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, keys);
     // Status messages left by keys would cover the hints.
     state.flash = None;
@@ -76,7 +78,7 @@ fn replay(size: (u16, u16)) -> UiState {
     let mut state = blank(size.0, size.1);
     begin_replay(&mut state, Player::new(events, 1.0));
     update(&mut state, Msg::Tick { now: Stamp(NOON) });
-    state.mouse = MouseOwner::Crewdeck;
+    state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, "> >");
     state.flash = None;
     state
@@ -122,7 +124,7 @@ const TYPED: &[&str] = &["\"/\"", "\"@\""];
 
 /// Returns the first uncovered cell of each click target.
 fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
-    let all = hit::targets(state);
+    let all = hit_test::targets(state);
     let mut out = Vec::new();
     for (i, Placed { at, what }) in all.iter().enumerate() {
         assert_eq!(at.intersection(state.size), *at, "{what:?} is outside");
@@ -137,11 +139,14 @@ fn cells(state: &UiState) -> Vec<((u16, u16), Hit)> {
 /// Returns the key that runs `action` in the current context.
 fn key_of(state: &UiState, action: Action) -> Option<String> {
     let contexts = state.contexts();
-    let bound = contexts.iter().flat_map(|c| state.keymap.in_context(*c));
+    let bound = contexts
+        .iter()
+        .flat_map(|c| state.prefs.keymap.in_context(*c));
     let keys = bound.filter(|b| b.action == action).flat_map(|b| &b.keys);
-    let mut meant = keys.filter(|key| state.keymap.lookup(&contexts, key) == Found::Action(action));
+    let mut meant =
+        keys.filter(|key| state.prefs.keymap.lookup(&contexts, key) == Found::Action(action));
     let key = meant.next()?;
-    match &state.prefix {
+    match &state.keys.prefix {
         // If the first key of a sequence is pressed, only the second one is left.
         Some(first) => key
             .strip_prefix(first.as_str())
@@ -179,7 +184,7 @@ fn topmost_element_is_hit_and_cells_are_unambiguous() {
         for look in LOOKS {
             let state = crew(size, look);
             for ((x, y), what) in cells(&state) {
-                assert_eq!(hit::at(&state, x, y), what, "{size:?} {look}");
+                assert_eq!(hit_test::at(&state, x, y), what, "{size:?} {look}");
             }
         }
     }
@@ -304,7 +309,7 @@ fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
             Pane::Lead | Pane::Board => "",
         },
     );
-    if hit::at(&state, here.0, here.1) != Hit::Row(pane, at) {
+    if hit_test::at(&state, here.0, here.1) != Hit::Row(pane, at) {
         // The pane changes its size when focused.
         return;
     }
@@ -338,7 +343,7 @@ fn second_click_equals_enter() {
 #[test]
 fn small_screen_has_no_click_targets() {
     let mut state = crew((59, 15), "");
-    assert!(hit::targets(&state).is_empty());
+    assert!(hit_test::targets(&state).is_empty());
     for row in 0..15 {
         assert_eq!(click(&mut state, (3, row)), []);
     }

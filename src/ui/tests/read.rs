@@ -2,11 +2,12 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
+use crate::ui::UiState;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, letter, picture, press, skills, tell};
-use crate::ui::popup::Popup;
-use crate::ui::state::UiState;
-use crate::ui::tests::scenes::cast::diff_of_files;
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, update};
+use crate::ui::tests::scenes::work::diff_of_files;
+use crate::ui::update;
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName};
 
 /// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {

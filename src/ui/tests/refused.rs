@@ -7,7 +7,7 @@ use crate::domain::team::Activity;
 use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::Do;
 use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, tell};
-use crate::ui::state::Models;
+use crate::ui::model::Models;
 
 fn refused(asked: Asked) -> EventKind {
     EventKind::refused(asked, "no")
@@ -26,7 +26,7 @@ fn only_rejected_text_returns() {
         "\"first\" enter \"@bob second\" enter \"third\" enter",
     );
     let waiting = |state: &crate::ui::UiState| -> Vec<String> {
-        state.queued.iter().map(|q| q.text.clone()).collect()
+        state.model.queued.iter().map(|q| q.text.clone()).collect()
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     let merge = Asked::Merge { task: TaskId(1) };
@@ -34,15 +34,15 @@ fn only_rejected_text_returns() {
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     tell(&mut state, vec![refused(to(name("bob")))]);
     assert_eq!(waiting(&state), ["first", "third"]);
-    assert_eq!(state.composer.text(), "");
+    assert_eq!(state.input.composer.text(), "");
     assert_eq!(state.draft_to(&name("bob")), "second");
     // The current draft stays; the rejected text goes to the history.
     press(&mut state, "\"fourth\"");
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert_eq!(waiting(&state), ["third"]);
-    assert_eq!(state.composer.text(), "fourth");
+    assert_eq!(state.input.composer.text(), "fourth");
     press(&mut state, "up");
-    assert_eq!(state.composer.text(), "first");
+    assert_eq!(state.input.composer.text(), "first");
     // Delivered text is not mistaken for text rejected later.
     let mut state = busy(160, 45);
     press(&mut state, "\"@bob one\" enter \"@bob two\" enter");
@@ -83,10 +83,10 @@ fn rejected_answer_can_be_sent_again() {
                 })
                 .to_vec(),
         );
-        state.requests.answer(id);
+        state.model.requests.answer(id);
     }
     let answered =
-        |state: &crate::ui::UiState| ids.clone().map(|id| state.requests.is_answered(&id));
+        |state: &crate::ui::UiState| ids.clone().map(|id| state.model.requests.is_answered(&id));
     let request = RequestId("another".into());
     tell(
         &mut state,
@@ -108,7 +108,7 @@ fn other_rejections_do_not_end_model_loading() {
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert!(picture(&state).contains("Loading models…"));
     tell(&mut state, vec![refused(Asked::ListModels)]);
-    assert_eq!(state.models, Models::Listed(Vec::new()));
+    assert_eq!(state.model.models, Models::Listed(Vec::new()));
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn rejected_message_returns_and_queued_ones_stay() {
     let text = "second".to_string();
     let to = Name::lead();
     tell(&mut state, vec![refused(Asked::Prompt { to, text })]);
-    let waiting: Vec<_> = state.queued.iter().map(|q| q.text.as_str()).collect();
+    let waiting: Vec<_> = state.model.queued.iter().map(|q| q.text.as_str()).collect();
     assert_eq!(
-        (waiting, state.composer.text().as_str()),
+        (waiting, state.input.composer.text().as_str()),
         (vec!["first"], "second")
     );
 }
@@ -158,8 +158,8 @@ fn foreign_prompt_keeps_queued_messages() {
     press(&mut state, "\"@bob mine\" enter");
     let (agent, text) = (name("bob"), "Where do you stand?".to_string());
     tell(&mut state, vec![EventKind::Prompted { agent, text }]);
-    assert_eq!(state.queued.len(), 1);
+    assert_eq!(state.model.queued.len(), 1);
     let (agent, text) = (name("bob"), "mine".to_string());
     tell(&mut state, vec![EventKind::Prompted { agent, text }]);
-    assert_eq!(state.queued.len(), 0);
+    assert_eq!(state.model.queued.len(), 0);
 }

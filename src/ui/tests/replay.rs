@@ -9,11 +9,10 @@ use crate::domain::ids::{CallId, Name};
 use crate::domain::stamp::Stamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
-use crate::ui::guide::tour::Tour;
 use crate::ui::replay::Player;
-use crate::ui::{
-    Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
-};
+use crate::ui::shell::tour::Tour;
+use crate::ui::update;
+use crate::ui::{Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall};
 
 /// A streamed answer with a tool call that writes output.
 fn streamed() -> Vec<EventKind> {

@@ -6,16 +6,16 @@ use proptest::prelude::*;
 use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::{Event, EventKind};
-use crate::ui::event_log::LINES_MAX;
-use crate::ui::fixture::{
-    self, blank, busy, busy_events, name, odd_events, picture, press, tell, told,
-};
-use crate::ui::known::letters::LETTERS_MAX;
-use crate::ui::popup::POPUPS_MAX;
-use crate::ui::state::QUEUED_MAX;
+use crate::ui::app::popup::POPUPS_MAX;
+use crate::ui::fixture::{blank, busy, busy_events, name, odd_events, picture, press, tell, told};
+use crate::ui::model::QUEUED_MAX;
+use crate::ui::model::event_log::LINES_MAX;
+use crate::ui::model::messages::LETTERS_MAX;
+use crate::ui::shell::hit_test;
 use crate::ui::tests::pressed::{LOOKS, crew};
-use crate::ui::writing::composer::COMPOSER_MAX;
-use crate::ui::{Msg, UiState, hit, keymap, keys, next_tick, update};
+use crate::ui::update;
+use crate::ui::widgets::composer::COMPOSER_MAX;
+use crate::ui::{Msg, UiState, fixture, keymap, keys, next_tick};
 
 #[test]
 fn every_size_is_drawn() {
@@ -43,7 +43,7 @@ fn every_size_is_drawn() {
     }
     let mut first = blank(1, 1);
     first.show_first(crate::ui::fixture::first_page(
-        crate::ui::guide::first::Weight::Missing,
+        crate::ui::app::onboarding::Weight::Missing,
     ));
     for width in 1..100 {
         update(&mut first, Msg::Resize(width, width / 3 + 1));
@@ -181,9 +181,9 @@ fn any_msg() -> impl Strategy<Value = Msg> {
 }
 
 fn assert_bounded(state: &UiState) {
-    assert!(state.letters.len() <= LETTERS_MAX);
-    assert!(state.event_log.len() <= LINES_MAX);
-    assert!(state.queued.len() <= QUEUED_MAX);
+    assert!(state.model.letters.len() <= LETTERS_MAX);
+    assert!(state.model.event_log.len() <= LINES_MAX);
+    assert!(state.model.queued.len() <= QUEUED_MAX);
     assert!(state.popups.len() <= POPUPS_MAX);
     assert!(state.composer_text().len() <= COMPOSER_MAX);
 }
@@ -204,7 +204,7 @@ proptest! {
         }
         assert_bounded(&state);
         picture(&state);
-        for found in hit::targets(&state) {
+        for found in hit_test::targets(&state) {
             prop_assert_eq!(found.at.intersection(state.size), found.at);
         }
     }
@@ -246,5 +246,5 @@ fn flood_of_events_is_bounded() {
         tell(&mut state, vec![kind]);
     }
     assert_bounded(&state);
-    assert!(state.requests.len() <= crate::ui::known::requests::WAITING_MAX);
+    assert!(state.model.requests.len() <= crate::ui::model::requests::WAITING_MAX);
 }

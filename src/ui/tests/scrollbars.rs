@@ -4,14 +4,16 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use super::scenes::{Scene, cast, scenes};
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, press, tell};
-use crate::ui::hit::{self, Hit};
-use crate::ui::layout::layout;
-use crate::ui::layout::scrollbar::Scrollbar;
-use crate::ui::popup::Popup;
+use crate::ui::frame::hit::Hit;
+use crate::ui::shell::hit_test;
+use crate::ui::shell::layout::layout;
+use crate::ui::tests::scenes::{Scene, cast, scenes, work};
 use crate::ui::theme::roles;
-use crate::ui::{Msg, Pane, UiState, update};
+use crate::ui::update;
+use crate::ui::widgets::scrollbar::Scrollbar;
+use crate::ui::{Msg, Pane, UiState};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);
@@ -29,7 +31,7 @@ fn mouse(state: &mut UiState, kind: MouseEventKind, column: u16, row: u16) {
 
 /// Returns the scrollbars found by the hit test.
 fn bars(state: &UiState) -> Vec<Scrollbar> {
-    let all = hit::targets(state).into_iter();
+    let all = hit_test::targets(state).into_iter();
     all.filter_map(|target| match target.what {
         Hit::Scrollbar(_, bar) => Some(bar),
         _ => None,
@@ -85,8 +87,8 @@ fn every_drawn_thumb_is_draggable() {
 
 fn full(pane: Pane) -> UiState {
     let mut state = busy(160, 45);
-    tell(&mut state, cast::long_conversation());
-    tell(&mut state, cast::long_conversation());
+    tell(&mut state, work::long_conversation());
+    tell(&mut state, work::long_conversation());
     tell(&mut state, vec![cast::long_todo()]);
     tell(&mut state, cast::many_letters());
     tell(&mut state, cast::large_team());
@@ -141,7 +143,7 @@ fn dragging_popup_scrollbar_scrolls() {
 #[test]
 fn dragging_diff_scrollbar_updates_current_file() {
     let mut state = full(Pane::Lead);
-    tell(&mut state, vec![cast::diff_of_files()]);
+    tell(&mut state, vec![work::diff_of_files()]);
     let file = |state: &UiState| match state.popups.last() {
         Some(Popup::Reader(reader)) => reader.row,
         other => panic!("{other:?}"),

@@ -7,9 +7,9 @@ use crate::domain::stamp::Stamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
 use crate::ui::Theme;
+use crate::ui::UiState;
+use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, busy, letter, picture, press, tell};
-use crate::ui::popup::Popup;
-use crate::ui::state::UiState;
 
 const SAID: [&str; 4] = [
     "Which byte order has the header? I guess little, as in the other formats of this family, but the README does not say.",
@@ -87,7 +87,7 @@ fn very_long_thread_is_cut_around_opened_message() {
     let Some(Popup::Reader(reader)) = state.popups.last() else {
         panic!("{:?}", state.popups)
     };
-    let lines = crate::ui::popup::readers::lines(&state, reader, 80, &Theme::default());
+    let lines = crate::ui::popups::reader::lines(&state, reader, 80, &Theme::default());
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(text[0], "61 older messages are not shown here.");
     assert!(text.last().unwrap().contains("message number 159"));

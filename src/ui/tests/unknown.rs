@@ -8,15 +8,16 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, tell};
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
-use crate::ui::state::pane::{Focus, Pane};
-use crate::ui::{Msg, UiState, update};
+use crate::ui::update;
+use crate::ui::{Msg, UiState};
 
 /// Returns the status message after `keys`, with a running crew.
 fn said(keys: &str) -> Option<String> {
     let mut state = busy(160, 45);
     press(&mut state, keys);
-    state.flash.map(|flash| flash.text)
+    state.app.flash.map(|flash| flash.text)
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn keys_recommended_by_problems_page_work_there() {
     ];
     for (keys, focus) in cases {
         press(&mut state, keys);
-        let now = (state.popups.len(), state.zoom, state.focus);
+        let now = (state.popups.len(), state.arrangement.zoom, state.focus);
         assert_eq!(now, (0, None, focus), "{keys}");
     }
     // The pager's own keys come first, and in a search they are text.

@@ -10,7 +10,8 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, Setup};
 use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
-use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
+use crate::ui::update;
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState};
 
 #[test]
 fn no_color_theme_uses_no_colors() {

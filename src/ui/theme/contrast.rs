@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier};
 
-use super::{ColorDepth, Theme, ThemeName, sight};
+use crate::ui::theme::{ColorDepth, Theme, ThemeName, sight};
 
 /// Minimum contrast of text (WCAG 1.4.3).
 const WORDS: f64 = 4.5;

@@ -2,7 +2,7 @@
 
 use ratatui::style::Color;
 
-use super::tones::{Tone, Tones};
+use crate::ui::theme::tones::{Tone, Tones};
 
 /// The colours of the theme.
 pub const TONES: Tones = Tones {

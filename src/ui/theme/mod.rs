@@ -54,6 +54,7 @@ mod dark;
 mod depth;
 mod light;
 mod mono;
+pub(in crate::ui) mod motion;
 mod own;
 #[cfg(test)]
 pub mod roles;

@@ -5,9 +5,9 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::sight::{self, contrast};
-use super::{ColorDepth, Theme};
 use crate::domain::own_theme::{Ink, Meaning, OwnTheme};
+use crate::ui::theme::sight::contrast;
+use crate::ui::theme::{ColorDepth, Theme, sight};
 
 /// Contrast below which text counts as unreadable. Comfortable contrast is left to the theme's author.
 const LEAST: f64 = 1.5;

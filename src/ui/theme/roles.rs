@@ -3,7 +3,7 @@
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
-use super::Theme;
+use crate::ui::theme::Theme;
 
 /// The character of each text style, in lower case, because upper-case marks the selected row. Frames have signs: a
 /// frame is never on a selected row.

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::Theme;
+use crate::ui::theme::Theme;
 
 /// Returns the theme.
 pub fn theme() -> Theme {

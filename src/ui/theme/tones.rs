@@ -2,8 +2,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-use super::Theme;
-use super::depth::ColorDepth;
+use crate::ui::theme::Theme;
+use crate::ui::theme::depth::ColorDepth;
 
 /// A colour as 24-bit RGB, as one of xterm's colours from 16 on, and as one of the sixteen. All three are chosen by hand:
 /// the nearest colour does not always have enough contrast.

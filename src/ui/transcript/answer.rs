@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::cell::Fold;
-use super::head_tail_text::HeadTailText;
-use super::markdown::{Piece, Pieces};
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::head_tail_text::HeadTailText;
+use crate::ui::transcript::markdown::{Piece, Pieces};
 
 /// Maximum number of positions at which a text is parsed as a possible tool call.
 const LOOKS_MAX: usize = 16;

@@ -1,14 +1,15 @@
 //! Applies events to a transcript.
 
-use super::Transcript;
-use super::answer::Answer;
-use super::cell::CellKind;
-use super::entry::Entry;
-use super::run::{Progress, ToolRun};
 use crate::domain::ids::{CallId, Name};
-use crate::domain::text::head_and_tail;
+use crate::domain::text::{head_and_tail, one_line};
 use crate::protocol::EventKind;
-use crate::ui::known::sentence;
+use crate::protocol::event::{Compaction, Shortened};
+use crate::ui::text::count;
+use crate::ui::transcript::Transcript;
+use crate::ui::transcript::answer::Answer;
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::entry::Entry;
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 /// Maximum length of a prompt, in bytes.
 const PROMPT_MAX: usize = 256 * 1024;
@@ -87,7 +88,7 @@ impl Transcript {
             }
             EventKind::Notice { level, text, .. } => self.push_notice(*level, text),
             EventKind::Compacted { compaction, .. } => {
-                let entry = Entry::new(&sentence::compaction(compaction), "");
+                let entry = Entry::new(&self::compaction(compaction), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
             EventKind::SubagentStarted { prompt, .. } => {
@@ -260,5 +261,22 @@ fn agent_of(event: &EventKind) -> Option<&Name> {
         | EventKind::RulesChanged { .. }
         | EventKind::Refused { .. }
         | EventKind::CrewAtRest => None,
+    }
+}
+
+/// Describes a compaction.
+pub fn compaction(compaction: &Compaction) -> String {
+    let sizes = format!(
+        "{} → {} tokens",
+        count(compaction.before),
+        count(compaction.after)
+    );
+    match &compaction.how {
+        Shortened::Results { count: 1 } => format!("1 old tool result pruned: {sizes}"),
+        Shortened::Results { count } => format!("{count} old tool results pruned: {sizes}"),
+        Shortened::Summary { transcript } => {
+            let path = one_line(transcript);
+            format!("conversation compacted: {sizes}. Full transcript: {path}")
+        }
     }
 }

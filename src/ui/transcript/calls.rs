@@ -3,8 +3,8 @@
 //! The header is a cell of its own, before the first call. It is hidden while the group is small. Its counts are
 //! updated as calls start and end, so that drawing it does not visit the calls.
 
-use super::cell::Fold;
-use super::run::{Progress, ToolRun};
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 /// Minimum number of calls for a header.
 pub const GROUP_MIN: usize = 3;

@@ -1,14 +1,14 @@
 //! One cell of a transcript: a prompt, an answer, a tool call, a notice or another entry.
 
-use super::answer::Answer;
-use super::calls::CallGroup;
-use super::entry::Entry;
-use super::fields::Field;
-use super::find::Needle;
-use super::fold;
-use super::run::{Progress, ToolRun};
 use crate::domain::text::one_line;
 use crate::protocol::event::{Level, TurnEnd};
+use crate::ui::transcript::answer::Answer;
+use crate::ui::transcript::calls::CallGroup;
+use crate::ui::transcript::entry::Entry;
+use crate::ui::transcript::fields::Field;
+use crate::ui::transcript::find::Needle;
+use crate::ui::transcript::fold;
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 #[derive(Debug)]
 pub struct TranscriptCell {

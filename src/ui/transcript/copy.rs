@@ -1,9 +1,8 @@
 //! The parts of a conversation that can be copied to the clipboard.
 
-use super::Transcript;
-use super::cell::CellKind;
-use super::markdown;
 use crate::domain::text::{harmless, one_line};
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::{Transcript, markdown};
 
 /// Maximum number of code blocks that are offered, newest first.
 const BLOCKS_MAX: usize = 20;

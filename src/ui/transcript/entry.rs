@@ -2,11 +2,11 @@
 
 use ratatui::text::Span;
 
-use super::cell::Fold;
-use super::fold;
-use super::layout::{LayoutParams, SelectionMark, plain};
 use crate::domain::text::{harmless, head_and_tail, one_line};
-use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fold;
+use crate::ui::transcript::layout::{LayoutParams, SelectionMark, plain};
 
 /// Maximum length of the stored text, in bytes.
 const TEXT_MAX: usize = 256 * 1024;

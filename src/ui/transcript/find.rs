@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::ui::textual::wrap::{Row, width};
+use crate::ui::text::wrap::{Row, width};
 
 /// A search pattern. Case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui::textual::wrap::{Break, Margin, wrap};
+    use crate::ui::text::wrap::{Break, Margin, wrap};
 
     #[test]
     fn matches_ignore_case_and_line_breaks() {

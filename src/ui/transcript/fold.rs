@@ -3,16 +3,16 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::calls::CallGroup;
-use super::cell::Fold;
-use super::fields::Field;
-use super::forms::{OutputKind, tool_display};
-use super::layout::{LayoutParams, SelectionMark};
-use super::run::{Progress, ToolRun};
 use crate::domain::text::{harmless, one_line};
 use crate::ui::diff;
-use crate::ui::textual::pad;
-use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::text::pad;
+use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::transcript::calls::CallGroup;
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fields::Field;
+use crate::ui::transcript::forms::{OutputKind, tool_display};
+use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
+use crate::ui::transcript::run::{Progress, ToolRun};
 
 /// Maximum number of lines of output or diff of an open call.
 const LINES_MAX: usize = 200;

@@ -1,30 +1,10 @@
 //! Scroll position of a transcript: it follows the newest row, or stays at a row while new content arrives.
 
-use super::layout::Above;
-use super::layout_cache::LayoutCache;
-use super::log::CellLog;
-use crate::ui::layout::scrollbar::Scrolled;
-
-/// A scroll command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scroll {
-    /// One row up.
-    LineUp,
-    /// One row down.
-    LineDown,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// Half a page up.
-    HalfUp,
-    /// Half a page down.
-    HalfDown,
-    /// To the first row.
-    Top,
-    /// To the newest row; follows it and clears the selection.
-    Bottom,
-}
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::transcript::layout::Above;
+use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::log::CellLog;
+use crate::ui::widgets::scrollbar::Scrolled;
 
 /// Size of the view, in terminal cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +105,7 @@ impl Place {
         Some(RowPosition { at, line }.min(end))
     }
 
+    /// Moves the view by `by`, of which `rows` rows are visible.
     pub fn scroll(&mut self, by: Scroll, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let page = rows.saturating_sub(1).max(1);
         let half = rows.div_ceil(2);

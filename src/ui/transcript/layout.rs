@@ -3,15 +3,17 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::answer::{Answer, StreamState};
-use super::cell::CellKind;
-use super::markdown::{Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure};
-use super::thinking::thinking_rows;
-use super::{fold, markdown};
 use crate::domain::text::harmless;
 use crate::protocol::event::Level;
-use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
+use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::answer::{Answer, StreamState};
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::markdown::{
+    Continuation, Joint, RenderedPiece, Rules, TableLayout, TableMeasure,
+};
+use crate::ui::transcript::thinking::thinking_rows;
+use crate::ui::transcript::{fold, markdown};
 
 /// Shown below an answer that contains a tool call as text.
 pub const CALL_AS_TEXT: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";

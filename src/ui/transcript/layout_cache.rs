@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
-use super::log::CellLog;
 use crate::ui::theme::Theme;
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use crate::ui::transcript::log::CellLog;
 
 /// Maximum number of cached rows. Beyond it, only layouts used in the last frame are kept.
 const ROWS_KEPT: usize = 8_000;

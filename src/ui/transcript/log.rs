@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{CallGroup, GROUP_MIN};
-use super::cell::{CellKind, Fold, TranscriptCell};
-use super::find::Needle;
-use super::forms::{Grouping, tool_display};
-use super::layout::{Above, SelectionMark};
-use super::run::ToolRun;
-use crate::ui::state::pane::Way;
+use crate::ui::keymap::direction::Way;
+use crate::ui::transcript::calls::{CallGroup, GROUP_MIN};
+use crate::ui::transcript::cell::{CellKind, Fold, TranscriptCell};
+use crate::ui::transcript::find::Needle;
+use crate::ui::transcript::forms::{Grouping, tool_display};
+use crate::ui::transcript::layout::{Above, SelectionMark};
+use crate::ui::transcript::run::ToolRun;
 
 /// Maximum number of cells. The oldest are dropped first, and the view shows how many.
 pub const CELLS_MAX: usize = 10_000;
@@ -324,7 +324,8 @@ impl CellLog {
         let group = self.cells[at].kind.group();
         match before.next() {
             Some(other)
-                if other.kind.group() == group && group == super::cell::SpacingGroup::Activity =>
+                if other.kind.group() == group
+                    && group == crate::ui::transcript::cell::SpacingGroup::Activity =>
             {
                 Above::Close
             }

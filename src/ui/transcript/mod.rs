@@ -7,7 +7,7 @@
 //! their texts and the rows of an open cell are bounded.
 
 mod answer;
-mod apply;
+pub(in crate::ui) mod apply;
 mod calls;
 mod cell;
 mod copy;
@@ -34,23 +34,23 @@ use std::collections::VecDeque;
 
 use jiff::tz::TimeZone;
 
-pub use answer::holds_call;
-pub use copy::Portion;
-pub use find::{Hit, Needle, hits};
-pub use follow::{Place, Scroll, Viewport};
-pub use forms::FORMS;
-pub use layout::CALL_AS_TEXT;
-pub use log::CELLS_MAX;
-pub use search::{Round, Search};
-pub use view::{Drawn, TranscriptCache};
-
 use crate::domain::ids::{CallId, Name};
 use crate::protocol::event::Level;
-use crate::ui::layout::scrollbar::Scrolled;
+pub use crate::ui::keymap::direction::Scroll;
 use crate::ui::theme::Theme;
-use cell::CellKind;
-use layout_cache::LayoutCache;
-use log::CellLog;
+pub use crate::ui::transcript::answer::holds_call;
+use crate::ui::transcript::cell::CellKind;
+pub use crate::ui::transcript::copy::Portion;
+pub use crate::ui::transcript::find::{Hit, Needle, hits};
+pub use crate::ui::transcript::follow::{Place, Viewport};
+pub use crate::ui::transcript::forms::FORMS;
+pub use crate::ui::transcript::layout::CALL_AS_TEXT;
+use crate::ui::transcript::layout_cache::LayoutCache;
+pub use crate::ui::transcript::log::CELLS_MAX;
+use crate::ui::transcript::log::CellLog;
+pub use crate::ui::transcript::search::{Round, Search};
+pub use crate::ui::transcript::view::{Drawn, TranscriptCache};
+use crate::ui::widgets::scrollbar::Scrolled;
 
 /// The conversation of one agent.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! Mouse clicks in a transcript: a click opens or folds a tool call or a call group.
 
-use super::Transcript;
-use super::cell::CellKind;
-use super::follow::Viewport;
+use crate::ui::transcript::Transcript;
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::follow::Viewport;
 
 impl Transcript {
     /// Selects the tool call in a row of the view and opens or folds it. Does nothing for other cells.

@@ -3,13 +3,14 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use super::cell::Fold;
-use super::fields::{self, Field, OutputFields};
-use super::forms::{OutputKind, tool_display};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::text::{head_and_tail, one_line};
-use crate::ui::textual::wrap::width;
+use crate::ui::text::wrap::width;
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fields as transcript_fields;
+use crate::ui::transcript::fields::{Field, OutputFields};
+use crate::ui::transcript::forms::{OutputKind, tool_display};
 
 /// Starts of the note in a tool result that a program was left running, current and older forms.
 const LEFT_RUNNING: &[&str] = &[
@@ -68,7 +69,7 @@ impl ToolRun {
         ToolRun {
             tool: one_line(tool),
             on: one_line(on),
-            input: fields::of_input(input, zone, INPUT_MAX),
+            input: transcript_fields::of_input(input, zone, INPUT_MAX),
             progress: Progress::Running,
             output: String::new(),
             output_fields: Vec::new(),
@@ -104,7 +105,9 @@ impl ToolRun {
         };
         self.output.clear();
         let rendered = match tool_display(&self.tool).output {
-            OutputKind::Crewdeck => fields::of_output(output, &self.input, zone, OUTPUT_MAX),
+            OutputKind::Crewdeck => {
+                transcript_fields::of_output(output, &self.input, zone, OUTPUT_MAX)
+            }
             OutputKind::RepeatsInput if outcome == Outcome::Ok => {
                 self.input.clear();
                 None
@@ -113,7 +116,7 @@ impl ToolRun {
         };
         match rendered {
             Some(OutputFields { summary, fields }) => {
-                (self.summary, self.output_fields) = (one_line(&summary), fields)
+                (self.summary, self.output_fields) = (one_line(&summary), fields);
             }
             None => self.output = head_and_tail(output, OUTPUT_MAX),
         }
@@ -131,7 +134,7 @@ impl ToolRun {
     /// Returns the text to copy.
     pub fn text(&self) -> String {
         let head = format!("{} {}", self.tool, self.on);
-        let fields = [&self.input, &self.output_fields].map(|f| fields::text(f));
+        let fields = [&self.input, &self.output_fields].map(|f| transcript_fields::text(f));
         let [input, output_fields] = &fields;
         let parts = [
             head.trim_end(),

@@ -4,15 +4,14 @@
 //! that searching a long transcript needs no layouts. The position of a match on the screen is computed from the rows
 //! of its cell alone.
 
-use super::Transcript;
-use super::cell::Fold;
-use super::find::{self, Hit, Needle};
-use super::follow::{Place, RowPosition, Viewport};
-use super::layout_cache::LayoutCache;
-use crate::ui::popup::Searching;
-use crate::ui::state::pane::Way;
+use crate::ui::keymap::direction::Way;
 use crate::ui::theme::Theme;
-use crate::ui::writing::line_input::LineInput;
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::find::{Hit, Needle};
+use crate::ui::transcript::follow::{Place, RowPosition, Viewport};
+use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::{Transcript, find};
+use crate::ui::widgets::line_input::{LineInput, Searching};
 
 /// A search.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
 
-use super::*;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::protocol::EventKind;
+use crate::ui::transcript::*;
 
 fn bob() -> Name {
     Name::member("bob").unwrap()
@@ -151,7 +151,7 @@ fn screen(transcript: &Transcript, columns: u16, rows: u16) -> String {
         while x < columns {
             let symbol = buffer[(x, y)].symbol();
             row.push_str(symbol);
-            x += u16::try_from(crate::ui::textual::wrap::width(symbol).max(1)).unwrap();
+            x += u16::try_from(crate::ui::text::wrap::width(symbol).max(1)).unwrap();
         }
         out.push_str(row.trim_end());
         out.push('\n');

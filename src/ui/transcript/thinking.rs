@@ -2,13 +2,13 @@
 
 use ratatui::text::Span;
 
-use super::answer::{Answer, StreamState};
-use super::cell::Fold;
-use super::fold;
-use super::layout::{LayoutParams, SelectionMark};
-use super::run::duration;
 use crate::domain::text::harmless;
-use crate::ui::textual::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
+use crate::ui::transcript::answer::{Answer, StreamState};
+use crate::ui::transcript::cell::Fold;
+use crate::ui::transcript::fold;
+use crate::ui::transcript::layout::{LayoutParams, SelectionMark};
+use crate::ui::transcript::run::duration;
 
 /// Minimum width, in columns, for a preview of folded thinking.
 const LEAST_THOUGHT: usize = 12;

@@ -3,14 +3,14 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::Transcript;
-use super::find::{self, Hit};
-use super::follow::Place;
-use super::layout::SelectionMark;
-use super::layout_cache::LayoutCache;
-use crate::ui::layout::scrollbar::Scrolled;
-use crate::ui::textual::wrap::Row;
+use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
+use crate::ui::transcript::find::Hit;
+use crate::ui::transcript::follow::Place;
+use crate::ui::transcript::layout::SelectionMark;
+use crate::ui::transcript::layout_cache::LayoutCache;
+use crate::ui::transcript::{Transcript, find};
+use crate::ui::widgets::scrollbar::Scrolled;
 
 /// Cached layouts. Dropping the cache does not change what is drawn.
 #[derive(Debug, Default)]

@@ -92,6 +92,6 @@ fn user_claims_releases_and_completes_a_task() {
     dashboard.press("c", "● #1 Alpha");
     dashboard.press("Y", "#1 has no worktree");
     dashboard.press("d", "1/4 done");
-    dashboard.press("d", "#1 is completed already.");
+    dashboard.press("d", "#1 is already completed.");
     dashboard.quit();
 }

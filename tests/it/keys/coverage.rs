@@ -36,7 +36,7 @@ fn test_of(context: Context) -> (&'static str, &'static str) {
         Context::Jobs => ("popups", "each_popup_has_its_key"),
         Context::ConfirmMerge => (
             "../merging",
-            "the_person_sees_what_is_not_merged_is_asked_and_can_take_it_back",
+            "merge_asks_first_can_be_undone_and_sees_other_merges",
         ),
         Context::ConfirmLoss => (
             "../user_actions",

@@ -80,7 +80,7 @@ fn conversation_opens_in_the_editor_as_a_private_file() {
 fn hidden_todo_list_is_remembered_per_project() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.wait_for("2 Todo");
-    dashboard.press("\x14", "The todo list is hidden");
+    dashboard.press("\x14", "Todo list hidden");
     dashboard.wait_until_gone("╭ 2 Todo");
     let file = dashboard.home.path().join(".crewdeck/screen.toml");
     let settings = std::fs::read_to_string(file).unwrap_or_default();

@@ -13,7 +13,7 @@ fn help_search_and_palette_run_actions() {
     dashboard.wait_for("next layout: wall, board, focus");
     dashboard.press(ENTER, "Enter run");
     dashboard.clear(ENTER, "╭ Keys");
-    dashboard.wait_for("Layout board");
+    dashboard.wait_for("Layout: board");
     dashboard.press("4Z", "Z does nothing here");
     dashboard.press("\x10", "╭ Actions");
     dashboard.press("jbs", "show the background jobs");
@@ -52,7 +52,7 @@ fn each_popup_has_its_key() {
     dashboard.press("b", "1 running");
     dashboard.press("x", "killed by");
     dashboard.clear("q", "╭ Background jobs");
-    dashboard.press("T\x1b[B\r", "The theme is");
+    dashboard.press("T\x1b[B\r", "Theme: ");
     dashboard.quit();
 }
 
@@ -60,13 +60,13 @@ fn each_popup_has_its_key() {
 fn layout_is_kept_across_restarts() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     dashboard.press(ESC, "? help");
-    dashboard.press("=", "Layout board");
-    dashboard.press("=", "Layout focus");
+    dashboard.press("=", "Layout: board");
+    dashboard.press("=", "Layout: focus");
     dashboard.wait_for("▸3 Board");
     let mut dashboard = dashboard.restart();
     dashboard.wait_for("▸1 Lead");
     dashboard.press(ESC, "? help");
-    dashboard.press("=", "Layout wall");
+    dashboard.press("=", "Layout: wall");
     dashboard.wait_until_gone("▸1 Lead");
     dashboard.quit();
 }

@@ -96,7 +96,7 @@ rules:
     }
     let results = result_texts(&conversation.messages).join("\n");
     assert!(
-        results.contains("Unknown task nope: yours are "),
+        results.contains("Unknown task nope: your background tasks are "),
         "{results}"
     );
     assert_eq!(conversation.lost_jobs, vec![]);

@@ -139,9 +139,10 @@ fn turn_that_compacts_twice_without_progress_ends() {
     );
     let warned = events_of_type(&events, "notice");
     assert!(
-        warned
-            .iter()
-            .any(|e| e["text"].as_str().unwrap().contains("Send a message to continue")),
+        warned.iter().any(|e| e["text"]
+            .as_str()
+            .unwrap()
+            .contains("Send a message to continue")),
         "{warned:?}"
     );
     let compacted = events_of_type(&events, "compacted");

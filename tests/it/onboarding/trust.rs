@@ -60,7 +60,7 @@ fn key_is_not_sent_before_the_project_is_approved() {
             && text.contains(&format!("base_url = \"{address}\""))
             && text.contains("confine = \"off\"")
             && text.contains("approve exactly these settings")
-            && text.contains("no crew")
+            && text.contains("not started")
     });
     assert_eq!(received_keys(&project_server), Vec::<String>::new());
     press_when_ready(&mut screen, "a");
@@ -131,7 +131,7 @@ fn settings_that_do_not_fit_cannot_be_approved() {
     let mut screen = Screen::start_program(program, project.path(), 70, 20, &[], &all);
     screen.wait_for("has 4 settings");
     press_when_ready(&mut screen, "a");
-    screen.wait_for("Not all of these settings are in view");
+    screen.wait_for("Not all settings are visible");
     assert_eq!(received_keys(&project_server), Vec::<String>::new());
     quit(screen);
 }

@@ -96,7 +96,7 @@ rules:
     screen.wait_for("i to write");
     screen.send("4X");
     screen.wait("the question with its cost", |text| {
-        text.contains("End bob now") && text.contains("(hang forever) goes back to the board")
+        text.contains("End bob now") && text.contains("forever) goes back to the board")
     });
     screen.send("y");
     screen.wait_for("bob was ended by force.");

@@ -164,7 +164,9 @@ async fn wait_time_is_read_from_response_headers() {
     let server = mock_server(hours).await;
     let error = call_model(&anthropic(&server)).await.unwrap_err();
     assert!(
-        error.to_string().ends_with("; the server asks to wait 91 min"),
+        error
+            .to_string()
+            .ends_with("; the server asks to wait 91 min"),
         "{error}"
     );
     let never = ResponseTemplate::new(500).insert_header("x-should-retry", "false");

@@ -1,9 +1,5 @@
 //! Additional data for the scenes: more of everything than fits.
 
-pub use super::work::{
-    conversation_of, diff, diff_of_files, jobs, long_conversation, spending, written_tasks,
-};
-
 use std::sync::Arc;
 
 use serde_json::{Map, json};

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pretty_assertions::assert_eq;
 
-use super::{SIZES, Shows, scenes, wholes};
 use crate::domain::screen::Arrangement;
+use crate::ui::app::popup::{Choice, Picker, Popup, Question, Reader, Text};
+use crate::ui::frame::layout::{Class, class};
 use crate::ui::keymap::Context;
-use crate::ui::layout::{Class, class};
-use crate::ui::popup::{Choice, Picker, Popup, Question, Reader, Text};
+use crate::ui::tests::scenes::{SIZES, Shows, scenes, wholes};
 use crate::ui::{Pane, Seat};
 
 /// Defines a function that names a value, and the list of all names. Its `match` must be exhaustive.

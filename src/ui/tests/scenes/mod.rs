@@ -10,7 +10,7 @@ mod panes;
 mod picture;
 mod popups;
 mod wholes;
-mod work;
+pub mod work;
 
 use crate::ui::UiState;
 

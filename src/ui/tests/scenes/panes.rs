@@ -1,9 +1,9 @@
 //! Scenes of each pane: empty, typical, overfull, and with a filter or search.
 
-use super::{Scene, Shows, cast};
 use crate::protocol::EventKind;
-use crate::ui::board::tests::{board, random};
 use crate::ui::fixture::{board_told, busy, press, started, tell};
+use crate::ui::panes::board::tests::{board, random};
+use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::{Pane, UiState};
 
 /// How full a pane is.
@@ -21,7 +21,7 @@ enum Fill {
 fn besides(pane: Pane, fill: Fill) -> Vec<EventKind> {
     match (fill, pane) {
         (Fill::Empty | Fill::Ordinary, _) => vec![],
-        (Fill::Overfull, Pane::Lead) => cast::long_conversation(),
+        (Fill::Overfull, Pane::Lead) => work::long_conversation(),
         (Fill::Overfull, Pane::Todo) => vec![cast::long_todo()],
         (Fill::Overfull, Pane::Board) => vec![board_told(&board(200, &random(200), 20))],
         (Fill::Overfull, Pane::Team) => cast::large_team(),
@@ -65,31 +65,31 @@ pub fn scenes() -> Vec<Scene> {
         with(
             "pane_lead_search",
             Pane::Lead,
-            cast::long_conversation,
+            work::long_conversation,
             "esc 1 / \"block\"",
         ),
         with(
             "pane_lead_searched",
             Pane::Lead,
-            cast::long_conversation,
+            work::long_conversation,
             "esc 1 / \"block\" enter N",
         ),
         with(
             "pane_lead_opened",
             Pane::Lead,
-            cast::long_conversation,
+            work::long_conversation,
             "esc 1 K K K enter",
         ),
         with(
             "pane_lead_calls",
             Pane::Lead,
-            cast::written_tasks,
+            work::written_tasks,
             "esc 1 K K K",
         ),
         with(
             "pane_lead_calls_opened",
             Pane::Lead,
-            cast::written_tasks,
+            work::written_tasks,
             "esc 1 K K K enter J J enter",
         ),
         with("pane_lead_agent", Pane::Lead, Vec::new, "esc 4 j enter"),

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Scene, Shows};
 use crate::ui::UiState;
 use crate::ui::fixture::cells;
-use crate::ui::layout::layout;
-use crate::ui::textual::width;
+use crate::ui::shell::layout::layout;
+use crate::ui::tests::scenes::{Scene, Shows};
+use crate::ui::text::width;
 use crate::ui::theme::roles;
 
 /// Returns the snapshot of a scene and a legend of its style characters.

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use super::{Scene, Shows, cast};
 use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
+use crate::ui::Msg;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
+use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::tests::threads::writing;
-use crate::ui::{Msg, update};
+use crate::ui::update;
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -64,13 +65,13 @@ fn models() -> Vec<EventKind> {
 /// More agents and tasks than fit, budgets almost used up, calls in the queue.
 fn costs() -> Vec<EventKind> {
     let mut all = cast::large_team();
-    all.extend(cast::spending());
+    all.extend(work::spending());
     all
 }
 
 /// A working teammate with output.
 fn working() -> Vec<EventKind> {
-    cast::conversation_of(&name("alice"))
+    work::conversation_of(&name("alice"))
 }
 
 /// A plan longer than the preview.
@@ -119,12 +120,12 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_help_search", none, "esc 3 ? / \"scroll\""),
         over("popup_help_writing", none, "f1"),
         over("popup_task", none, "esc 3 j j enter"),
-        changes("popup_diff", cast::diff, ""),
-        changes("popup_diff_files", cast::diff_of_files, ""),
-        changes("popup_diff_next_file", cast::diff_of_files, "] ]"),
+        changes("popup_diff", work::diff, ""),
+        changes("popup_diff_files", work::diff_of_files, ""),
+        changes("popup_diff_next_file", work::diff_of_files, "] ]"),
         changes(
             "popup_diff_search",
-            cast::diff_of_files,
+            work::diff_of_files,
             "/ \"block\" enter n n",
         ),
         over(
@@ -155,7 +156,7 @@ pub fn scenes() -> Vec<Scene> {
         over("popup_models", models, "\"/model\" enter \"1\""),
         without("popup_models_asked", "\"/model\" enter"),
         over("popup_scopes", asked, "alt+w A"),
-        over("popup_copy", cast::long_conversation, "esc 1 [ Y"),
+        over("popup_copy", work::long_conversation, "esc 1 [ Y"),
         over("popup_rules", || vec![cast::rules()], "esc R down"),
         without("popup_rules_empty", "esc R"),
         over("popup_themes", none, "esc T down"),
@@ -185,7 +186,7 @@ pub fn scenes() -> Vec<Scene> {
         peek("popup_peek_inbox", none, "esc 5 k space"),
         peek("popup_peek_plan", cast::written_plan, "alt+w n n space"),
         peek("popup_peek_needs", cast::many_requests, "alt+w space j"),
-        over("popup_jobs", cast::jobs, "esc b"),
+        over("popup_jobs", work::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),
         over("popup_quit", none, "esc q"),
         over("popup_force", none, "esc 4 j X"),

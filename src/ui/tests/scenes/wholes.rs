@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::{Scene, Shows, cast};
 use crate::domain::ids::Name;
 use crate::domain::screen::{Arrangement, ScreenChoice};
 use crate::domain::stamp::Stamp;
@@ -10,11 +9,13 @@ use crate::domain::team::Activity;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::Setup;
 use crate::protocol::{Event, EventKind};
+use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
-use crate::ui::guide::first::{Offer, Weight};
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
-use crate::ui::{Msg, Seat, UiState, begin_replay, update};
+use crate::ui::tests::scenes::{Scene, Shows, cast, work};
+use crate::ui::update;
+use crate::ui::{Msg, Seat, UiState, begin_replay};
 
 /// The smallest screen, one size of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
@@ -142,7 +143,7 @@ fn long_words(width: u16, height: u16) -> UiState {
 
 fn full(width: u16, height: u16) -> UiState {
     let mut state = busy(width, height);
-    tell(&mut state, cast::long_conversation());
+    tell(&mut state, work::long_conversation());
     tell(&mut state, vec![cast::long_todo()]);
     tell(&mut state, cast::many_letters());
     tell(&mut state, cast::large_team());

@@ -2,7 +2,7 @@
 
 use ratatui::text::Span;
 
-use crate::ui::textual::wrap::{Margin, width};
+use crate::ui::text::wrap::{Margin, width};
 use crate::ui::theme::Theme;
 
 /// Margin of quoted rows.

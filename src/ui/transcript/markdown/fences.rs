@@ -1,6 +1,6 @@
 //! Tells line by line which lines of a Markdown text are fenced code.
 
-use super::lines::item_content;
+use crate::ui::transcript::markdown::lines::item_content;
 
 /// Scanner state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

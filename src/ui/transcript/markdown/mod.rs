@@ -21,15 +21,14 @@ use std::borrow::Cow;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, TextMergeWithOffset};
 
-pub use pieces::{Joint, Piece, Pieces};
-pub use rendered::{Continuation, RenderedPiece};
-pub use table::{Rules, TableLayout, TableMeasure};
-
 use crate::domain::text::harmless;
-use crate::ui::textual::wrap::Row;
+use crate::ui::text::wrap::Row;
 use crate::ui::theme::Theme;
-use page::{LineAbove, PageBuilder};
-use table::HeadPlacement;
+use crate::ui::transcript::markdown::page::{LineAbove, PageBuilder};
+pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
+pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
+use crate::ui::transcript::markdown::table::HeadPlacement;
+pub use crate::ui::transcript::markdown::table::{Rules, TableLayout, TableMeasure};
 
 /// Renders `text` in rows of at most `columns` columns. `ink` counts visible characters ([`Row::ink`]).
 pub fn rows(text: &str, columns: usize, theme: &Theme, ink: &mut usize) -> Vec<Row> {

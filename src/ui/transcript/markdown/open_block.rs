@@ -5,8 +5,9 @@
 //! underline that makes it a heading, and the delimiter row of a table. In these cases the paragraph's cuts are
 //! revoked.
 
-use super::inline::InlineState;
-use super::lines::{self, ListMarker};
+use crate::ui::transcript::markdown::inline::InlineState;
+use crate::ui::transcript::markdown::lines;
+use crate::ui::transcript::markdown::lines::ListMarker;
 
 /// Minimum number of lines between two cuts.
 const LINES: usize = 12;

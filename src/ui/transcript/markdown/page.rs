@@ -4,14 +4,14 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
-use super::address::address;
-use super::blocks::{BlockKind, Blocks, Checkbox, ListState};
-use super::code::{Language, OpenToken};
-use super::rendered::{Continuation, RenderedPiece};
-use super::table::{HeadPlacement, Table, TableLayout, TableMeasure};
 use crate::domain::text::{harmless, one_line};
-use crate::ui::textual::wrap::{Break, Margin, Row, wrap};
+use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::markdown::address::address;
+use crate::ui::transcript::markdown::blocks::{BlockKind, Blocks, Checkbox, ListState};
+use crate::ui::transcript::markdown::code::{Language, OpenToken};
+use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
+use crate::ui::transcript::markdown::table::{HeadPlacement, Table, TableLayout, TableMeasure};
 
 /// Maximum width of a thematic break, in columns.
 const RULE_MAX: usize = 60;

@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
-use super::fences::Fences;
-use super::lines::{is_blank, item_content};
-use super::open_block::{CutAction, Fenced, LinePosition, OpenBlock};
+use crate::ui::transcript::markdown::fences::Fences;
+use crate::ui::transcript::markdown::lines::{is_blank, item_content};
+use crate::ui::transcript::markdown::open_block::{CutAction, Fenced, LinePosition, OpenBlock};
 
 /// Approximate number of lines of code between two cuts.
 const CODE_LINES: usize = 64;

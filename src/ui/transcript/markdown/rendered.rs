@@ -1,9 +1,9 @@
 //! The result of rendering a piece of Markdown, and the state that the next piece continues from.
 
-use super::blocks::ListState;
-use super::code::OpenToken;
-use super::table::TableMeasure;
-use crate::ui::textual::wrap::Row;
+use crate::ui::text::wrap::Row;
+use crate::ui::transcript::markdown::blocks::ListState;
+use crate::ui::transcript::markdown::code::OpenToken;
+use crate::ui::transcript::markdown::table::TableMeasure;
 
 /// State at the end of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

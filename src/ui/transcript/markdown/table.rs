@@ -11,7 +11,7 @@
 use pulldown_cmark::Alignment;
 use ratatui::text::Span;
 
-use crate::ui::textual::wrap::{Break, Margin, Row, visible, width, wrap};
+use crate::ui::text::wrap::{Break, Margin, Row, visible, width, wrap};
 use crate::ui::theme::Theme;
 
 /// Separator between columns.

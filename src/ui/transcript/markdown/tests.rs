@@ -1,19 +1,19 @@
 //! Tests of Markdown rendering: its look, its limits, and that cutting a text into pieces changes nothing.
 
+mod cutting;
+
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
-mod cutting;
-
-use super::super::answer::Answer;
-use super::super::cell::CellKind;
-use super::super::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
-use super::{Pieces, rows};
-use crate::ui::textual::wrap::{Row, visible};
+use crate::ui::text::wrap::{Row, visible};
 use crate::ui::theme::Theme;
+use crate::ui::transcript::answer::Answer;
+use crate::ui::transcript::cell::CellKind;
+use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, SelectionMark, lay_out};
+use crate::ui::transcript::markdown::{Pieces, rows};
 
 fn drawn(text: &str, columns: usize) -> Vec<Row> {
     rows(text, columns, &Theme::default(), &mut 0)

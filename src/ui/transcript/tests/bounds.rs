@@ -3,8 +3,8 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
-use super::*;
 use crate::protocol::event::TurnEnd;
+use crate::ui::transcript::tests::*;
 
 #[test]
 fn control_sequences_are_escaped() {

@@ -3,9 +3,9 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::*;
-use crate::ui::state::pane::Way;
-use crate::ui::writing::line_input::LineInput;
+use crate::ui::keymap::direction::Way;
+use crate::ui::transcript::tests::*;
+use crate::ui::widgets::line_input::LineInput;
 
 /// Events of a finished call.
 fn finished_call(tool: &str, on: &str, outcome: Outcome, said: &str) -> Vec<EventKind> {

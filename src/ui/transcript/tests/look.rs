@@ -2,8 +2,8 @@
 
 use pretty_assertions::assert_eq;
 
-use super::*;
 use crate::protocol::event::TurnEnd;
+use crate::ui::transcript::tests::*;
 
 const DIFF: &str = "--- a/add.py\n+++ b/add.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n";
 

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use super::*;
+use crate::ui::transcript::tests::*;
 
 fn numbered(count: usize) -> Transcript {
     let events: Vec<EventKind> = (0..count).map(|n| injected(&format!("{n}"))).collect();

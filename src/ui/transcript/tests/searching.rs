@@ -2,9 +2,9 @@
 
 use pretty_assertions::assert_eq;
 
-use super::*;
-use crate::ui::state::pane::Way;
-use crate::ui::writing::line_input::LineInput;
+use crate::ui::keymap::direction::Way;
+use crate::ui::transcript::tests::*;
+use crate::ui::widgets::line_input::LineInput;
 
 fn search(all: &mut Transcript, words: &str, viewport: Viewport) {
     all.begin_search();

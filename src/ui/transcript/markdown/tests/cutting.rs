@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
-use super::{cut, drawn, drawn_in_pieces, laid, looks_of_words};
+use crate::ui::transcript::markdown::tests::{cut, drawn, drawn_in_pieces, laid, looks_of_words};
 
 /// Lists and paragraphs long enough to be cut, with lines that end or reinterpret them.
 fn long_blocks() -> impl Strategy<Value = String> {

@@ -1,0 +1,60 @@
+//! The user's choices for the screen (keys, layout), which outlive the crew's events.
+
+use std::sync::Arc;
+
+use crate::domain::screen::ScreenChoice;
+use crate::ui::app::App;
+use crate::ui::keymap::pane::Focus;
+use crate::ui::keymap::{Action, Context, KeyMap};
+
+impl App {
+    /// Restores a saved layout.
+    pub fn set_screen(&mut self, screen: ScreenChoice) {
+        self.arrangement.screen = screen;
+        self.dirty = true;
+    }
+
+    /// Applies the user's key bindings.
+    pub fn set_keymap(&mut self, keymap: KeyMap) {
+        self.prefs.keymap = Arc::new(keymap);
+        self.dirty = true;
+    }
+
+    /// Returns the display name of the key that opens the oldest request from the current focus.
+    pub(in crate::ui) fn waiting_key(&self) -> String {
+        let context = match self.focus {
+            Focus::Composer => Context::Everywhere,
+            Focus::Pane(_) => Context::Panes,
+        };
+        self.prefs.keymap.key(context, Action::Waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::screen::Arrangement;
+    use crate::ui::ThemeName;
+    use crate::ui::fixture::busy;
+    use crate::ui::keymap::Changes;
+
+    #[test]
+    fn user_choices_survive_session_end_and_replay_seek() {
+        {
+            let mut state = busy(160, 45);
+            let changes = Changes::from([("palette".to_string(), vec!["ctrl+g".to_string()])]);
+            let keymap = KeyMap::changed(&changes).unwrap();
+            let screen = ScreenChoice {
+                layout: Arrangement::Board,
+                ..ScreenChoice::default()
+            };
+            state.set_keymap(keymap.clone());
+            state.set_screen(screen);
+            state.set_theme(ThemeName::Light);
+            state.forget_crew();
+            assert_eq!(*state.prefs.keymap, keymap);
+            assert_eq!(state.arrangement.screen, screen);
+            assert_eq!(state.theme(), ThemeName::Light);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::stamp::Stamp;
+use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::input::Completion;
+use crate::ui::app::popup::Popup;
+use crate::ui::widgets::composer::Composer;
+
+/// Maximum number of stored drafts. Beyond it, the oldest moves to the message history.
+const DRAFTS_MAX: usize = 200;
+/// Maximum number of answers and comments whose delivery is not confirmed.
+const SENT_MAX: usize = 50;
+
+/// Text that the user has written and that is not delivered yet, except the draft in the composer.
+#[derive(Debug, Default)]
+pub struct Drafts {
+    /// Drafts of conversations that are not open, oldest first.
+    others: Vec<(Name, Draft)>,
+    /// The question that the draft in the composer answers; `None` if it is a message.
+    pub meant: Option<RequestId>,
+    /// When the user was last warned that Enter now does something else with the draft.
+    pub told_at: Option<Stamp>,
+    /// Answers and comments in delivery, oldest first.
+    sent: Vec<Sent>,
+    /// The request whose comment is open in `$EDITOR`, and the agent that asks.
+    pub edited: Option<(RequestId, Name)>,
+}
+
+#[derive(Debug, Default)]
+struct Draft {
+    composer: Composer,
+    meant: Option<RequestId>,
+}
+
+/// A comment or answer sent with a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// The request that it decides.
+    pub request: RequestId,
+    /// The agent that asks.
+    pub to: Name,
+    pub text: String,
+}
+
+/// Where a text that could not be delivered was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returned {
+    Composer,
+    /// In the draft of a conversation that is not open.
+    Draft,
+    /// In the message history, because another draft to that agent exists.
+    History,
+}
+
+impl Drafts {
+    /// Iterates over the agents that have a draft and whose conversation is not open.
+    pub fn others(&self) -> impl Iterator<Item = &Name> {
+        self.others.iter().map(|(name, _)| name)
+    }
+
+    /// Stores the text of a decision until its result is known.
+    pub fn send(&mut self, sent: Sent) {
+        self.sent.push(sent);
+        if self.sent.len() > SENT_MAX {
+            self.sent.remove(0);
+        }
+    }
+
+    /// Returns the text that was sent with the decision of `request`.
+    pub fn sent(&self, request: &RequestId) -> Option<&Sent> {
+        self.sent.iter().find(|sent| sent.request == *request)
+    }
+
+    /// Removes and returns the text that was sent with the decision of `request`.
+    pub fn take_sent(&mut self, request: &RequestId) -> Option<Sent> {
+        let at = self.sent.iter().position(|s| s.request == *request)?;
+        Some(self.sent.remove(at))
+    }
+
+    fn take(&mut self, of: &Name) -> Draft {
+        let at = self.others.iter().position(|(name, _)| name.same(of));
+        at.map_or_else(Draft::default, |at| self.others.remove(at).1)
+    }
+
+    fn put(&mut self, of: Name, draft: Draft) -> Option<Draft> {
+        if !draft.composer.is_empty() {
+            self.others.push((of, draft));
+        }
+        let is_full = self.others.len() > DRAFTS_MAX;
+        is_full.then(|| self.others.remove(0).1)
+    }
+}
+
+impl App {
+    /// Opens the conversation of `agent`: stores the draft of the previous agent and loads that of `agent`.
+    pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
+        self.selected.todo = None;
+        if self.shown.same(agent) {
+            return;
+        }
+        let mut next = self.input.drafts.take(agent);
+        next.composer.take_history(&mut self.input.composer);
+        let before = Draft {
+            composer: std::mem::replace(&mut self.input.composer, next.composer),
+            meant: std::mem::replace(&mut self.input.drafts.meant, next.meant),
+        };
+        let shown = std::mem::replace(&mut self.shown, agent.clone());
+        if let Some(oldest) = self.input.drafts.put(shown, before) {
+            self.input.composer.remember(&oldest.composer.text());
+        }
+        self.input.drafts.told_at = None;
+        self.input.completion = Completion::Fresh;
+    }
+
+    /// Restores a text whose delivery to `to` failed: as the draft to that agent, or in the message history if another
+    /// draft exists.
+    pub(in crate::ui) fn return_words(&mut self, to: &Name, text: &str) -> Returned {
+        self.dirty = true;
+        if self.shown.same(to) {
+            if self.input.composer.is_empty() {
+                self.input.composer.set(text);
+                // The delivery failed once. An Enter that follows at once was not meant for it.
+                self.input.drafts.meant = None;
+                self.input.drafts.told_at = Some(self.now);
+                return Returned::Composer;
+            }
+        } else {
+            let mut draft = self.input.drafts.take(to);
+            let is_free = draft.composer.is_empty();
+            if is_free {
+                draft.composer.set(text);
+            }
+            if let Some(oldest) = self.input.drafts.put(to.clone(), draft) {
+                self.input.composer.remember(&oldest.composer.text());
+            }
+            if is_free {
+                return Returned::Draft;
+            }
+        }
+        self.input.composer.remember(text);
+        Returned::History
+    }
+
+    /// Returns the text of the draft to `to`.
+    pub(in crate::ui) fn draft_to(&self, to: &Name) -> String {
+        if self.shown.same(to) {
+            return self.input.composer.text();
+        }
+        let mut others = self.input.drafts.others.iter();
+        let own = others.find(|(name, _)| name.same(to));
+        own.map_or_else(String::new, |(_, draft)| draft.composer.text())
+    }
+}
+
+/// Opens the text in `$EDITOR`. Remembers the request of a comment, which may be decided in the meantime.
+pub fn edit_outside(app: &mut App, out: &mut Vec<Do>) {
+    let request = match app.popups.last() {
+        Some(Popup::Comment(comment)) => app.model.requests.get(&comment.request),
+        _ => None,
+    };
+    app.input.drafts.edited = request.map(|r| (r.id.clone(), r.from.clone()));
+    out.push(Do::EditComposer);
+}

@@ -1,0 +1,43 @@
+//! A side effect requested by [`update`].
+
+use crate::domain::own_theme::ThemeChoice;
+use crate::domain::screen::ScreenChoice;
+use crate::protocol::Command;
+use crate::ui::app::MouseOwner;
+
+/// A side effect requested by [`update`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Do {
+    /// Send a command to the crew.
+    Command(Command),
+    /// Exit crewdeck.
+    Quit,
+    /// Restore the terminal and suspend the process until the shell resumes it.
+    Suspend,
+    /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
+    EditComposer,
+    /// Print the text to the terminal's scroll-back and wait until the user returns.
+    Print(String),
+    /// Open the text in `$EDITOR`; changes are discarded.
+    ReadOutside(String),
+    /// Start the demo.
+    StartDemo,
+    /// Reload the settings and look for a model again.
+    LookAgain,
+    /// Run `git init` if needed and create the first commit.
+    MakeRepository,
+    /// Record the approval of the project settings and start with them.
+    ApproveSettings,
+    /// Start without the project settings.
+    WithoutSettings,
+    /// Copy the text to the clipboard.
+    Copy(String),
+    /// Change who receives mouse events.
+    Mouse(MouseOwner),
+    /// Notify the user with this one-line reason; the terminal may not have focus.
+    Call(String),
+    /// Save the theme.
+    SaveTheme(ThemeChoice),
+    /// Save the pane layout of the project.
+    SaveScreen(ScreenChoice),
+}

@@ -1,0 +1,30 @@
+//! What the user writes: the composer, the drafts, the forms of tasks.
+
+use crate::ui::app::drafts::Drafts;
+use crate::ui::app::task_forms::TaskForms;
+use crate::ui::widgets::composer::Composer;
+
+/// What the user writes.
+#[derive(Debug, Default)]
+pub struct Input {
+    /// The draft to the shown agent.
+    pub composer: Composer,
+    /// The drafts to the other agents, and the request that each one answers.
+    pub drafts: Drafts,
+    /// The state of the list that completes a word.
+    pub completion: Completion,
+    /// Task forms that were closed before they were sent, and those that the board has not answered yet.
+    pub task_forms: TaskForms,
+}
+
+/// State of the completion list since the last typed character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Completion {
+    /// The list is offered with this row selected.
+    Offered(usize),
+    /// The list is offered with the first row selected.
+    #[default]
+    Fresh,
+    /// The user dismissed the list; the next typed character brings it back.
+    PutAway,
+}

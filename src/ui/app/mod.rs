@@ -1,0 +1,278 @@
+//! The state of the screen that panes and popups share, as plain data.
+
+pub(in crate::ui) mod board_view;
+pub(super) mod chosen;
+pub(in crate::ui) mod drafts;
+pub(in crate::ui) mod effect;
+pub(in crate::ui) mod filters;
+pub(in crate::ui) mod input;
+pub(super) mod key_guard;
+pub(in crate::ui) mod onboarding;
+pub(in crate::ui) mod popup;
+pub(in crate::ui) mod role;
+pub(in crate::ui) mod status_message;
+pub(in crate::ui) mod task_form;
+pub(in crate::ui) mod task_forms;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use ratatui::layout::Rect;
+
+use crate::domain::ids::{Name, RequestId, TaskId};
+use crate::domain::own_theme::{OwnTheme, ThemeChoice};
+use crate::domain::screen::ScreenChoice;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::protocol::event::Setup;
+use crate::ui::app::board_view::BoardView;
+use crate::ui::app::filters::Filters;
+use crate::ui::app::input::Input;
+use crate::ui::app::key_guard::KeyGuard;
+use crate::ui::app::onboarding::First;
+use crate::ui::app::popup::Popup;
+use crate::ui::app::role::Seat;
+use crate::ui::app::status_message::Flash;
+use crate::ui::diff::Changes;
+use crate::ui::keymap::KeyMap;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
+use crate::ui::model::agents::AgentView;
+use crate::ui::replay::Player;
+use crate::ui::theme::motion::Motion;
+
+/// The time within which a second `Ctrl+c` quits.
+pub const TWICE: Duration = Duration::from_secs(2);
+
+/// Who has the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MouseOwner {
+    /// The terminal, for selecting text.
+    #[default]
+    Terminal,
+    /// crewdeck, for scrolling and clicking.
+    Crewdeck,
+}
+
+/// The selection of each pane, by identity: a change of a list does not move it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selected {
+    pub task: Option<TaskId>,
+    pub member: Option<Name>,
+    /// The message number; `None` selects the newest.
+    pub letter: Option<u64>,
+    pub request: Option<RequestId>,
+    /// When the selected request changed without a key press.
+    pub request_since: Stamp,
+    /// Lines of the selected request scrolled off the top.
+    pub request_scroll: usize,
+    /// The permission request whose end was visible.
+    pub request_read: Option<RequestId>,
+    /// The permission request whose folded or truncated parts were reported to the user.
+    pub request_cut: Option<RequestId>,
+    /// The index in the todo list; `None` selects the item in progress.
+    pub todo: Option<usize>,
+}
+
+/// The state of the screen that several panes and popups share, and what the crew has reported.
+#[derive(Debug)]
+pub struct App {
+    pub(in crate::ui) model: Model,
+    pub(in crate::ui) seat: Seat,
+    pub(in crate::ui) first: First,
+    pub(in crate::ui) focus: Focus,
+    pub(in crate::ui) shown: Name,
+    pub(in crate::ui) selected: Selected,
+    /// The filters of the panes.
+    pub(in crate::ui) filters: Filters,
+    pub(in crate::ui) arrangement: PaneArrangement,
+    pub(in crate::ui) popups: Vec<Popup>,
+    /// The diff that is open.
+    pub(in crate::ui) diff: Changes,
+    pub(in crate::ui) input: Input,
+    pub(in crate::ui) board_view: BoardView,
+    pub(in crate::ui) prefs: Preferences,
+    pub(in crate::ui) keys: KeyState,
+    /// The replay, if this is no running crew.
+    pub(in crate::ui) replay: Option<Box<Player>>,
+    pub(in crate::ui) now: Stamp,
+    pub(crate) size: Rect,
+    pub(in crate::ui) flash: Option<Flash>,
+    pub(in crate::ui) dirty: bool,
+}
+
+/// The layout of the panes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaneArrangement {
+    /// The pane that has the whole screen.
+    pub zoom: Option<Pane>,
+    /// The pane shown where several share one place.
+    pub tab: Pane,
+    /// The layout and the sizes that the user chose.
+    pub screen: ScreenChoice,
+}
+
+/// The user's settings for the screen.
+#[derive(Debug, Clone)]
+pub struct Preferences {
+    /// The key bindings, including the user's changes.
+    pub keymap: Arc<KeyMap>,
+    /// Who has the mouse.
+    pub mouse: MouseOwner,
+    /// The animation setting.
+    pub motion: Motion,
+    /// The saved theme; the one in use: [`App::theme`].
+    pub theme: ThemeChoice,
+    /// The user's own themes.
+    pub own_themes: Vec<Arc<OwnTheme>>,
+    /// The time zone of times of day.
+    pub zone: TimeZone,
+}
+
+/// What earlier keys left behind for the next one.
+#[derive(Debug, Clone, Default)]
+pub struct KeyState {
+    /// The first key of a pair.
+    pub prefix: Option<String>,
+    /// When `Ctrl+c` offered to quit.
+    pub quit_armed: Option<Stamp>,
+    /// The agent that was asked to stop and has not stopped yet.
+    pub interrupted: Option<Name>,
+    /// Keeps keys from acting on something that the user has not seen yet.
+    pub guard: KeyGuard,
+    /// Whether the last key left the composer; the focused pane was then not chosen by its key.
+    pub left_composer: bool,
+    /// The focus, the zoomed pane and the tab before the todo list was opened.
+    pub before_todo: Option<(Focus, Option<Pane>, Pane)>,
+    /// The focus before it went to Needs you; it goes back when no request is open.
+    pub before_needs: Option<Focus>,
+}
+
+impl Deref for App {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl DerefMut for App {
+    fn deref_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+}
+
+impl App {
+    /// Returns the agent whose conversation is shown.
+    pub(in crate::ui) fn shown_agent(&mut self) -> &mut AgentView {
+        self.model.agents.entry(&self.shown)
+    }
+
+    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
+    pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
+        App {
+            model: Model::new(zone.clone()),
+            seat: Seat::Crew,
+            first: First::default(),
+            focus: Focus::Composer,
+            shown: Name::lead(),
+            selected: Selected::default(),
+            filters: Filters::default(),
+            arrangement: PaneArrangement {
+                zoom: None,
+                tab: Pane::Board,
+                screen: ScreenChoice::default(),
+            },
+            popups: Vec::new(),
+            diff: Changes::default(),
+            input: Input::default(),
+            board_view: BoardView::default(),
+            prefs: Preferences {
+                keymap: Arc::default(),
+                mouse: MouseOwner::Terminal,
+                motion,
+                theme: ThemeChoice::default(),
+                own_themes: Vec::new(),
+                zone,
+            },
+            keys: KeyState::default(),
+            replay: None,
+            now: Stamp::default(),
+            size: Rect::new(0, 0, width, height),
+            flash: None,
+            dirty: true,
+        }
+    }
+}
+
+impl App {
+    /// Returns the text of the composer, comment or form field, for `$EDITOR`.
+    pub fn composer_text(&self) -> String {
+        if let Some(Popup::Comment(comment)) = self.popups.last() {
+            comment.text.text()
+        } else if let Some(Popup::Task(form)) = self.popups.last() {
+            form.part(form.field).text()
+        } else {
+            self.input.composer.text()
+        }
+    }
+
+    /// Returns whether a redraw is needed, and resets the flag.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Sets who receives mouse events at the start.
+    pub fn set_mouse(&mut self, owner: MouseOwner) {
+        self.prefs.mouse = owner;
+    }
+
+    /// Returns the terminal's title.
+    pub fn title(&self) -> String {
+        let name = if self.seat.is_crew() {
+            "crewdeck"
+        } else {
+            "crewdeck viewer"
+        };
+        let waits = match self.model.requests.for_person() {
+            0 => String::new(),
+            1 => " (1 needs you)".into(),
+            n => format!(" ({n} need you)"),
+        };
+        let project = self.model.setup.as_ref().map_or("", Setup::project);
+        let of = if project.is_empty() { "" } else { " · " };
+        format!("{name}{waits}{of}{}", one_line(project))
+    }
+}
+
+impl Model {
+    /// Returns the activity of `name`.
+    pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
+        self.agents.activity(name, &self.team)
+    }
+
+    /// Returns the lead and all teammates that have not shut down.
+    pub(in crate::ui) fn present(&self) -> Vec<Name> {
+        let members = self.team.present().map(|m| m.name.clone());
+        std::iter::once(Name::lead()).chain(members).collect()
+    }
+
+    /// Returns whether `name` can be interrupted.
+    pub(in crate::ui) fn is_running(&self, name: &Name) -> bool {
+        let in_turn = self.agents.get(name).is_some_and(|a| a.in_turn);
+        let activity = self.activity(name);
+        in_turn || activity.is_busy() || matches!(activity, Activity::NeedsYou { .. })
+    }
+
+    /// Returns the number of busy agents.
+    pub(in crate::ui) fn busy(&self) -> usize {
+        let busy = |name: &&Name| self.activity(name).is_busy();
+        self.present().iter().filter(busy).count()
+    }
+}
+
+/// Shown when a key would change something.
+pub const UNCHANGED: &str = "This is a replay: nothing can be changed.";

@@ -1,0 +1,284 @@
+//! The onboarding page: what prevents the first prompt, what that means, and the next step. It is shown in the
+//! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::text::{clip, one_line};
+use crate::domain::usage::Usage;
+use crate::protocol::event::{Level, TurnEnd};
+use crate::ui::app::App;
+use crate::ui::app::drafts::Returned;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
+use crate::ui::text::width;
+
+/// Maximum number of steps on a page.
+const STEPS_MAX: usize = 40;
+/// Maximum length of a text on a page, in characters.
+const WORDS_MAX: usize = 2000;
+/// Maximum size of a prompt that is restored after a failure, in bytes.
+const PROMPT_MAX: usize = 256 * 1024;
+
+/// The content of an onboarding page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstPage {
+    /// The severity.
+    pub weight: Weight,
+    /// The cause, in one sentence.
+    pub what: String,
+    /// The consequence for the user; may be empty.
+    pub means: String,
+    /// What the user can do, easiest first.
+    pub steps: Vec<String>,
+    /// Actions that crewdeck offers, each with a key.
+    pub offers: Vec<Offer>,
+}
+
+/// The severity of a page's cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// No crew is running: prompts cannot be delivered.
+    Missing,
+    /// A crew is running, but its model will probably not answer.
+    Trouble,
+    /// Everything works; a recommendation.
+    Advice,
+}
+
+/// An action that the page offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The action; its key is shown.
+    pub action: Action,
+    /// The label.
+    pub words: String,
+}
+
+impl Offer {
+    /// Creates an offer.
+    pub fn new(action: Action, words: impl Into<String>) -> Offer {
+        let words = words.into();
+        Offer { action, words }
+    }
+}
+
+/// The state of onboarding.
+#[derive(Debug, Default)]
+pub struct First {
+    /// The pages, at most one of each severity, most severe first.
+    pages: Vec<FirstPage>,
+    /// The last prompt to the lead, until it answers for the first time.
+    asked: String,
+    /// The address that the API key is sent to, if it is not the vendor's.
+    key_address: Option<String>,
+}
+
+impl App {
+    /// Shows a page, replacing one of the same severity. If no crew is running, queued prompts return to the composer and
+    /// submitted task forms become drafts again.
+    pub fn show_first(&mut self, page: FirstPage) {
+        let line = |text: &str| clip(&one_line(text), WORDS_MAX);
+        let page = FirstPage {
+            weight: page.weight,
+            what: line(&page.what),
+            means: line(&page.means),
+            steps: page.steps.iter().take(STEPS_MAX).map(|s| line(s)).collect(),
+            offers: page.offers,
+        };
+        if page.weight == Weight::Missing {
+            let mut queued = std::mem::take(&mut self.model.queued);
+            while let Some(to) = queued.first().map(|q| q.to.clone()) {
+                let own: Vec<String> = queued
+                    .extract_if(.., |q| q.to.same(&to))
+                    .map(|q| q.text)
+                    .collect();
+                self.return_words(&to, &own.join("\n"));
+            }
+            self.input.task_forms.come_back();
+            // Keep the focus if the user is typing: text must not become key commands.
+            if self.input.composer.is_empty()
+                && self.focus == Focus::Composer
+                && self.popups.is_empty()
+            {
+                self.focus = Focus::Pane(Pane::Lead);
+            }
+        }
+        self.first.pages.retain(|p| p.weight != page.weight);
+        self.first.pages.push(page);
+        self.first.pages.sort_by_key(|p| p.weight);
+        self.dirty = true;
+    }
+
+    /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
+    /// not approve it.
+    pub fn show_approval(&mut self, page: FirstPage, now: Stamp) {
+        self.show_first(page);
+        if self.focus != Focus::Composer {
+            self.keys.guard.moved_at = Some(now);
+        }
+    }
+
+    /// Records that the API key is sent to `address`, which is not the vendor's; shown from now on.
+    pub fn set_key_address(&mut self, address: &str) {
+        self.first.key_address = Some(clip(&one_line(address), WORDS_MAX));
+        self.dirty = true;
+    }
+
+    /// Returns the address that the API key is sent to, if it is not the vendor's.
+    pub(in crate::ui) fn key_address(&self) -> Option<&str> {
+        self.first.key_address.as_deref()
+    }
+
+    /// Whether a restart would lose nothing: a page is shown, no prompt is queued, no popup is open and no agent is busy.
+    pub fn is_at_the_beginning(&self) -> bool {
+        let is_idle = self.model.queued.is_empty() && self.popups.is_empty() && self.busy() == 0;
+        self.first_page().is_some() && is_idle
+    }
+
+    /// Returns the draft to the lead, to be kept across a restart.
+    pub fn draft(&self) -> String {
+        self.draft_to(&Name::lead())
+    }
+
+    /// Restores a draft after a restart.
+    pub fn set_draft(&mut self, text: &str) {
+        self.input.composer.set(text);
+    }
+
+    /// Returns the page, if it applies: the lead's conversation is empty, or no crew is running. Never in a replay.
+    pub fn first_page(&self) -> Option<&FirstPage> {
+        let page = self.first.pages.first()?;
+        let counts = page.weight == Weight::Missing || !has_spoken(self);
+        (counts && self.replay.is_none()).then_some(page)
+    }
+
+    /// Returns the causes of all current pages that prevent an answer, without recommendations.
+    pub(in crate::ui) fn first_causes(&self) -> impl Iterator<Item = &str> {
+        let pages = self.first_page().map_or(&[][..], |_| &self.first.pages);
+        let is_cause = |page: &&FirstPage| page.weight != Weight::Advice;
+        pages.iter().filter(is_cause).map(|page| page.what.as_str())
+    }
+
+    /// Removes the page about the previous model after the user has chosen another one.
+    pub(in crate::ui) fn other_model(&mut self) {
+        let before = self.first.pages.len();
+        self.first.pages.retain(|p| p.weight != Weight::Trouble);
+        if self.first.pages.len() < before && self.focus == Focus::Pane(Pane::Lead) {
+            self.focus = Focus::Composer;
+        }
+    }
+
+    /// Keeps a prompt to the lead until the lead answers for the first time.
+    pub(in crate::ui) fn asked(&mut self, agent: &Name, text: &str) {
+        if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
+            self.first.asked = text.to_string();
+        }
+    }
+
+    /// Handles the end of a turn. If the turn failed and the model has never answered, the prompt returns to the composer,
+    /// so that the user does not have to type it again.
+    pub(in crate::ui) fn unanswered(&mut self, agent: &Name, end: &TurnEnd) {
+        if !agent.is_lead() {
+            return;
+        }
+        let asked = std::mem::take(&mut self.first.asked);
+        let is_own = self.seat.is_crew() && self.replay.is_none();
+        if let TurnEnd::Failed { .. } = end
+            && is_own
+            && !asked.is_empty()
+            && !has_answered(self)
+            && self.draft_to(&Name::lead()).is_empty()
+        {
+            let returned = self.return_words(&Name::lead(), &asked);
+            if returned != Returned::Composer {
+                let text = "The lead did not answer. Your message is kept as a draft to it.";
+                self.say(Level::Info, text);
+                return;
+            }
+            let key = self.prefs.keymap.key(Context::Composer, Action::Send);
+            let text = format!(
+                "The lead did not answer. Your message is back in the composer, {key} sends it again."
+            );
+            // The message disappears once the text is sent or changed.
+            let back = self.input.composer.text();
+            self.say_while(Level::Info, text, move |state| {
+                state.input.composer.text() == back
+            });
+        }
+    }
+}
+
+/// Whether the lead's conversation has any entry.
+fn has_spoken(model: &Model) -> bool {
+    let lead = model.agents.get(&Name::lead());
+    lead.is_some_and(|a| a.has_spoken)
+}
+
+/// Whether the lead's model has ever answered in this session.
+fn has_answered(model: &Model) -> bool {
+    let lead = model.agents.get(&Name::lead());
+    lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
+}
+
+/// Returns the page that is drawn in the conversation pane, if any.
+pub fn drawn(app: &App) -> Option<&FirstPage> {
+    let page = app.first_page().filter(|_| app.shown.is_lead());
+    page.filter(|_| !has_spoken(app))
+}
+
+/// Whether the page has the keyboard focus.
+pub fn has_keys(app: &App) -> bool {
+    let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
+    here && app.popups.is_empty() && !app.is_searching() && app.first_page().is_some()
+}
+
+/// Whether the page offers `action`.
+pub fn offers(app: &App, action: Action) -> bool {
+    let page = app.first_page();
+    page.is_some_and(|p| p.offers.iter().any(|o| o.action == action))
+}
+
+/// Returns the keys of a page's offers with their labels. If the page does not have the focus, each key is preceded by the
+/// one that moves the focus there.
+pub fn keys(app: &App, page: &FirstPage) -> Vec<(String, String)> {
+    let before = if has_keys(app) {
+        String::new()
+    } else {
+        match app.focus {
+            Focus::Composer => {
+                format!("{} ", app.prefs.keymap.key(Context::Composer, Action::Back))
+            }
+            Focus::Pane(_) => {
+                let lead = Action::Focus(Pane::Lead);
+                format!("{} ", app.prefs.keymap.key(Context::Panes, lead))
+            }
+        }
+    };
+    let all = page.offers.iter();
+    all.map(|offer| {
+        let key = app.prefs.keymap.key(Context::FirstRun, offer.action);
+        (format!("{before}{key}"), offer.words.clone())
+    })
+    .collect()
+}
+
+/// Returns the keys and labels of the page's offers in one line.
+pub fn keys_line(app: &App) -> String {
+    let Some(page) = app.first_page() else {
+        return String::new();
+    };
+    let keys = keys(app, page);
+    let keys = keys.iter().map(|(key, words)| format!("{key}: {words}"));
+    keys.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the page as one line above the hints, for when the conversation is shown instead of the page.
+pub fn line(app: &App, columns: usize) -> Option<String> {
+    let page = app.first_page().filter(|_| has_spoken(app))?;
+    let keys = keys_line(app);
+    let whole = format!("{} {keys}", page.what);
+    let fits = |text: &String| width(text) <= columns;
+    let forms = [whole, keys].into_iter().find(fits);
+    Some(forms.unwrap_or_else(|| page.what.clone()))
+}

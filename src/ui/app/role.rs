@@ -1,0 +1,167 @@
+//! The role of this dashboard: it runs the crew, or views a crew that runs in another process.
+
+use crate::ui::app::onboarding::First;
+use crate::ui::app::{App, KeyState};
+use crate::ui::diff::Changes;
+use crate::ui::keymap::Action;
+use crate::ui::model::Model;
+use crate::ui::text::width;
+
+/// The role of this dashboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seat {
+    /// The crew runs in this process.
+    #[default]
+    Crew,
+    /// The crew is starting in this process; earlier output may still be loading.
+    Starting,
+    /// The crew runs in another process with this id, if known.
+    Viewer(Option<u32>),
+    /// The other process has ended, and this one is taking over its crew.
+    Taking,
+    /// The crew was taken over from that process. Reset to [`Seat::Crew`] by the user's first action.
+    Taken(Option<u32>),
+    /// The other process has ended, and its crew could not be taken over.
+    Left,
+}
+
+impl Seat {
+    /// Returns the status line's text in a long and a short form; `None` in the crew's own window.
+    pub fn mark(self) -> Option<(String, String)> {
+        let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
+        match self {
+            Seat::Crew | Seat::Starting | Seat::Taken(_) => None,
+            Seat::Viewer(Some(id)) => Some((
+                format!("viewer · crew runs in process {id}"),
+                format!("viewer of {id}"),
+            )),
+            Seat::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
+            Seat::Taking => pair("taking over the crew…", "taking over…"),
+            Seat::Left => pair("viewer · no crew runs", "viewer · no crew"),
+        }
+    }
+
+    /// Returns why `action` needs the process that runs the crew; `None` if it is available here.
+    pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
+        let is_the_crews = matches!(
+            action,
+            Action::Models
+                | Action::Compact
+                | Action::Kill
+                | Action::ApproveForTeam
+                | Action::Force
+        );
+        match self {
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Viewer(_) | Seat::Left if !is_the_crews => None,
+            Seat::Viewer(Some(id)) => Some(format!(
+                "Only the crew's own window can do that (process {id})."
+            )),
+            Seat::Viewer(None) => Some("Only the crew's own window can do that.".into()),
+            Seat::Left => Some("No crew is running. Start it with crewdeck --resume.".into()),
+        }
+    }
+
+    /// Returns what a viewer can do, or that the crew was taken over, in the longest form that fits into `columns`;
+    /// `None` in the crew's own window.
+    pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
+        let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
+        let texts: Vec<String> = match self {
+            Seat::Crew | Seat::Starting | Seat::Taking => return None,
+            Seat::Viewer(_) => own(&[
+                "You can answer, write messages, change the board and merge here, but not stop agents or choose models. Takes over when that process ends",
+                "You can answer, write messages, change the board and merge, but not stop agents. Takes over when that process ends",
+                "You can answer, write, merge, but not stop agents; takes over when it ends",
+                "You can answer, write and merge, not stop agents",
+                "You can answer, write and merge",
+            ]),
+            Seat::Taken(Some(id)) => vec![
+                format!(
+                    "Process {id} ended. The crew now runs in this window and continues where it was"
+                ),
+                format!("Process {id} ended. The crew now runs here"),
+                "The crew now runs here".into(),
+            ],
+            Seat::Taken(None) => {
+                own(&["The crew now runs in this window", "The crew now runs here"])
+            }
+            Seat::Left => own(&[
+                "You can read, write messages, change the board and merge here. To continue the crew, quit and run crewdeck --resume",
+                "To continue: quit, then run crewdeck --resume",
+                "Run crewdeck --resume",
+            ]),
+        };
+        let fits = texts.iter().find(|t| width(t) <= columns);
+        fits.or(texts.last()).cloned()
+    }
+
+    /// Returns the suffix of the quit confirmation; `None` if quitting ends the crew.
+    pub(in crate::ui) fn leaves(self) -> Option<&'static str> {
+        match self {
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => None,
+            Seat::Viewer(_) => Some(" The crew keeps running."),
+            Seat::Left => Some(""),
+        }
+    }
+
+    /// Returns whether the crew runs in this process.
+    pub(in crate::ui) fn is_crew(self) -> bool {
+        match self {
+            Seat::Crew | Seat::Starting | Seat::Taking | Seat::Taken(_) => true,
+            Seat::Viewer(_) | Seat::Left => false,
+        }
+    }
+}
+
+impl App {
+    /// Returns whether quitting ends the shown crew: not for a viewer or a replay.
+    pub(in crate::ui) fn holds_crew(&self) -> bool {
+        self.seat.is_crew() && self.replay.is_none()
+    }
+
+    /// Returns how many busy agents quitting would stop.
+    pub(in crate::ui) fn at_stake(&self) -> usize {
+        if self.holds_crew() { self.busy() } else { 0 }
+    }
+
+    /// Returns how many background jobs quitting would end.
+    pub(in crate::ui) fn jobs_at_stake(&self) -> usize {
+        if self.holds_crew() {
+            self.model.jobs.running()
+        } else {
+            0
+        }
+    }
+
+    /// Sets the role.
+    pub fn sit(&mut self, seat: Seat) {
+        self.dirty |= self.seat != seat;
+        self.seat = seat;
+    }
+
+    /// Removes the takeover message after the user's first action.
+    pub fn settle(&mut self) {
+        if let Seat::Taken(_) = self.seat {
+            self.sit(Seat::Crew);
+        }
+    }
+
+    /// Resets everything that events have reported, and keeps what the user wrote or chose. Every new field must be
+    /// assigned to one of the two groups here.
+    pub fn forget_crew(&mut self) {
+        let mut event_log = std::mem::take(&mut self.model.event_log);
+        event_log.forget_crew();
+        self.model = Model {
+            event_log,
+            ..Model::new(self.prefs.zone.clone())
+        };
+        self.first = First::default();
+        self.diff = Changes::default();
+        self.keys = KeyState {
+            prefix: self.keys.prefix.take(),
+            before_todo: self.keys.before_todo.take(),
+            ..KeyState::default()
+        };
+        self.dirty = true;
+    }
+}

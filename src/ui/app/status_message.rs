@@ -1,0 +1,125 @@
+//! The status message in place of the key hints: how long it stays, and when it becomes outdated.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::domain::ids::RequestId;
+use crate::domain::stamp::Stamp;
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+
+/// Maximum length of a notice, in characters.
+pub const NOTICE_MAX: usize = 2000;
+/// How long a status message stays.
+const FLASH: Duration = Duration::from_secs(5);
+/// How long an informational message stays at least, even if a key is pressed; three times as long for warnings and
+/// errors.
+const FLASH_LEAST: Duration = Duration::from_millis(1500);
+
+/// A status message in place of the key hints.
+#[derive(Debug)]
+pub struct Flash {
+    /// The severity.
+    pub level: Level,
+    /// The text, on one line.
+    pub text: String,
+    /// When it expires.
+    pub until: Stamp,
+    /// The related request.
+    pub request: Option<RequestId>,
+    holds: Holds,
+}
+
+/// The condition under which a message is still true; `None` for a past event, which stays true.
+struct Holds(Option<Box<Condition>>);
+
+type Condition = dyn Fn(&App) -> bool + Send + Sync;
+
+impl fmt::Debug for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "while" } else { "always" })
+    }
+}
+
+impl Flash {
+    /// Returns whether it was shown long enough that the next key may remove it.
+    pub fn is_read(&self, now: Stamp) -> bool {
+        let least = match self.level {
+            Level::Info => FLASH_LEAST,
+            Level::Warn | Level::Error => FLASH_LEAST * 3,
+        };
+        self.until.since(now) + least <= FLASH
+    }
+}
+
+impl App {
+    /// Shows a status message about an event. For the current state use `say_while`.
+    pub fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.flash = Some(Flash {
+            level,
+            text: one_line(&text.into()),
+            until: self.now.after(FLASH),
+            request: None,
+            holds: Holds(None),
+        });
+        self.dirty = true;
+    }
+
+    /// Shows a status message about the current state; it is removed as soon as `holds` returns `false`.
+    pub(in crate::ui) fn say_while(
+        &mut self,
+        level: Level,
+        text: impl Into<String>,
+        holds: impl Fn(&App) -> bool + Send + Sync + 'static,
+    ) {
+        self.say(level, text);
+        if let Some(flash) = &mut self.flash {
+            flash.holds = Holds(Some(Box::new(holds)));
+        }
+    }
+
+    /// Shows why something cannot be done now, for as long as `why` returns that reason.
+    pub(in crate::ui) fn say_why(
+        &mut self,
+        text: String,
+        why: impl Fn(&App) -> Option<String> + Send + Sync + 'static,
+    ) {
+        let reason = text.clone();
+        self.say_while(Level::Info, text, move |state| {
+            why(state).as_ref() == Some(&reason)
+        });
+    }
+
+    /// Says that no request is open, for as long as that is true.
+    pub(in crate::ui) fn say_nothing_waits(&mut self) {
+        self.say_while(Level::Info, "No open requests.", |state| {
+            state.model.requests.is_empty()
+        });
+    }
+
+    /// Says that the board is empty, for as long as that is true.
+    pub(in crate::ui) fn say_no_task(&mut self) {
+        self.say_while(Level::Info, "No tasks yet.", |state| {
+            state.model.board.is_empty()
+        });
+    }
+
+    /// Removes a message whose condition no longer holds.
+    pub(in crate::ui) fn withdraw_stale(&mut self) {
+        let is_stale = |flash: &Flash| flash.holds.0.as_ref().is_some_and(|holds| !holds(self));
+        if self.flash.as_ref().is_some_and(is_stale) {
+            self.flash = None;
+            self.dirty = true;
+        }
+    }
+
+    /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
+    /// severe message that is still unread.
+    pub(in crate::ui) fn note(&mut self, level: Level, text: &str) {
+        let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
+        if !self.flash.as_ref().is_some_and(weighs_more) {
+            self.say(level, clip(&one_line(text), NOTICE_MAX));
+        }
+    }
+}

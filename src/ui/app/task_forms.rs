@@ -1,0 +1,94 @@
+//! Task forms that are not on the screen: drafts, and forms sent to the board without an answer yet. No I/O.
+
+use crate::domain::ids::TaskId;
+use crate::ui::app::task_form::TaskForm;
+
+/// Maximum number of drafts, and maximum number of forms without an answer.
+pub const FORMS_MAX: usize = 8;
+
+/// Task forms that are not on the screen. Both lists are ordered from oldest to newest.
+#[derive(Debug, Default)]
+pub struct TaskForms {
+    drafts: Vec<TaskForm>,
+    sent: Vec<TaskForm>,
+}
+
+impl TaskForms {
+    /// Stores a form that was closed before it was saved. Beyond [`FORMS_MAX`] drafts, the oldest is dropped.
+    pub fn keep(&mut self, form: Box<TaskForm>) {
+        self.drafts.push(*form);
+        if self.drafts.len() > FORMS_MAX {
+            self.drafts.remove(0);
+        }
+    }
+
+    /// Removes and returns the newest draft of task `id`, or of a new task.
+    pub fn draft(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
+        let at = self.drafts.iter().rposition(|form| form.id == id)?;
+        Some(Box::new(self.drafts.remove(at)))
+    }
+
+    /// Returns whether [`FORMS_MAX`] forms wait for an answer of the board.
+    pub fn is_full(&self) -> bool {
+        self.sent.len() >= FORMS_MAX
+    }
+
+    /// Stores a form that was sent to the board.
+    pub fn sent(&mut self, form: Box<TaskForm>) {
+        self.sent.push(*form);
+    }
+
+    /// Removes and returns the oldest sent form of task `id`, or of a new task, once the board has answered.
+    pub fn answered(&mut self, id: Option<TaskId>) -> Option<Box<TaskForm>> {
+        let at = self.sent.iter().position(|form| form.id == id)?;
+        Some(Box::new(self.sent.remove(at)))
+    }
+
+    /// Turns all sent forms into drafts, because no answer will come.
+    pub fn come_back(&mut self) {
+        for form in std::mem::take(&mut self.sent) {
+            self.keep(Box::new(form));
+        }
+    }
+
+    #[cfg(test)]
+    pub fn is_clear(&self) -> bool {
+        self.drafts.is_empty() && self.sent.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn form(id: Option<u64>, error: &str) -> Box<TaskForm> {
+        let mut form = TaskForm::new();
+        form.id = id.map(TaskId);
+        form.error = error.into();
+        Box::new(form)
+    }
+
+    #[test]
+    fn answers_match_oldest_form_and_drafts_return_newest_first() {
+        let mut forms = TaskForms::default();
+        for (id, name) in [(None, "a"), (Some(4), "b"), (None, "c")] {
+            forms.sent(form(id, name));
+        }
+        let name = |form: Option<Box<TaskForm>>| form.map(|f| f.error);
+        assert_eq!(name(forms.answered(Some(TaskId(9)))), None);
+        assert_eq!(name(forms.answered(Some(TaskId(4)))), Some("b".into()));
+        assert_eq!(name(forms.answered(None)), Some("a".into()));
+        forms.keep(form(None, "d"));
+        forms.come_back();
+        assert_eq!(name(forms.draft(None)), Some("c".into()));
+        assert_eq!(name(forms.draft(None)), Some("d".into()));
+        assert!(forms.is_clear());
+        for n in 0..=FORMS_MAX {
+            forms.keep(form(None, &n.to_string()));
+        }
+        let left: Vec<_> = std::iter::from_fn(|| name(forms.draft(None))).collect();
+        assert_eq!((left.len(), left.last()), (FORMS_MAX, Some(&"1".into())));
+    }
+}

@@ -1,0 +1,357 @@
+//! Parts shared by all panes: border with titles, selected row, placeholder, filter, scrollbar.
+
+pub(in crate::ui) mod buttons;
+pub(in crate::ui) mod elsewhere;
+pub(in crate::ui) mod hit;
+pub(in crate::ui) mod layout;
+pub(in crate::ui) mod navigation;
+pub(in crate::ui) mod pick;
+pub(in crate::ui) mod popup;
+pub(in crate::ui) mod view_cache;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Position, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Borders, Widget};
+
+use crate::ui::app::filters::Filter;
+use crate::ui::app::{App, filters};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::{fit, width, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::composer::Beyond;
+use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::scrollbar;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+const THUMB: &str = "┃";
+
+/// The titles on a pane's border.
+#[derive(Debug, Clone, Default)]
+pub struct Titles {
+    /// Upper left, after the pane's number.
+    pub name: String,
+    /// Upper right.
+    pub aside: Vec<Span<'static>>,
+    /// Lower left.
+    pub foot: Vec<Span<'static>>,
+    /// Lower right.
+    pub below: Vec<Span<'static>>,
+    /// The scrollbar in the right border.
+    pub bar: Option<Scrollbar>,
+}
+
+/// Draws the border of a pane. Returns the area inside.
+pub fn pane(
+    app: &App,
+    pane: Pane,
+    titles: Titles,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    let has_keys = app.focus == Focus::Pane(pane) && app.is_in_panes();
+    let calls = pane == Pane::Needs && app.model.requests.for_person() > 0;
+    let (border, title) = match (has_keys, calls) {
+        (true, _) => (theme.border_focused, theme.title_focused),
+        (false, true) => (theme.border_waiting, theme.waiting),
+        (false, false) => (theme.border, theme.title),
+    };
+    let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
+    let room = usize::from(area.width).saturating_sub(aside + 8);
+    let name = vec![
+        Span::styled(format!(" {} ", pane_key(app, pane)), theme.dim),
+        Span::styled(fit(&titles.name, room), title),
+        // Not part of the name, since a title may be shown reversed.
+        Span::raw(" "),
+    ];
+    let borders = match area.height {
+        1 => Borders::TOP,
+        _ => Borders::ALL,
+    };
+    let block = Block::bordered()
+        .borders(borders)
+        .border_type(BorderType::Rounded)
+        .border_style(border)
+        // Titles do not inherit the border's style.
+        .title_style(theme.ground)
+        .title_top(Line::from(name));
+    let block = edge(block, titles.aside, Edge::Top);
+    if area.height == 1 {
+        // A pane folded to its title is a line without corners.
+        buffer.set_string(area.x, area.y, "─".repeat(area.width.into()), border);
+        block.render(area.inner(Margin::new(1, 0)), buffer);
+        return Rect { height: 0, ..area };
+    }
+    let block = edge(block, titles.below, Edge::Bottom);
+    let block = foot(block, titles.foot);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    scrollbar(titles.bar, thumb(app, pane, theme), buffer);
+    inner
+}
+
+#[derive(Clone, Copy)]
+enum Edge {
+    Top,
+    Bottom,
+}
+
+fn edge<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>, edge: Edge) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    let line = Line::from(spans).right_aligned();
+    match edge {
+        Edge::Top => block.title_top(line),
+        Edge::Bottom => block.title_bottom(line),
+    }
+}
+
+fn foot<'a>(block: Block<'a>, mut spans: Vec<Span<'static>>) -> Block<'a> {
+    if spans.is_empty() {
+        return block;
+    }
+    spans.insert(0, Span::raw(" "));
+    spans.push(Span::raw(" "));
+    block.title_bottom(Line::from(spans))
+}
+
+/// Draws the placeholder of an empty pane: what appears there and how.
+pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let inner = area.inner(Margin::new(1, 0));
+    for (line, row) in wrap(words, usize::from(inner.width))
+        .iter()
+        .zip(inner.rows())
+    {
+        Line::styled(line.as_str(), theme.dim).render(row, buffer);
+    }
+}
+
+/// Draws the filter of a pane.
+pub fn filter(filter: &Filter, pane: Pane, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let cursor = match filter.searching {
+        Searching::Typing => "▏",
+        Searching::Rest => "",
+    };
+    let room = usize::from(row.width).saturating_sub(4);
+    let written = filter.words.text();
+    let mut spans = vec![
+        Span::styled(" / ", theme.accent),
+        Span::styled(format!("{}{cursor}", fit(written, room)), theme.text),
+    ];
+    if written.is_empty() {
+        let how = format!("  {}", filters::how(pane));
+        spans.push(Span::styled(fit(&how, room), theme.dim));
+    }
+    Line::from(spans).render(row, buffer);
+}
+
+/// Returns a pane's title, with the number of matching rows if it is filtered.
+pub fn filtered(app: &App, pane: Pane, rows: usize, all: usize) -> String {
+    match app.filters.words(pane) {
+        "" => pane.title().into(),
+        _ => format!("{} · {rows} of {all}", pane.title()),
+    }
+}
+
+/// Returns the placeholder of a list without matches.
+pub fn none_fits(app: &App, what: &str) -> String {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Back);
+    format!("No {what} matches. {key} clears the filter.")
+}
+
+/// Draws the search with the current match and the match count on the lower border. Returns the cursor position for
+/// typing.
+pub fn search_edge(
+    mut words: &str,
+    (here, all): (usize, usize),
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Position {
+    let row = Rect {
+        x: area.x.saturating_add(2),
+        y: area.bottom().saturating_sub(1),
+        width: area.width.saturating_sub(4),
+        height: 1.min(area.height),
+    };
+    let count = match (here, all) {
+        (_, 0) if words.trim().is_empty() => String::new(),
+        (_, 0) => "no match ".into(),
+        (0, all) => format!("{all} "),
+        (here, all) => format!("{here}/{all} "),
+    };
+    // Leaves room for the follow mark on the right.
+    let room = usize::from(row.width)
+        .saturating_sub(width(&count) + 26)
+        .max(8);
+    // The end is being typed, so long text is cut at the start.
+    while width(words) > room {
+        let mut chars = words.chars();
+        chars.next();
+        words = chars.as_str();
+    }
+    let style = if all > 0 { theme.dim } else { theme.warn };
+    let line = Line::from(vec![
+        Span::styled(" /", theme.accent),
+        Span::styled(words, theme.text),
+        Span::raw(" "),
+        Span::styled(count, style),
+    ]);
+    let taken = u16::try_from(line.width()).unwrap_or(u16::MAX);
+    let place = Rect {
+        width: row.width.min(taken),
+        ..row
+    };
+    buffer.set_style(place, theme.ground);
+    line.render(place, buffer);
+    let column = u16::try_from(width(words)).unwrap_or(0).saturating_add(2);
+    Position::new(row.x.saturating_add(column), row.y)
+}
+
+/// Returns the selected row and the row count; empty if all rows are visible.
+pub fn position(
+    selected: Option<usize>,
+    len: usize,
+    height: u16,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    match scrollbar::position(selected, len, height) {
+        words if words.is_empty() => Vec::new(),
+        words => vec![Span::styled(words, theme.dim)],
+    }
+}
+
+/// Draws the thumb of a scrollbar as a heavy line in the border: it takes no column and does not depend on colour.
+pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
+    let Some(bar) = bar else { return };
+    // The border may be dim.
+    let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
+    for at in bar.thumb().intersection(buffer.area).positions() {
+        buffer[at].set_symbol(THUMB).set_style(style);
+    }
+}
+
+/// Returns the style of a pane's thumb, highlighted if the pane has focus.
+pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
+    if app.focus == Focus::Pane(pane) {
+        theme.title
+    } else {
+        theme.dim
+    }
+}
+
+/// Returns how many lines lie above and below the visible ones; empty if all are visible.
+pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
+    let below = len.saturating_sub(first + usize::from(height));
+    let mut words = Vec::new();
+    if first > 0 {
+        words.push(format!("↑{first}"));
+    }
+    if below > 0 {
+        words.push(format!("↓{below}"));
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words.join(" "), theme.dim)]
+}
+
+/// Shows on the lower right border in which directions the typed text continues.
+pub fn text_beyond(beyond: Beyond, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    if beyond == Beyond::Nowhere {
+        return;
+    }
+    let words = format!(" {} ", beyond.words());
+    let wide = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let place = Rect {
+        x: area.right().saturating_sub(wide + 1),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(words, theme.dim).render(place.intersection(area), buffer);
+}
+
+/// How a row is highlighted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// Selected in the focused pane.
+    Selected,
+    /// Selected, but a popup has the focus.
+    Covered,
+    /// Not selected.
+    Plain,
+}
+
+impl Row {
+    /// Returns the highlight of row `at`, given the selected row.
+    pub fn of(app: &App, pane: Pane, at: usize, selected: Option<usize>) -> Row {
+        if selected != Some(at) || app.focus != Focus::Pane(pane) {
+            Row::Plain
+        } else if app.is_in_panes() {
+            Row::Selected
+        } else {
+            Row::Covered
+        }
+    }
+}
+
+/// Draws a row of a list: a selected row as a bar with a mark on its left, a covered one with the mark only.
+pub fn row(row: Row, spans: Vec<Span<'static>>, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let mark = match row {
+        Row::Selected | Row::Covered => Span::styled("›", theme.accent),
+        Row::Plain => Span::raw(" "),
+    };
+    let mut line = vec![mark];
+    line.extend(spans);
+    Line::from(line).render(area, buffer);
+    if row == Row::Selected {
+        buffer.set_style(area, theme.selection);
+    }
+}
+
+/// Returns text in exactly `columns` columns. The padding is not styled, since an underline or background would show.
+pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
+    let text = fit(text, columns);
+    let blanks = " ".repeat(columns.saturating_sub(width(&text)));
+    [Span::styled(text, style), Span::raw(blanks)]
+}
+
+/// Lays out two texts on one row: the right one in full if it fits, the left one cut to the rest.
+pub fn sides(
+    left: &str,
+    left_style: Style,
+    right: &str,
+    right_style: Style,
+    columns: usize,
+) -> Vec<Span<'static>> {
+    let right = fit(right, columns / 2);
+    let room = columns.saturating_sub(width(&right) + 1);
+    let mut out = cell(left, room, left_style).to_vec();
+    out.extend([Span::raw(" "), Span::styled(right, right_style)]);
+    out
+}
+
+/// Returns the key of a pane for its frame and tab, or `·` if the key is longer than one character.
+pub fn pane_key(app: &App, pane: Pane) -> String {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Focus(pane));
+    if width(&key) == 1 { key } else { "·".into() }
+}
+
+/// Returns the area of the key and title on a pane's frame.
+pub fn title_place(app: &App, pane: Pane, area: Rect) -> Rect {
+    let words = width(&pane_key(app, pane)) + width(pane.title()) + 3;
+    let width = u16::try_from(words).unwrap_or(u16::MAX);
+    Rect {
+        x: area.x + 1.min(area.width),
+        width: width.min(area.width.saturating_sub(2)),
+        height: 1.min(area.height),
+        ..area
+    }
+}

@@ -1,0 +1,82 @@
+//! Moves the keyboard focus between panes and conversations.
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+
+/// Focuses a pane.
+pub fn focus(app: &mut App, pane: Pane) {
+    if pane == Pane::Needs && app.focus != Focus::Pane(Pane::Needs) {
+        app.keys.before_needs = Some(app.focus);
+    }
+    if app.arrangement.zoom.is_some_and(|zoomed| zoomed != pane) {
+        app.arrangement.zoom = None;
+    }
+    if frame_layout::TABS.contains(&pane) {
+        app.arrangement.tab = pane;
+    }
+    app.focus = Focus::Pane(pane);
+}
+
+/// Focuses the composer.
+pub fn compose(app: &mut App) {
+    if app.replay.is_some() {
+        app.say(Level::Info, crate::ui::app::UNCHANGED);
+        return;
+    }
+    if app
+        .arrangement
+        .zoom
+        .is_some_and(|zoomed| zoomed != Pane::Lead)
+    {
+        app.arrangement.zoom = None;
+    }
+    app.focus = Focus::Composer;
+}
+
+/// Focuses the oldest open request.
+pub fn waiting(app: &mut App) {
+    let Some(oldest) = app.model.requests.at(0).map(|r| r.id.clone()) else {
+        app.say_nothing_waits();
+        return;
+    };
+    if app.is_commenting() {
+        return;
+    }
+    app.popups.clear();
+    if app.selected.request.as_ref() != Some(&oldest) {
+        app.selected.request = Some(oldest);
+        app.selected.request_scroll = 0;
+    }
+    // The user asked for this request, so keys count at once.
+    app.selected.request_since = Stamp::default();
+    focus(app, Pane::Needs);
+}
+
+/// Shows and focuses the conversation of `agent`.
+pub fn show(app: &mut App, agent: &Name) {
+    app.model.agents.entry(agent);
+    app.open_conversation(agent);
+    focus(app, Pane::Lead);
+}
+
+/// Shows the conversation of the subagent started by the selected tool call.
+pub fn subagent(app: &mut App) {
+    let agent = app.model.agents.get(&app.shown);
+    let sent = agent.and_then(|a| a.transcript.selected_subagent().cloned());
+    match sent {
+        Some(subagent) => show(app, &subagent),
+        None => {
+            let key = |action| app.prefs.keymap.key(Context::In(Pane::Lead), action);
+            let (next, before) = (key(Action::Next), key(Action::Prev));
+            let shows = key(Action::Subagent);
+            let words =
+                format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
+            app.say(Level::Info, words);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! A row of a picker and what it does.
+
+use crate::domain::ids::Name;
+use crate::domain::own_theme::ThemeChoice;
+use crate::domain::rule::Scope;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::transcript::Portion;
+
+/// A row of a picker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// What it says.
+    pub words: String,
+    /// The indices of the characters in `words` that match the search, in order.
+    pub marked: Vec<usize>,
+    /// The text on the right: a key or a mark.
+    pub aside: String,
+    /// What it does.
+    pub does: Does,
+}
+
+/// The effect of choosing a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Does {
+    /// Runs an action.
+    Action(Action),
+    /// Focuses the pane and runs an action.
+    In(Pane, Action),
+    /// Addresses a message to an agent.
+    Address(Name),
+    /// Switches to a model.
+    Model(String),
+    /// Grants a permission in this scope.
+    Allow(Scope),
+    /// Revokes the session permission with this number.
+    TakeBack(u64),
+    /// Switches to a theme.
+    Theme(ThemeChoice),
+    /// Copies a part of the conversation.
+    Copy(Portion),
+}

@@ -1,0 +1,165 @@
+//! The frame of popups, and their search line.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Widget};
+
+use crate::ui::app::App;
+use crate::ui::app::popup::covers;
+use crate::ui::frame::hit;
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::line_input::LineInput;
+
+/// Draws the border and the close button. Returns the area inside.
+pub fn open(
+    app: &App,
+    title: &str,
+    below: Vec<Span<'static>>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    if app.popups.last().is_some_and(covers) {
+        clear_beside(theme, area, buffer);
+    }
+    let closes = if hit::has_mouse(app) { " ✕ " } else { "" };
+    let inner = lay(title, below, theme, area, buffer);
+    let mark = area::close_mark(area).intersection(area);
+    Line::styled(closes, theme.accent).render(mark, buffer);
+    inner
+}
+
+/// Clears the columns beside a popup that are too few to be readable.
+pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let screen = buffer.area;
+    let sides = [
+        Rect {
+            x: screen.x,
+            width: area.x.saturating_sub(screen.x),
+            ..area
+        },
+        Rect {
+            x: area.right(),
+            width: screen.right().saturating_sub(area.right()),
+            ..area
+        },
+    ];
+    if sides.iter().all(|side| side.width <= area::BESIDE_MAX) {
+        for side in sides {
+            let side = side.intersection(screen);
+            Clear.render(side, buffer);
+            buffer.set_style(side, theme.ground);
+        }
+    }
+}
+
+/// Blanks wide characters that extend under the left edge of `area`; terminals cannot draw half of one.
+pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
+    let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
+        return;
+    };
+    for y in area.top()..area.bottom().min(buffer.area.bottom()) {
+        let cell = &mut buffer[(x, y)];
+        if width(cell.symbol()) > 1 {
+            cell.set_symbol(" ");
+        }
+    }
+}
+
+/// Draws the border of a popup without a close button. Returns the area inside.
+pub fn lay(
+    title: &str,
+    below: Vec<Span<'static>>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
+    clear_halves(area, buffer);
+    Clear.render(area, buffer);
+    buffer.set_style(area, theme.panel);
+    // Leaves room for the close button after the title.
+    let room = usize::from(area.width).saturating_sub(7);
+    let mut block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(theme.border_focused)
+        .title_style(theme.panel)
+        .title_top(Line::styled(
+            format!(" {} ", fit(title, room)),
+            theme.title_focused,
+        ));
+    if !below.is_empty() {
+        let mut spans = vec![Span::raw(" ")];
+        spans.extend(below);
+        spans.push(Span::raw(" "));
+        block = block.title_bottom(Line::from(spans).right_aligned());
+    }
+    block.render(area, buffer);
+    area::inside(area)
+}
+
+/// Draws a search line on the first row. Returns the cursor position and the area below.
+pub fn search(
+    input: &LineInput,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> (Position, Rect) {
+    let row = Rect {
+        height: 1.min(area.height),
+        ..area
+    };
+    let room = usize::from(row.width).saturating_sub(3);
+    // The end is being typed, so long text is cut at the start.
+    let mut text = input.text();
+    while width(text) > room {
+        let mut chars = text.chars();
+        chars.next();
+        text = chars.as_str();
+    }
+    Line::from(vec![
+        Span::styled("› ", theme.accent),
+        match text {
+            "" => Span::styled("type to search", theme.dim),
+            text => Span::styled(text, theme.text),
+        },
+    ])
+    .render(row, buffer);
+    let column = u16::try_from(width(text) + 2).unwrap_or(0);
+    let at = Position::new(row.x + column, row.y);
+    let rest = Rect {
+        y: area.y + row.height,
+        height: area.height - row.height,
+        ..area
+    };
+    (at, rest)
+}
+
+/// Emphasises the characters at the indices `marked` in the first span.
+pub fn emphasised(
+    mut spans: Vec<Span<'static>>,
+    marked: &[usize],
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    if marked.is_empty() || spans.is_empty() {
+        return spans;
+    }
+    let rest = spans.split_off(1);
+    let words = spans.remove(0);
+    for (at, letter) in words.content.chars().enumerate() {
+        let style = if marked.binary_search(&at).is_ok() {
+            // Underlined in every theme, so that it does not depend on colour.
+            theme.link
+        } else {
+            words.style
+        };
+        match spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push(letter),
+            _ => spans.push(Span::styled(letter.to_string(), style)),
+        }
+    }
+    spans.extend(rest);
+    spans
+}

@@ -1,0 +1,36 @@
+//! What drawing keeps between two frames.
+
+use std::collections::BTreeMap;
+
+use crate::domain::ids::Name;
+use crate::ui::transcript::TranscriptCache;
+
+/// Caches between two frames. Dropping them changes no output.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    transcripts: BTreeMap<Name, TranscriptCache>,
+    /// The cache of the previewed conversation.
+    pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
+}
+
+impl ViewCache {
+    /// Returns how many rows of the shown conversation were laid out so far.
+    pub fn rows_laid(&self) -> usize {
+        self.transcripts
+            .values()
+            .map(TranscriptCache::rows_laid)
+            .sum()
+    }
+
+    /// Returns the cache of the previewed conversation.
+    pub(in crate::ui) fn peeked(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.peeked.retain(|name, _| name == agent);
+        self.peeked.entry(agent.clone()).or_default()
+    }
+
+    /// Returns the cache of a conversation and drops all others, which are not drawn.
+    pub(in crate::ui) fn transcript(&mut self, agent: &Name) -> &mut TranscriptCache {
+        self.transcripts.retain(|name, _| name == agent);
+        self.transcripts.entry(agent.clone()).or_default()
+    }
+}

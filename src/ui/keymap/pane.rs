@@ -1,0 +1,71 @@
+//! The six panes and the focus.
+
+/// A pane of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pane {
+    /// The conversation with the lead or another agent.
+    Lead,
+    /// The todo list of the shown agent.
+    Todo,
+    /// The task board.
+    Board,
+    /// The teammates.
+    Team,
+    /// The messages between agents.
+    Inbox,
+    /// The requests that need the user.
+    Needs,
+}
+
+impl Pane {
+    /// All panes, in the order of their number keys.
+    pub const ALL: [Pane; 6] = [
+        Pane::Lead,
+        Pane::Todo,
+        Pane::Board,
+        Pane::Team,
+        Pane::Inbox,
+        Pane::Needs,
+    ];
+
+    /// Returns the number key that focuses the pane.
+    pub fn number(self) -> usize {
+        match self {
+            Pane::Lead => 1,
+            Pane::Todo => 2,
+            Pane::Board => 3,
+            Pane::Team => 4,
+            Pane::Inbox => 5,
+            Pane::Needs => 6,
+        }
+    }
+
+    /// Returns the title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Pane::Lead => "Lead",
+            Pane::Todo => "Todo",
+            Pane::Board => "Board",
+            Pane::Team => "Team",
+            Pane::Inbox => "Inbox",
+            Pane::Needs => "Needs you",
+        }
+    }
+}
+
+/// The keyboard focus. In the composer keys are text; in a pane each is an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Focus {
+    Composer,
+    Pane(Pane),
+}
+
+impl Focus {
+    /// Returns the focused pane; the composer counts as the conversation.
+    pub fn pane(self) -> Pane {
+        match self {
+            Focus::Composer => Pane::Lead,
+            Focus::Pane(pane) => pane,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The view model of each agent: conversation, todo list, activity and usage.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, MemberStatus, Team};
+use crate::domain::text::{clip, head_and_tail, one_line};
+use crate::domain::todo::TodoList;
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+use crate::ui::model::costs::Used;
+use crate::ui::model::pulse::Pulse;
+use crate::ui::transcript::Transcript;
+
+/// Maximum number of agents kept, including those that have left.
+pub const AGENTS_MAX: usize = 1024;
+
+/// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates this is about half
+/// an hour of continuous output of each. Beyond it, the longest conversation loses its oldest entries. The lead's
+/// conversation has a separate limit.
+const OTHERS_MAX: usize = 12 * 1024 * 1024;
+
+/// Maximum length of a subagent's prompt that is kept, in characters.
+const ERRAND_MAX: usize = 200;
+
+/// Maximum size of the last answer that `y` copies, in bytes.
+const SAID_MAX: usize = 256 * 1024;
+
+/// The view model of one agent.
+#[derive(Debug, Default)]
+pub struct AgentView {
+    /// The conversation.
+    pub transcript: Transcript,
+    /// The todo list.
+    pub todo: TodoList,
+    /// The current activity; `None` before the first activity event.
+    pub activity: Option<Activity>,
+    /// When the current activity began.
+    pub since: Stamp,
+    /// The tokens used, including those of earlier agents with the same name.
+    pub usage: Usage,
+    /// The number of model calls, including those of earlier agents with the same name.
+    pub calls: u64,
+    /// The current size of the context, in tokens.
+    pub context: u64,
+    /// The size of the model's context window in tokens, if known.
+    pub window: Option<u64>,
+    /// Whether the window size is guessed from the model's name.
+    pub window_is_assumed: bool,
+    /// The cost in US dollars, if known, including that of earlier agents with the same name.
+    pub cost: Option<f64>,
+    /// The usage of earlier agents with the same name.
+    earlier: Used,
+    /// The usage of its subagents that were dropped from memory.
+    pub past_subagents: Used,
+    /// The last complete answer.
+    pub last_said: String,
+    /// The prompt of a subagent, in one line; empty for other agents.
+    pub errand: String,
+    /// The recent activity, for the activity bars.
+    pub pulse: Pulse,
+    /// Whether the conversation has any entry.
+    pub has_spoken: bool,
+    /// Whether a turn is running.
+    pub in_turn: bool,
+    /// The number of turns and compactions that have ended.
+    pub ended: u64,
+}
+
+impl AgentView {
+    /// Applies an event about this agent.
+    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+        self.transcript.apply(name, event);
+        if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
+            self.pulse.beat(at);
+        }
+        match event {
+            EventKind::ActivityChanged { activity, .. } => {
+                if self.activity.as_ref() != Some(activity) {
+                    self.activity = Some(activity.clone());
+                    self.since = at;
+                }
+            }
+            EventKind::UsageChanged {
+                total,
+                context,
+                window,
+                assumed,
+                cost,
+                calls,
+                ..
+            } => {
+                self.context = *context;
+                self.window = *window;
+                self.window_is_assumed = *assumed;
+                self.counted(Used {
+                    usage: *total,
+                    calls: *calls,
+                    cost: *cost,
+                });
+            }
+            EventKind::TodoChanged { list, .. } => self.todo = list.clone(),
+            EventKind::Said { text, .. } => {
+                self.has_spoken = true;
+                if !text.trim().is_empty() {
+                    self.last_said = head_and_tail(text, SAID_MAX);
+                }
+            }
+            EventKind::SubagentStarted { prompt, .. } => {
+                self.has_spoken = true;
+                self.errand = clip(&one_line(prompt), ERRAND_MAX);
+            }
+            EventKind::Compacted { compaction, .. } => {
+                self.has_spoken = true;
+                self.context = compaction.after;
+                self.ended += 1;
+            }
+            EventKind::TurnStarted { .. } => self.in_turn = true,
+            EventKind::TurnEnded { .. } => {
+                self.in_turn = false;
+                self.ended += 1;
+            }
+            EventKind::Prompted { .. }
+            | EventKind::Injected { .. }
+            | EventKind::TextDelta { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ToolStarted { .. } => self.has_spoken = true,
+            EventKind::CrewReady(_)
+            | EventKind::ModelsListed { .. }
+            | EventKind::StreamReset { .. }
+            | EventKind::ToolOutput { .. }
+            | EventKind::ToolFinished { .. }
+            | EventKind::JobChanged { .. }
+            | EventKind::JobOutput { .. }
+            | EventKind::BranchesChanged { .. }
+            | EventKind::HeadChanged { .. }
+            | EventKind::DiffShown { .. }
+            | EventKind::WorktreeJudged { .. }
+            | EventKind::BoardChanged { .. }
+            | EventKind::PersonActed { .. }
+            | EventKind::TeamChanged { .. }
+            | EventKind::LetterMoved { .. }
+            | EventKind::RequestChanged { .. }
+            | EventKind::SkillsChanged(_)
+            | EventKind::LimitsChanged(_)
+            | EventKind::RulesChanged { .. }
+            | EventKind::Notice { .. }
+            | EventKind::Refused { .. }
+            | EventKind::CrewAtRest => {}
+        }
+    }
+
+    /// Updates the usage with the agent's own total. A total that is lower than before, or that changed without an
+    /// additional call, belongs to a new agent with the same name: it is added to the usage of the earlier one.
+    fn counted(&mut self, so_far: Used) {
+        let own = self.used().since(self.earlier);
+        let (before, tokens) = (own.usage.total(), so_far.usage.total());
+        let begins_anew = so_far.calls > 0 && so_far.calls <= own.calls && tokens != before;
+        if tokens < before || begins_anew {
+            self.earlier = self.used();
+        }
+        let mut all = self.earlier;
+        all.add(so_far);
+        (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
+    }
+
+    /// Returns its usage, without its subagents.
+    pub fn used(&self) -> Used {
+        Used {
+            usage: self.usage,
+            calls: self.calls,
+            cost: self.cost,
+        }
+    }
+
+    /// Returns how much of the model's context window is used, in percent, if known; at most 999.
+    pub fn context_share(&self) -> Option<u64> {
+        let window = self.window.filter(|w| *w > 0)?;
+        Some(self.context.saturating_mul(100).div_ceil(window).min(999))
+    }
+}
+
+/// All known agents, by name.
+#[derive(Debug, Default)]
+pub struct Agents {
+    known: BTreeMap<Name, AgentView>,
+    /// The number of agents dropped from memory, without subagents, and their usage.
+    past: (usize, Used),
+    /// The time zone of timestamps in conversations; `None` is UTC.
+    zone: Option<TimeZone>,
+}
+
+impl Agents {
+    /// Returns an empty set of agents that shows times in `zone`.
+    pub fn in_zone(zone: TimeZone) -> Agents {
+        Agents {
+            zone: Some(zone),
+            ..Agents::default()
+        }
+    }
+
+    /// Returns the agent with that name, if it is known.
+    pub fn get(&self, name: &Name) -> Option<&AgentView> {
+        self.known.get(name)
+    }
+
+    /// Returns the agent with that name, and adds it if needed. At [`AGENTS_MAX`] agents, one that has left is dropped
+    /// first.
+    pub fn entry(&mut self, name: &Name) -> &mut AgentView {
+        if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
+            let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
+            let victim = self
+                .known
+                .iter()
+                .find(|(n, a)| !n.is_lead() && gone(a))
+                .or_else(|| self.known.iter().find(|(n, _)| !n.is_lead()))
+                .map(|(n, _)| n.clone());
+            if let Some(victim) = victim {
+                self.let_go(&victim);
+            }
+        }
+        let zone = &self.zone;
+        self.known.entry(name.clone()).or_insert_with(|| AgentView {
+            transcript: Transcript::in_zone(zone.clone()),
+            ..AgentView::default()
+        })
+    }
+
+    /// Drops an agent but keeps its usage: a subagent's is added to its parent's, others' to the total of dropped agents.
+    fn let_go(&mut self, name: &Name) {
+        let Some(agent) = self.known.remove(name) else {
+            return;
+        };
+        let mut used = agent.used();
+        used.add(agent.past_subagents);
+        let parent = name.parent().and_then(|p| self.known.get_mut(&p));
+        if let Some(parent) = parent {
+            parent.past_subagents.add(used);
+        } else {
+            self.past.0 += 1;
+            self.past.1.add(used);
+        }
+    }
+
+    /// Applies an event about `name`.
+    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+        self.entry(name).apply(name, at, event);
+        if !name.is_lead() {
+            self.make_room();
+        }
+    }
+
+    /// Limits the conversations of all agents except the lead to [`OTHERS_MAX`].
+    fn make_room(&mut self) {
+        let is_other = |name: &Name| !name.is_lead();
+        let others = self.known.iter().filter(|(name, _)| is_other(name));
+        let mut all: usize = others.map(|(_, agent)| agent.transcript.bytes()).sum();
+        if all <= OTHERS_MAX {
+            return;
+        }
+        let others = self.known.iter_mut().filter(|(name, _)| is_other(name));
+        let mut sizes: Vec<(usize, &mut AgentView)> = others
+            .map(|(_, agent)| (agent.transcript.bytes(), agent))
+            .collect();
+        // A conversation always keeps its newest entry. If that is not enough, the next longest one shrinks.
+        sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, agent) in sizes {
+            if all <= OTHERS_MAX {
+                return;
+            }
+            agent
+                .transcript
+                .shrink(bytes.saturating_sub(all - OTHERS_MAX));
+            all -= bytes - agent.transcript.bytes();
+        }
+    }
+
+    /// Returns the activity of `name`. If no activity is known, it follows from the member status.
+    pub fn activity(&self, name: &Name, team: &Team) -> Activity {
+        if let Some(activity) = self.get(name).and_then(|a| a.activity.clone()) {
+            return activity;
+        }
+        match team.find(name).map(|m| m.status) {
+            Some(MemberStatus::Working) => Activity::Thinking,
+            Some(MemberStatus::Shutdown) => Activity::Gone,
+            Some(MemberStatus::Idle) | None => Activity::Idle,
+        }
+    }
+
+    /// Marks the end of a session: the lead becomes idle, all others are gone.
+    pub fn end_of_session(&mut self) {
+        for (name, agent) in &mut self.known {
+            agent.transcript.end_of_session();
+            agent.in_turn = false;
+            agent.activity = Some(if name.is_lead() {
+                Activity::Idle
+            } else {
+                Activity::Gone
+            });
+        }
+    }
+
+    /// Returns the running subagents of `parent`.
+    pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
+        let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
+        let mut all: Vec<&Name> = self
+            .known
+            .iter()
+            .filter(here)
+            .map(|(name, _)| name)
+            .filter(|name| name.parent().as_ref() == Some(parent))
+            .collect();
+        all.sort_by_key(|name| name.as_str().len());
+        all.into_iter().cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns all known agents, by name.
+    pub fn all(&self) -> impl Iterator<Item = (&Name, &AgentView)> {
+        self.known.iter()
+    }
+
+    /// Returns the number of agents dropped from memory, without subagents, and their usage.
+    pub fn past(&self) -> (usize, Used) {
+        self.past
+    }
+
+    /// Returns the usage of all agents, including dropped ones.
+    pub fn used(&self) -> Used {
+        let mut all = self.past.1;
+        for agent in self.known.values() {
+            all.add(agent.used());
+            all.add(agent.past_subagents);
+        }
+        all
+    }
+
+    /// Returns the tokens used by all agents, including dropped ones.
+    pub fn tokens(&self) -> u64 {
+        self.used().usage.total()
+    }
+
+    /// Returns the cost of all agents in US dollars; `None` if no price is known.
+    pub fn cost(&self) -> Option<f64> {
+        self.used().cost
+    }
+}

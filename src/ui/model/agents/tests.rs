@@ -1,0 +1,178 @@
+//! Tests of the limits on agents kept in memory, and that usage is never lost.
+
+use crate::protocol::event::{Compaction, Shortened};
+use crate::ui::model::agents::*;
+
+#[test]
+fn number_of_agents_is_limited_and_the_lead_is_kept() {
+    let mut agents = Agents::default();
+    agents.entry(&Name::lead());
+    for i in 0..AGENTS_MAX * 2 {
+        agents.entry(&Name::member(&format!("a{i}")).unwrap());
+    }
+    assert_eq!(agents.known.len(), AGENTS_MAX);
+    assert!(agents.get(&Name::lead()).is_some());
+}
+
+/// Returns the size of each conversation, in entries of 64 KiB, and whether its last entry is kept.
+fn kept(agents: &Agents, names: &[&str]) -> Vec<(usize, bool)> {
+    let of = |name: &&str| {
+        let agent = agents.get(&Name::party(name).unwrap()).unwrap();
+        let entries = agent.transcript.bytes() / (64 * 1024);
+        (entries, agent.transcript.ends_with("the last"))
+    };
+    names.iter().map(of).collect()
+}
+
+fn speak(agents: &mut Agents, name: &str, entries: usize) {
+    let agent = Name::party(name).unwrap();
+    for n in 1..=entries {
+        let words = if n == entries { "the last" } else { "" };
+        let said = EventKind::Prompted {
+            agent: agent.clone(),
+            // About 64 KiB with the overhead of an entry.
+            text: "x".repeat(64 * 1024 - 512) + words,
+        };
+        agents.apply(&agent, Stamp(1.0), &said);
+    }
+}
+
+#[test]
+fn longest_conversation_shrinks_first_but_not_the_leads() {
+    let mut agents = Agents::default();
+    let names = ["lead", "short", "long", "longer"];
+    for (name, entries) in names.iter().zip([200, 10, 80, 90]) {
+        speak(&mut agents, name, entries);
+    }
+    // 12 MiB hold 192 such entries.
+    assert_eq!(
+        kept(&agents, &names),
+        [(200, true), (10, true), (80, true), (90, true)]
+    );
+    speak(&mut agents, "short", 20);
+    let (short, long, longer) = (30, 80, 81);
+    assert_eq!(
+        kept(&agents, &names),
+        [(200, true), (short, true), (long, true), (longer, true)]
+    );
+}
+
+#[test]
+fn dropped_agents_keep_their_usage() {
+    let mut agents = Agents::default();
+    for n in 1..=AGENTS_MAX as u64 + 5 {
+        let name = Name::subagent(&Name::lead(), n);
+        let agent = agents.entry(&name);
+        agent.usage.input = 10;
+        agent.cost = Some(0.5);
+        agent.activity = Some(Activity::Gone);
+    }
+    let all = AGENTS_MAX as u64 + 5;
+    assert_eq!(agents.known.len(), AGENTS_MAX);
+    assert_eq!(agents.tokens(), all * 10);
+    let each = (0..all).map(|_| 0.5);
+    assert_eq!(agents.cost(), Some(each.sum()));
+}
+
+fn counted(total: u64, calls: u64, cost: Option<f64>) -> EventKind {
+    EventKind::UsageChanged {
+        agent: Name::lead(),
+        total: Usage {
+            input: total,
+            ..Usage::default()
+        },
+        context: 0,
+        window: None,
+        assumed: false,
+        cost,
+        calls,
+    }
+}
+
+#[test]
+fn respawned_agent_keeps_previous_usage() {
+    let mut agents = Agents::default();
+    let bob = Name::member("bob").unwrap();
+    let told = [
+        (100, 1, Some(1.0)),
+        (300, 2, Some(3.0)),
+        // A new agent with the same name.
+        (50, 1, Some(0.5)),
+        (80, 2, Some(0.75)),
+        // The same agent after a restart.
+        (80, 2, Some(0.75)),
+        // A new agent whose first call used more than the previous agent in total.
+        (900, 1, Some(9.0)),
+        // A new agent with the same number of calls.
+        (1000, 1, Some(10.0)),
+    ];
+    let mut seen = Vec::new();
+    for (total, calls, cost) in told {
+        agents.apply(&bob, Stamp(1.0), &counted(total, calls, cost));
+        seen.push((agents.tokens(), agents.used().calls, agents.cost()));
+    }
+    let expected = [
+        (100, 1, Some(1.0)),
+        (300, 2, Some(3.0)),
+        (350, 3, Some(3.5)),
+        (380, 4, Some(3.75)),
+        (380, 4, Some(3.75)),
+        (1280, 5, Some(12.75)),
+        (2280, 6, Some(22.75)),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn usage_of_a_dropped_subagent_counts_for_its_parent() {
+    let mut agents = Agents::default();
+    agents.entry(&Name::lead());
+    for n in 1..=AGENTS_MAX as u64 {
+        agents.entry(&Name::subagent(&Name::lead(), n)).usage.input = 10;
+    }
+    let lead = agents.get(&Name::lead()).map(|a| a.past_subagents.usage);
+    assert_eq!(lead.map(|u| u.input), Some(10));
+    assert_eq!(agents.past(), (0, Used::default()));
+    assert_eq!(agents.tokens(), AGENTS_MAX as u64 * 10);
+}
+
+#[test]
+fn compaction_updates_the_context_size_at_once() {
+    let lead = Name::lead();
+    let mut agent = AgentView {
+        context: 90,
+        window: Some(100),
+        ..AgentView::default()
+    };
+    let compaction = Compaction {
+        how: Shortened::Results { count: 1 },
+        before: 90,
+        after: 30,
+    };
+    let event = EventKind::Compacted {
+        agent: lead.clone(),
+        compaction,
+    };
+    agent.apply(&lead, Stamp(1.0), &event);
+    assert_eq!(agent.context_share(), Some(30));
+}
+
+#[test]
+fn context_share_is_in_percent_of_the_window() {
+    let cases = [
+        (0, Some(100), Some(0)),
+        (41, Some(100), Some(41)),
+        (1, Some(200), Some(1)),
+        (5, None, None),
+        (5, Some(0), None),
+        (500, Some(100), Some(500)),
+    ];
+    for (context, window, expected) in cases {
+        let agent = AgentView {
+            context,
+            window,
+            ..AgentView::default()
+        };
+        assert_eq!(agent.context_share(), expected);
+    }
+}

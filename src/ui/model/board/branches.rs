@@ -1,0 +1,238 @@
+//! The merge status of task branches, as reported by the crew. Pure.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::domain::ids::TaskId;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
+use crate::domain::worktree;
+use crate::domain::worktree::{Branch, BranchState};
+use crate::ui::model::board::index::{Standing, standing};
+use crate::ui::model::style::Look;
+use crate::ui::model::{Model, style};
+use crate::ui::theme::Theme;
+
+/// Maximum number of branches kept. When it is reached, branches of removed worktrees are dropped first; a new branch that
+/// still does not fit is not tracked.
+const BRANCHES_MAX: usize = 20_000;
+
+/// The symbol of a completed task whose branch is not merged.
+pub const UNMERGED: &str = "⇡";
+
+/// The state of each worktree's branch, by worktree name.
+#[derive(Debug, Default)]
+pub struct Branches {
+    /// Incremented with every change; part of cache keys.
+    version: u64,
+    of: HashMap<String, BranchState>,
+}
+
+impl Branches {
+    /// Records the branch states of an event.
+    pub fn changed(&mut self, branches: &[Branch]) {
+        self.version += 1;
+        for branch in branches {
+            let name = branch.worktree.as_str();
+            if self.of.len() >= BRANCHES_MAX {
+                self.of.retain(|_, state| *state != BranchState::Gone);
+            }
+            if self.of.len() < BRANCHES_MAX || self.of.contains_key(name) {
+                self.of.insert(name.into(), branch.state.clone());
+            }
+        }
+    }
+
+    /// Returns the number of changes so far.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+/// Returns the state of a task's branch, or `None` if the task has no branch or its state was not reported.
+pub fn branch<'a>(model: &'a Model, task: &Task) -> Option<&'a BranchState> {
+    model.branches.of.get(&task.worktree)
+}
+
+/// Whether the worktree of `task` is reported to exist.
+pub fn has_tree(model: &Model, task: &Task) -> bool {
+    branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
+}
+
+/// Returns why `task` has no worktree to open, or `None` if it may have one. A worktree that was not reported counts as
+/// present: the crew checks it.
+pub fn why_no_tree(model: &Model, task: &Task) -> Option<String> {
+    let id = task.id;
+    if task.worktree.is_empty() {
+        return Some(format!("{id} has no worktree."));
+    }
+    let is_gone = branch(model, task) == Some(&BranchState::Gone);
+    is_gone.then(|| format!("The worktree of {id} was removed."))
+}
+
+/// Whether `task` is shown as done and not merged. Uses [`unmerged`], so that marks and counts on the screen agree.
+pub fn is_unmerged(model: &Model, task: &Task) -> bool {
+    unmerged(model).contains_key(&task.id)
+}
+
+/// Whether the branch of `task` can be merged now, as far as this screen knows.
+pub fn is_mergeable(model: &Model, task: &Task) -> bool {
+    let is_unmerged = matches!(branch(model, task), Some(BranchState::Unmerged { .. }));
+    is_unmerged && refusal(model, task).is_none()
+}
+
+/// Returns symbol, label and style of a task. A completed task with an unmerged branch has its own symbol.
+pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
+    if is_unmerged(model, task) {
+        return (UNMERGED, "done, not merged".into(), theme.accent);
+    }
+    style::task(&model.board, task, theme)
+}
+
+/// Describes the branch of a task for its page; empty if there is nothing to report.
+pub fn words(model: &Model, task: &Task) -> String {
+    match branch(model, task) {
+        Some(BranchState::Unmerged { into, size }) => {
+            let size = size.map_or_else(String::new, |size| format!(": {size}"));
+            let first = match unmerged(model).get(&task.id) {
+                Some(Some(open)) => format!("; complete {open} first"),
+                Some(None) | None => String::new(),
+            };
+            format!("not in {into} yet{size}{first}")
+        }
+        Some(BranchState::Merged { into, commit }) if commit.is_empty() => {
+            format!("merged into {into}")
+        }
+        Some(BranchState::Merged { into, commit }) => {
+            format!("merged into {into}: commit {commit}")
+        }
+        Some(BranchState::Empty) => "no changes".into(),
+        Some(BranchState::Gone) | None => String::new(),
+    }
+}
+
+/// Returns why the branch of a task cannot be merged now, or `None` if it can, as far as this screen knows.
+pub fn refusal(model: &Model, task: &Task) -> Option<String> {
+    let id = task.id;
+    if let Some(why) = why_no_tree(model, task) {
+        return Some(why);
+    }
+    match standing(&model.board, task) {
+        Standing::Done => {}
+        Standing::InProgress => return Some(format!("Not merged: {id} is still in progress.")),
+        Standing::Ready | Standing::Assigned | Standing::Blocked => {
+            return Some(format!("Not merged: {id} is not completed yet."));
+        }
+    }
+    let mut tasks = model.board.tasks();
+    if let Some(other) =
+        tasks.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed)
+    {
+        let other = other.id;
+        return Some(format!(
+            "Not merged: complete {other} first, it shares the worktree."
+        ));
+    }
+    match branch(model, task) {
+        Some(BranchState::Merged { commit, .. }) if !commit.is_empty() => {
+            let commit = one_line(commit);
+            Some(format!("{id} is already merged (commit {commit})."))
+        }
+        Some(BranchState::Merged { into, .. }) => {
+            let into = one_line(into);
+            Some(format!("{id} is already merged into {into}."))
+        }
+        Some(BranchState::Empty) => {
+            Some(format!("{id} has nothing to merge: its branch is empty."))
+        }
+        Some(BranchState::Unmerged { .. } | BranchState::Gone) | None => None,
+    }
+}
+
+/// Returns the completed tasks with unmerged branches, one task for each branch. The value is the first open task in the
+/// same worktree, which must be completed before the merge.
+pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
+    let kept = &model.memo;
+    let key = (kept.version, model.branches.version());
+    kept.unmerged.get(key, || {
+        let of = &model.branches.of;
+        let is_unmerged = |tree: &str| matches!(of.get(tree), Some(BranchState::Unmerged { .. }));
+        let all = worktree::unmerged(&model.board, is_unmerged).into_iter();
+        Arc::new(all.map(|found| (found.task.id, found.open)).collect())
+    })
+}
+
+/// Returns the tasks that can be merged now, in dependency order.
+pub fn to_merge(model: &Model) -> Arc<Vec<TaskId>> {
+    let kept = &model.memo;
+    let key = (kept.version, model.branches.version());
+    kept.to_merge.get(key, || Arc::new(found(model)))
+}
+
+fn found(model: &Model) -> Vec<TaskId> {
+    let all = unmerged(model);
+    let free = all.iter().filter(|(_, open)| open.is_none());
+    let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();
+    let index = crate::ui::model::board::index(model);
+    let steps = |id| index.place(id).map_or(0, |at| index.steps(at));
+    ids.sort_by_key(|id| (steps(*id), *id));
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ui::UiState;
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::fixture::{branches_told, merging};
+
+    #[test]
+    fn mergeable_tasks_are_in_dependency_order() {
+        let mut state = merging(160, 45);
+        let ids = |state: &UiState| to_merge(state).iter().map(|id| id.0).collect::<Vec<_>>();
+        assert_eq!(ids(&state), [2, 6, 1]);
+        branches_told(&mut state, &[("task-6", BranchState::Gone)]);
+        assert_eq!(ids(&state), [2, 1]);
+    }
+
+    #[test]
+    fn removed_worktrees_are_dropped_first_at_the_limit() {
+        let told = |name: &str, state| Branch {
+            worktree: worktree::WorktreeName::new(name).unwrap(),
+            state,
+        };
+        let mut branches = Branches::default();
+        let gone = (0..BRANCHES_MAX).map(|n| told(&format!("task-{n}"), BranchState::Gone));
+        branches.changed(&gone.collect::<Vec<_>>());
+        branches.changed(&[told("new", BranchState::Empty)]);
+        assert_eq!(branches.of.get("new"), Some(&BranchState::Empty));
+        assert!(branches.of.len() <= BRANCHES_MAX);
+    }
+
+    #[test]
+    fn merge_refusal_names_the_reason() {
+        let state = merging(160, 45);
+        let refusals: Vec<_> = state
+            .model
+            .board
+            .tasks()
+            .map(|t| refusal(&state, t))
+            .collect();
+        let no = |text: &str| Some(text.to_string());
+        assert_eq!(
+            refusals,
+            [
+                None,
+                None,
+                no("#3 is already merged (commit 0123456789)."),
+                no("Not merged: #4 is still in progress."),
+                no("#5 has no worktree."),
+                None,
+                no("Not merged: complete #8 first, it shares the worktree."),
+                no("Not merged: #8 is not completed yet."),
+                no("#9 has nothing to merge: its branch is empty."),
+            ]
+        );
+    }
+}

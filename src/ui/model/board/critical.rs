@@ -1,0 +1,110 @@
+//! The critical path: the longest chain of open tasks that depend on one another. Its length is the minimum number of
+//! sequential steps, however many teammates work. Pure.
+
+use crate::ui::model::board::index::{Index, Standing};
+
+/// Returns the positions of the tasks on the critical path, in order. Empty if no open task depends on another. Of chains
+/// with equal length, the one whose last task has the lowest number is chosen, then the one whose blockers have.
+pub fn critical(index: &Index) -> Vec<usize> {
+    let count = index.len();
+    let is_open = |task: usize| index.standing(task) != Standing::Done;
+    // Sorted by layer, each task comes after its blockers. Edges that would close a cycle are ignored.
+    let mut order: Vec<usize> = (0..count).filter(|task| is_open(*task)).collect();
+    order.sort_by_key(|task| index.steps(*task));
+    let mut length = vec![0_usize; count];
+    let mut before = vec![None; count];
+    for task in order {
+        let waits = index.waits(task).iter().copied();
+        let waits = waits.filter(|w| is_open(*w) && index.steps(*w) < index.steps(task));
+        let longest = waits.max_by_key(|w| (length[*w], usize::MAX - *w));
+        length[task] = 1 + longest.map_or(0, |w| length[w]);
+        before[task] = longest;
+    }
+    let last = (0..count).max_by_key(|task| (length[*task], usize::MAX - *task));
+    let mut path: Vec<usize> = std::iter::successors(last, |task| before[*task]).collect();
+    path.reverse();
+    if path.len() < 2 { Vec::new() } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::graph::TaskGraph;
+    use crate::domain::ids::TaskId;
+    use crate::ui::panes::board::tests::board;
+
+    fn path(board: &TaskGraph) -> Vec<u64> {
+        let index = Index::new(board);
+        let ids = index.critical().iter().filter_map(|at| index.id(*at));
+        ids.map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn critical_path_is_the_longest_open_chain() {
+        // Number of tasks, edges (blocker, blocked), number of completed tasks, expected path.
+        type Case = (u64, &'static [(u64, u64)], u64, &'static [u64]);
+        let cases: [Case; 9] = [
+            (0, &[], 0, &[]),
+            (3, &[], 0, &[]),
+            (2, &[(1, 2)], 0, &[1, 2]),
+            // A diamond: the branch with the smaller number.
+            (4, &[(1, 2), (1, 3), (2, 4), (3, 4)], 0, &[1, 2, 4]),
+            // A diamond with a longer branch.
+            (
+                5,
+                &[(1, 2), (1, 3), (3, 4), (2, 5), (4, 5)],
+                0,
+                &[1, 3, 4, 5],
+            ),
+            // Completed tasks are not part of the path.
+            (5, &[(1, 2), (1, 3), (3, 4), (2, 5), (4, 5)], 1, &[3, 4, 5]),
+            (4, &[(1, 2), (2, 3), (3, 4)], 3, &[]),
+            // Separate parts: the longer one, otherwise the first.
+            (5, &[(1, 2), (3, 4), (4, 5)], 0, &[3, 4, 5]),
+            (4, &[(1, 2), (3, 4)], 0, &[1, 2]),
+        ];
+        for (count, edges, done, expected) in cases {
+            let found = path(&board(count, edges, done));
+            assert_eq!(found, expected, "{edges:?} with {done} done");
+        }
+    }
+
+    #[test]
+    fn cycles_in_task_files_do_not_loop_forever() {
+        let mut tasks: Vec<_> = board(3, &[(1, 2), (2, 3)], 0).tasks().cloned().collect();
+        tasks[0].blocked_by = vec![TaskId(3), TaskId(99)];
+        assert_eq!(path(&TaskGraph::new(tasks)), [1, 2, 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn critical_path_is_as_long_as_the_deepest_open_task(
+            edges in prop::collection::vec((1_u64..20, 1_u64..20), 0..60), done in 0_u64..3
+        ) {
+            let edges: Vec<(u64, u64)> =
+                edges.into_iter().filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
+            // Only tasks without blockers can be completed first.
+            let free = (1..=done).all(|id| edges.iter().all(|(_, to)| *to != id));
+            prop_assume!(free);
+            let index = Index::new(&board(20, &edges, done));
+            let path = index.critical();
+            for pair in path.windows(2) {
+                prop_assert!(index.waits(pair[1]).contains(&pair[0]));
+            }
+            // The depth of each open task, computed independently.
+            let mut depth = [1_usize; 20];
+            for _ in 0..20 {
+                for (from, to) in index.edges() {
+                    if index.standing(from) != Standing::Done && index.standing(to) != Standing::Done {
+                        depth[to] = depth[to].max(depth[from] + 1);
+                    }
+                }
+            }
+            let deepest = depth.into_iter().max().unwrap_or(0);
+            prop_assert_eq!(path.len().max(1), deepest);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The filter language of the board: words, `owner:NAME`, `status:ready`, `tag:T`, and `!` to exclude.
+
+use std::fmt;
+
+use crate::domain::task::Task;
+use crate::ui::model::board::index::Standing;
+use crate::ui::text::called;
+use crate::ui::text::terms::{Sign, Term as Word, terms};
+
+/// The supported keys, as listed in an error.
+const KEYS: &str = "owner: status: tag:";
+
+/// The values of `status:`. A prefix of a value is enough.
+const STATUS: [(&str, &[Standing]); 10] = [
+    ("ready", &[Standing::Ready]),
+    ("blocked", &[Standing::Blocked]),
+    ("in_progress", &[Standing::InProgress]),
+    ("progress", &[Standing::InProgress]),
+    ("working", &[Standing::InProgress]),
+    ("assigned", &[Standing::Assigned]),
+    ("done", &[Standing::Done]),
+    ("completed", &[Standing::Done]),
+    (
+        "open",
+        &[
+            Standing::InProgress,
+            Standing::Ready,
+            Standing::Assigned,
+            Standing::Blocked,
+        ],
+    ),
+    (
+        "pending",
+        &[Standing::Ready, Standing::Assigned, Standing::Blocked],
+    ),
+];
+
+/// A parsed filter. A task matches if all terms match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Query {
+    terms: Vec<Term>,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    sign: Sign,
+    looks: Looks,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Looks {
+    Word(String),
+    Owner(String),
+    Tag(String),
+    Status(&'static [Standing]),
+}
+
+/// An invalid term, which the filter ignores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// The key is unknown.
+    Key(String),
+    /// The value of `status:` is unknown.
+    Status(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Key(key) => write!(f, "{key} not one of {KEYS}"),
+            Problem::Status(word) => write!(
+                f,
+                "{word} not one of ready blocked in_progress assigned done open pending"
+            ),
+        }
+    }
+}
+
+impl Query {
+    /// Parses `text`. A key without a value matches every task: the user is still typing.
+    pub fn new(text: &str) -> Query {
+        let mut out = Query::default();
+        for Word { sign, key, value } in terms(text) {
+            match read(key.as_deref(), value) {
+                Ok(Some(looks)) => out.terms.push(Term { sign, looks }),
+                Ok(None) => {}
+                Err(problem) => out.problems.push(problem),
+            }
+        }
+        out
+    }
+
+    /// The invalid terms.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Whether `task`, with status `standing` on the board, matches the filter.
+    pub fn matches(&self, task: &Task, standing: Standing) -> bool {
+        let mut hay = None;
+        self.terms.iter().all(|term| {
+            let found = match &term.looks {
+                Looks::Status(all) => all.contains(&standing),
+                Looks::Owner(name) => {
+                    let owners = [task.owner.to_lowercase(), called(&task.owner)];
+                    owners.iter().any(|owner| owner.contains(name))
+                }
+                Looks::Tag(tag) => task.tags.iter().any(|t| t.to_lowercase().contains(tag)),
+                Looks::Word(word) => hay
+                    .get_or_insert_with(|| words(task, standing))
+                    .contains(word),
+            };
+            match term.sign {
+                Sign::Wanted => found,
+                Sign::Unwanted => !found,
+            }
+        })
+    }
+}
+
+fn read(key: Option<&str>, value: String) -> Result<Option<Looks>, Problem> {
+    let Some(key) = key else {
+        return Ok((!value.is_empty()).then_some(Looks::Word(value)));
+    };
+    let value = value.trim_start_matches('@');
+    let looks = match key {
+        "owner" => Looks::Owner(value.into()),
+        "tag" => Looks::Tag(value.trim_start_matches('#').into()),
+        "status" => {
+            let value = value.replace('-', "_");
+            let found = STATUS.iter().find(|(name, _)| name.starts_with(&value));
+            match found {
+                Some((_, all)) => Looks::Status(all),
+                None => return Err(Problem::Status(value)),
+            }
+        }
+        _ => return Err(Problem::Key(format!("{key}:"))),
+    };
+    Ok((!value.is_empty()).then_some(looks))
+}
+
+fn words(task: &Task, standing: Standing) -> String {
+    format!(
+        "{} {} @{} {} {}",
+        task.id,
+        task.subject,
+        called(&task.owner),
+        task.tags.join(" "),
+        standing.word(),
+    )
+    .to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::TaskId;
+    use crate::ui::fixture;
+
+    #[test]
+    fn filter_finds_the_expected_tasks() {
+        // 1 done by alice, 2 bob and 3 alice in progress, 4 blocked, 5 ready with a tag.
+        let board = fixture::board();
+        let mut tagged = board.get(TaskId(5)).cloned().unwrap();
+        tagged.tags = vec!["Docs".into()];
+        let find = |text: &str| -> Vec<u64> {
+            let query = Query::new(text);
+            assert_eq!(query.problems(), [], "{text}");
+            let tasks = board
+                .tasks()
+                .map(|t| if t.id == tagged.id { &tagged } else { t });
+            tasks
+                .filter(|t| query.matches(t, crate::ui::model::board::index::standing(&board, t)))
+                .map(|t| t.id.0)
+                .collect()
+        };
+        let cases: [(&str, &[u64]); 22] = [
+            ("", &[1, 2, 3, 4, 5]),
+            ("HEADER", &[2, 4]),
+            ("header !join", &[2]),
+            ("!header", &[1, 3, 5]),
+            ("测试", &[4]),
+            ("owner:alice", &[1, 3]),
+            ("owner:@ALI", &[1, 3]),
+            ("!owner:alice", &[2, 4, 5]),
+            ("owner:alice status:done", &[1]),
+            ("status:ready", &[5]),
+            ("status:in_progress", &[2, 3]),
+            ("status:in-progress", &[2, 3]),
+            ("status:b", &[4]),
+            ("status:completed", &[1]),
+            ("status:open", &[2, 3, 4, 5]),
+            ("!status:done !owner:bob", &[3, 4, 5]),
+            ("status:pending", &[4, 5]),
+            ("tag:docs", &[5]),
+            ("!tag:docs status:", &[1, 2, 3, 4]),
+            ("owner:zoe", &[]),
+            ("in progress", &[2, 3]),
+            ("!", &[1, 2, 3, 4, 5]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(find(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_terms_are_reported() {
+        let cases = [
+            ("colour:red", vec![Problem::Key("colour:".into())]),
+            ("status:lazy", vec![Problem::Status("lazy".into())]),
+            ("std::fs http://x 12:30", vec![]),
+            ("owner: status: tag:", vec![]),
+            (
+                "a:b !c:d",
+                vec![Problem::Key("a:".into()), Problem::Key("c:".into())],
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Query::new(text).problems(), expected, "{text}");
+        }
+        assert_eq!(
+            Problem::Key("colour:".into()).to_string(),
+            "colour: not one of owner: status: tag:"
+        );
+    }
+}

@@ -1,0 +1,297 @@
+//! The history of each task, derived from board changes and notices about its branch. Pure.
+//!
+//! All of it comes from events, so a resumed and a replayed session show the same history.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::{clip, one_line};
+use crate::ui::text::called;
+
+/// Maximum number of steps kept for all tasks together; the oldest are dropped first.
+pub const STEPS_MAX: usize = 20_000;
+/// Maximum length of the text of one step, in characters.
+const WORDS_MAX: usize = 200;
+
+/// What happened to a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// It was claimed.
+    Claimed {
+        /// The new owner.
+        by: String,
+        /// The number of claims so far, including this one.
+        attempt: u32,
+    },
+    /// It was released and can be claimed again.
+    Released {
+        /// The previous owner.
+        by: String,
+    },
+    /// It was completed.
+    Completed {
+        /// The owner; empty if the task file names none.
+        by: String,
+    },
+    /// Its last blocker is completed or was removed.
+    Freed,
+    /// It has blockers now.
+    Blocked,
+    /// Its subject, description or tags changed.
+    Edited,
+    /// A notice about its branch: merged, in conflict.
+    Branch(String),
+}
+
+impl Step {
+    /// Describes the step for the task page.
+    pub fn words(&self) -> String {
+        match self {
+            Step::Claimed { by, attempt: 0..=1 } => format!("claimed by {by}"),
+            Step::Claimed { by, attempt } => format!("claimed by {by}, attempt {attempt}"),
+            Step::Released { by } => format!("released by {by}"),
+            Step::Completed { by } if by.is_empty() => "completed".into(),
+            Step::Completed { by } => format!("completed by {by}"),
+            Step::Freed => "unblocked".into(),
+            Step::Blocked => "blocked by other tasks".into(),
+            Step::Edited => "edited".into(),
+            Step::Branch(words) => words.clone(),
+        }
+    }
+}
+
+/// The latest steps of all tasks, at most [`STEPS_MAX`].
+#[derive(Debug, Default)]
+pub struct History {
+    steps: VecDeque<(TaskId, Stamp, Step)>,
+    /// The time of each task's last status change that was observed. Holds only tasks of the board.
+    since: HashMap<TaskId, Stamp>,
+    /// Whether old steps were dropped.
+    is_cut: bool,
+}
+
+impl History {
+    /// Records how tasks differ from `board`, the state before the change. A task that is not on `board` yet gets no step.
+    pub fn changed(
+        &mut self,
+        board: &TaskGraph,
+        changed: &[Arc<Task>],
+        removed: &[TaskId],
+        at: Stamp,
+    ) {
+        for task in changed {
+            let Some(before) = board.get(task.id) else {
+                continue;
+            };
+            // The time in the task file is more precise, unless the clock of its writer is ahead.
+            let known = task.updated_at.0 > 0.0 && task.updated_at.0 <= at.0;
+            let at = if known { task.updated_at } else { at };
+            match step(before, task) {
+                None => {}
+                Some(Step::Edited) => {
+                    // An edit does not change the status.
+                    self.since.entry(task.id).or_insert(before.updated_at);
+                    self.push(task.id, at, Step::Edited);
+                }
+                Some(step) => {
+                    self.since.insert(task.id, at);
+                    self.push(task.id, at, step);
+                }
+            }
+        }
+        for id in removed {
+            self.since.remove(id);
+        }
+    }
+
+    /// Adds a notice that begins with `wt/NAME` to the history of the task with that worktree.
+    pub fn said(&mut self, board: &TaskGraph, text: &str, at: Stamp) {
+        let Some(name) = text.strip_prefix("wt/") else {
+            return;
+        };
+        let end = name.find(char::is_whitespace).unwrap_or(name.len());
+        let of = |t: &&Task| t.worktree == name[..end];
+        if let Some(task) = board.tasks().find(of) {
+            let words = clip(&one_line(text), WORDS_MAX);
+            self.push(task.id, at, Step::Branch(words));
+        }
+    }
+
+    fn push(&mut self, id: TaskId, at: Stamp, step: Step) {
+        self.steps.push_back((id, at, step));
+        if self.steps.len() > STEPS_MAX {
+            self.steps.pop_front();
+            self.is_cut = true;
+        }
+    }
+
+    /// Returns the steps of a task, newest first.
+    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Stamp, &Step)> {
+        let steps = self.steps.iter().rev();
+        steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
+    }
+
+    /// Whether old steps were dropped.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns when `task` got its current status, or `None` if that is unknown.
+    pub fn since(&self, task: &Task) -> Option<Stamp> {
+        let at = self.since.get(&task.id).copied();
+        Some(at.unwrap_or(task.updated_at)).filter(|at| at.0 > 0.0)
+    }
+}
+
+/// Returns the step between two versions of a task, or `None` if nothing relevant changed.
+fn step(before: &Task, after: &Task) -> Option<Step> {
+    let by = |task: &Task| clip(&called(&task.owner), WORDS_MAX);
+    let is_owned = |task: &Task| !task.owner.is_empty();
+    if before.status != after.status && after.status == TaskStatus::Completed {
+        return Some(Step::Completed { by: by(after) });
+    }
+    if is_owned(after) && before.owner != after.owner {
+        return Some(Step::Claimed {
+            by: by(after),
+            attempt: after.attempts,
+        });
+    }
+    if is_owned(before) && !is_owned(after) {
+        return Some(Step::Released { by: by(before) });
+    }
+    if before.status != after.status && after.status == TaskStatus::InProgress {
+        return Some(Step::Claimed {
+            by: by(after),
+            attempt: after.attempts,
+        });
+    }
+    match (before.blocked_by.is_empty(), after.blocked_by.is_empty()) {
+        (false, true) => return Some(Step::Freed),
+        (true, false) => return Some(Step::Blocked),
+        (true, true) | (false, false) => {}
+    }
+    let words = |t: &Task| (t.subject.clone(), t.description.clone(), t.tags.clone());
+    (words(before) != words(after)).then_some(Step::Edited)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::graph::{Claimer, TaskEdit};
+    use crate::ui::fixture::{NOON, name};
+    use crate::ui::panes::board::tests::board;
+
+    /// A board and its history; each change is one second after the previous one.
+    struct Story {
+        board: TaskGraph,
+        history: History,
+        now: f64,
+    }
+
+    impl Story {
+        fn goes_on(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) {
+            self.now += 1.0;
+            let mut next = self.board.clone();
+            change(&mut next, Stamp(self.now));
+            let delta = self.board.delta(&next);
+            let (changed, removed) = (&delta.changed, &delta.removed);
+            self.history
+                .changed(&self.board, changed, removed, Stamp(self.now + 0.5));
+            self.board = next;
+        }
+
+        fn told(&self, id: u64) -> Vec<String> {
+            let of = self.history.of(TaskId(id));
+            of.map(|(at, s)| format!("{} {}", at.0 - NOON, s.words()))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn each_change_is_recorded_with_its_time() {
+        let claimer = |who: &str| Claimer {
+            name: name(who),
+            tags: vec![],
+        };
+        let mut story = Story {
+            board: board(3, &[(2, 3)], 0),
+            history: History::default(),
+            now: NOON,
+        };
+        let whole: Vec<_> = story.board.tasks().cloned().map(Arc::new).collect();
+        story
+            .history
+            .changed(&TaskGraph::default(), &whole, &[], Stamp(NOON));
+        assert_eq!(story.told(1), Vec::<String>::new());
+        story.goes_on(|b, now| {
+            b.claim(TaskId(2), &claimer("bob"), now).unwrap();
+        });
+        story.goes_on(|b, now| {
+            b.release(TaskId(2), &name("bob"), now).unwrap();
+        });
+        story.goes_on(|b, now| {
+            b.claim(TaskId(2), &claimer("carol"), now).unwrap();
+        });
+        let claimed = story.history.since(story.board.get(TaskId(2)).unwrap());
+        assert_eq!(claimed, Some(Stamp(NOON + 3.0)));
+        story.goes_on(|b, now| {
+            let edit = TaskEdit {
+                subject: Some("Other words".into()),
+                ..TaskEdit::default()
+            };
+            b.edit(TaskId(2), &edit, now).unwrap();
+        });
+        let edited = story.history.since(story.board.get(TaskId(2)).unwrap());
+        assert_eq!(
+            edited, claimed,
+            "an edit does not change the time of the status"
+        );
+        story.goes_on(|b, now| {
+            b.complete(TaskId(2), &name("carol"), now).unwrap();
+        });
+        assert_eq!(
+            story.told(2),
+            [
+                "5 completed by carol",
+                "4 edited",
+                "3 claimed by carol, attempt 2",
+                "2 released by bob",
+                "1 claimed by bob",
+            ]
+        );
+        assert_eq!(story.told(3), ["5 unblocked"]);
+    }
+
+    #[test]
+    fn branch_notices_are_added_to_their_task() {
+        let mut tasks: Vec<Task> = board(2, &[], 0).tasks().cloned().collect();
+        tasks[1].worktree = "task-2".into();
+        let board = TaskGraph::new(tasks);
+        let mut history = History::default();
+        for text in [
+            "wt/task-2 is merged into main.",
+            "wt/task-22 is merged",
+            "else",
+        ] {
+            history.said(&board, text, Stamp(NOON));
+        }
+        let told: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
+        assert_eq!(told, ["wt/task-2 is merged into main."]);
+    }
+
+    #[test]
+    fn only_the_newest_steps_are_kept() {
+        let mut history = History::default();
+        for at in 0..STEPS_MAX + 5 {
+            history.push(TaskId(at as u64), Stamp(NOON), Step::Edited);
+        }
+        assert_eq!((history.steps.len(), history.is_cut()), (STEPS_MAX, true));
+        assert_eq!(history.of(TaskId(4)).count(), 0);
+    }
+}

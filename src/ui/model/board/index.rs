@@ -1,0 +1,200 @@
+//! An index of the board: status, edges and critical path of each task, addressed by position. Rebuilt at each board change.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::{Task, TaskStatus};
+use crate::ui::graph;
+use crate::ui::model::board::critical::critical;
+use crate::ui::text::{called, width};
+
+/// The status of a task as the board shows it, in the sort order of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// Its owner works on it.
+    InProgress,
+    /// Pending, without owner and open blockers: it can be claimed.
+    Ready,
+    /// Pending with an owner.
+    Assigned,
+    /// Pending with open blockers.
+    Blocked,
+    /// Completed.
+    Done,
+}
+
+impl Standing {
+    /// The label of the status.
+    pub fn word(self) -> &'static str {
+        match self {
+            Standing::InProgress => "in progress",
+            Standing::Ready => "ready",
+            Standing::Assigned => "assigned",
+            Standing::Blocked => "blocked",
+            Standing::Done => "done",
+        }
+    }
+}
+
+/// Returns the status of `task` on `board`.
+pub fn standing(board: &TaskGraph, task: &Task) -> Standing {
+    match task.status {
+        TaskStatus::Completed => Standing::Done,
+        TaskStatus::InProgress => Standing::InProgress,
+        TaskStatus::Pending if !board.open_blockers(task).is_empty() => Standing::Blocked,
+        TaskStatus::Pending if task.owner.is_empty() => Standing::Ready,
+        TaskStatus::Pending => Standing::Assigned,
+    }
+}
+
+/// The tasks in the order of their numbers. A task's position is its index in this order.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    ids: Vec<TaskId>,
+    standing: Vec<Standing>,
+    waits: Vec<Vec<usize>>,
+    frees: Vec<Vec<usize>>,
+    steps: Vec<usize>,
+    extent: (usize, usize),
+    critical: Vec<usize>,
+    counts: BTreeMap<Standing, usize>,
+    open_of: HashMap<String, TaskId>,
+    longest_owner: usize,
+}
+
+impl Index {
+    /// Builds the index of `board`. Edges to tasks that are not on the board are ignored.
+    pub fn new(board: &TaskGraph) -> Index {
+        let mut out = Index {
+            ids: board.tasks().map(|t| t.id).collect(),
+            standing: board.tasks().map(|t| standing(board, t)).collect(),
+            ..Index::default()
+        };
+        out.waits = vec![Vec::new(); out.ids.len()];
+        out.frees = vec![Vec::new(); out.ids.len()];
+        // An edge may be recorded in only one of its two task files.
+        for (at, task) in board.tasks().enumerate() {
+            let before: Vec<usize> = task
+                .blocked_by
+                .iter()
+                .filter_map(|id| out.place(*id))
+                .collect();
+            out.waits[at].extend(before);
+            for id in &task.blocks {
+                if let Some(after) = out.place(*id) {
+                    out.waits[after].push(at);
+                }
+            }
+        }
+        for (at, waits) in out.waits.iter_mut().enumerate() {
+            waits.sort_unstable();
+            waits.dedup();
+            waits.retain(|w| *w != at);
+            for before in waits {
+                out.frees[*before].push(at);
+            }
+        }
+        let edges: Vec<(usize, usize)> = out.edges().collect();
+        out.steps = graph::rank(out.ids.len(), &edges).layer;
+        let columns = out.steps.iter().max().map_or(0, |most| most + 1);
+        let mut rows = vec![0_usize; columns];
+        for step in &out.steps {
+            rows[*step] += 1;
+        }
+        out.extent = (columns, rows.into_iter().max().unwrap_or(0));
+        for here in &out.standing {
+            *out.counts.entry(*here).or_default() += 1;
+        }
+        let owned = board.tasks().filter(|t| !t.owner.is_empty());
+        for task in owned.filter(|t| t.status != TaskStatus::Completed) {
+            let owner = task.owner.to_ascii_lowercase();
+            out.open_of.entry(owner).or_insert(task.id);
+        }
+        let names = board.tasks().map(|t| width(&called(&t.owner)));
+        out.longest_owner = names.max().unwrap_or(0);
+        out.critical = critical(&out);
+        out
+    }
+
+    /// The number of tasks.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Returns the position of a task, or `None` if it is not on the board.
+    pub fn place(&self, id: TaskId) -> Option<usize> {
+        self.ids.binary_search(&id).ok()
+    }
+
+    /// Returns the task at a position.
+    pub fn id(&self, place: usize) -> Option<TaskId> {
+        self.ids.get(place).copied()
+    }
+
+    /// Returns the status of the task at a position.
+    pub fn standing(&self, place: usize) -> Standing {
+        self.standing.get(place).copied().unwrap_or(Standing::Done)
+    }
+
+    /// Returns the blockers of the task at a position, open and completed.
+    pub fn waits(&self, place: usize) -> &[usize] {
+        self.waits.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the tasks that the task at a position blocks or blocked.
+    pub fn frees(&self, place: usize) -> &[usize] {
+        self.frees.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the layer of the task at a position: the number of edges on the longest path to it.
+    pub fn steps(&self, place: usize) -> usize {
+        self.steps.get(place).copied().unwrap_or(0)
+    }
+
+    /// Returns the number of layers and the size of the largest layer: the minimum size of a drawing, in tasks.
+    pub fn extent(&self) -> (usize, usize) {
+        self.extent
+    }
+
+    /// Returns the positions of the tasks on the critical path: see [`critical`].
+    pub fn critical(&self) -> &[usize] {
+        &self.critical
+    }
+
+    /// Returns the index, from 0, of the task at a position on the critical path, or `None` if it is not on it.
+    pub fn critical_step(&self, place: usize) -> Option<usize> {
+        let key = self.steps(place);
+        let at = self.critical.binary_search_by_key(&key, |p| self.steps(*p));
+        at.ok().filter(|at| self.critical[*at] == place)
+    }
+
+    /// Whether the edge between two positions is on the critical path.
+    pub fn is_critical(&self, from: usize, to: usize) -> bool {
+        let step = self.critical_step(from);
+        step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
+    }
+
+    /// Returns the first task of `owner` that is not completed.
+    pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
+        self.open_of
+            .get(&owner.as_str().to_ascii_lowercase())
+            .copied()
+    }
+
+    /// The width of the longest owner name, in columns.
+    pub fn longest_owner(&self) -> usize {
+        self.longest_owner
+    }
+
+    /// Returns all edges as (blocker, blocked).
+    pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
+        let from = self.frees.iter().enumerate();
+        from.flat_map(|(from, to)| to.iter().map(move |to| (from, *to)))
+    }
+
+    /// Returns the number of tasks with that status.
+    pub fn count(&self, standing: Standing) -> usize {
+        self.counts.get(&standing).copied().unwrap_or(0)
+    }
+}

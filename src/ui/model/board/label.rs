@@ -1,0 +1,123 @@
+//! The label of a task's graph node, and the width that it needs.
+
+use crate::domain::graph::SUBJECT_MAX;
+use crate::domain::task::Task;
+use crate::domain::text::{clip, one_line};
+use crate::ui::graph::{NODE_MIN, rows_for};
+use crate::ui::text::{called, width};
+
+/// Indentation of the second and further rows of a node, in columns.
+pub const INDENT: usize = 2;
+
+/// Maximum node width that is requested to keep words whole, in columns. Longer words may be truncated.
+const LEAST_MAX: usize = 30;
+
+/// Minimum and maximum width that nodes reserve for the owner's name, in columns.
+const OWNER_MIN: usize = 5;
+const OWNER_MAX: usize = 12;
+
+/// The text of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The task's number, as `#12`.
+    pub number: String,
+    /// The task's subject, on one line.
+    pub subject: String,
+    /// The owner's display name; empty if there is none.
+    pub owner: String,
+}
+
+impl Label {
+    /// Returns the width of the label on one row: symbol, number, subject and `owners` columns for the owner. The owner's
+    /// columns are always reserved, so that a claim or release does not move nodes.
+    pub fn width(&self, owners: usize) -> usize {
+        self.head() + width(&self.subject) + owners
+    }
+
+    /// Returns the width of symbol and number, in columns.
+    pub fn mark_width(&self) -> usize {
+        self.number.len() + 2
+    }
+
+    /// Returns the smallest width at which the label fits into `rows` rows without truncating a word, at most [`LEAST_MAX`].
+    pub fn least(&self, rows: usize, owners: usize) -> usize {
+        let natural = self.width(owners);
+        let most = natural.min(LEAST_MAX);
+        let fits = |columns: &usize| {
+            let rows = rows_for(natural, *columns, rows);
+            self.needs(*columns, owners).is_some_and(|n| n <= rows)
+        };
+        (NODE_MIN..most).find(fits).unwrap_or(most)
+    }
+
+    /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word does not fit.
+    fn needs(&self, columns: usize, owners: usize) -> Option<usize> {
+        let mut rows = 1;
+        let mut x = self.head();
+        let mut is_fresh = true;
+        // `owners` includes the space before the name.
+        let by = owners.saturating_sub(1);
+        let words = self.subject.split_whitespace().map(width);
+        for word in words.chain((by > 0).then_some(by)) {
+            let blank = usize::from(!is_fresh);
+            if x + blank + word <= columns {
+                x += blank + word;
+            } else if INDENT + word <= columns {
+                rows += 1;
+                x = INDENT + word;
+            } else {
+                return None;
+            }
+            is_fresh = false;
+        }
+        Some(rows)
+    }
+
+    fn head(&self) -> usize {
+        self.number.len() + 3
+    }
+}
+
+/// Returns the columns that every node reserves for its owner: the longest name, within bounds, plus a space and `@`.
+pub fn owners(longest: usize) -> usize {
+    longest.clamp(OWNER_MIN, OWNER_MAX) + 2
+}
+
+/// Returns the label of a task.
+pub fn label(task: &Task) -> Label {
+    Label {
+        number: task.id.to_string(),
+        // Task files written by other programs may have longer subjects.
+        subject: clip(&one_line(&task.subject), SUBJECT_MAX),
+        owner: called(&task.owner),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn least_width_keeps_words_whole() {
+        let label = |subject: &str| Label {
+            number: "#2".into(),
+            subject: subject.into(),
+            owner: String::new(),
+        };
+        let cases = [
+            ("Write lib/count.sh", 0, 3, 14),
+            ("Write lib/count.sh", 7, 3, 14),
+            ("Write lib/count.sh", 7, 1, 30),
+            ("Add the command report", 0, 3, 12),
+            ("Add the command report", 0, 2, 16),
+            ("Add the command report", 7, 3, 15),
+            ("Fuzz it", 0, 3, 12),
+            ("Go", 0, 3, 7),
+            ("Supercalifragilisticexpialidocious", 0, 3, 30),
+        ];
+        for (subject, owners, rows, expected) in cases {
+            let found = label(subject).least(rows, owners);
+            assert_eq!(found, expected, "{subject} {owners} {rows}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The rows of the board's list: tasks sorted by status, blocked tasks indented below a blocker, completed tasks last.
+
+use crate::domain::graph::TaskGraph;
+use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::index::{Index, Standing};
+
+/// Maximum indentation depth.
+const DEPTH_MAX: usize = 8;
+
+/// A row of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// The position of its task in the [`Index`].
+    pub task: usize,
+    /// The indentation depth, at most [`DEPTH_MAX`].
+    pub depth: usize,
+    /// A bit for each depth, bit 0 for the first: whether the vertical guide line continues below this row.
+    pub rails: u16,
+}
+
+impl Row {
+    /// Returns the guide lines before the row, two columns for each depth.
+    pub fn guide(self) -> String {
+        let goes_on = |step: usize| self.rails & (1 << step) != 0;
+        (0..self.depth)
+            .map(|step| match (step + 1 == self.depth, goes_on(step)) {
+                (true, true) => "├ ",
+                (true, false) => "╰ ",
+                (false, true) => "│ ",
+                (false, false) => "  ",
+            })
+            .collect()
+    }
+}
+
+/// The rows of a list.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    rows: Vec<Row>,
+    of_task: Vec<Option<usize>>,
+}
+
+impl Rows {
+    fn new(rows: Vec<Row>, tasks: usize) -> Rows {
+        let mut of_task = vec![None; tasks];
+        for (at, row) in rows.iter().enumerate() {
+            of_task[row.task] = Some(at);
+        }
+        Rows { rows, of_task }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns the row at index `at`.
+    pub fn get(&self, at: usize) -> Option<Row> {
+        self.rows.get(at).copied()
+    }
+
+    /// Returns the rows from index `first` on.
+    pub fn from(&self, first: usize) -> &[Row] {
+        self.rows.get(first..).unwrap_or(&[])
+    }
+
+    /// Returns the row index of a task, given by its position in the [`Index`].
+    pub fn row_of(&self, task: usize) -> Option<usize> {
+        self.of_task.get(task).copied().flatten()
+    }
+}
+
+/// Returns all tasks as a tree: each blocked task is below its deepest open blocker.
+pub fn tree(index: &Index) -> Rows {
+    let count = index.len();
+    let mut below = vec![Vec::new(); count];
+    let mut top = Vec::new();
+    for task in 0..count {
+        let is_open = |w: &&usize| index.standing(**w) != Standing::Done;
+        // Only blockers of an earlier layer, so that no cycle can arise.
+        let is_before = |w: &&usize| index.steps(**w) < index.steps(task);
+        let waits = index.waits(task).iter().filter(is_open).filter(is_before);
+        match waits.max_by_key(|w| (index.steps(**w), **w)) {
+            Some(last) if index.standing(task) == Standing::Blocked => below[*last].push(task),
+            Some(_) | None => top.push(task),
+        }
+    }
+    top.sort_by_key(|task| (index.standing(*task), *task));
+    let mut rows = Vec::with_capacity(count);
+    let row = |task| Row {
+        task,
+        depth: 0,
+        rails: 0,
+    };
+    let mut todo: Vec<Row> = top.into_iter().rev().map(row).collect();
+    while let Some(row) = todo.pop() {
+        rows.push(row);
+        let depth = (row.depth + 1).min(DEPTH_MAX);
+        let step = 1_u16 << (depth - 1);
+        for (i, task) in below[row.task].iter().rev().enumerate() {
+            let rails = if i == 0 {
+                row.rails & !step
+            } else {
+                row.rails | step
+            };
+            todo.push(Row {
+                task: *task,
+                depth,
+                rails,
+            });
+        }
+    }
+    Rows::new(rows, count)
+}
+
+/// Returns the tasks that match `query`, without indentation: their blockers may be filtered out.
+pub fn flat(index: &Index, board: &TaskGraph, query: &Query) -> Rows {
+    let mut found: Vec<usize> = board
+        .tasks()
+        .enumerate()
+        .filter(|(at, task)| query.matches(task, index.standing(*at)))
+        .map(|(at, _)| at)
+        .collect();
+    found.sort_by_key(|task| (index.standing(*task), *task));
+    let row = |task| Row {
+        task,
+        depth: 0,
+        rails: 0,
+    };
+    Rows::new(found.into_iter().map(row).collect(), index.len())
+}

@@ -1,0 +1,96 @@
+//! What is known of the tasks, and what is worked out from it.
+
+pub(in crate::ui) mod branches;
+pub(in crate::ui) mod critical;
+pub(in crate::ui) mod filter;
+pub(in crate::ui) mod history;
+pub(in crate::ui) mod index;
+pub(in crate::ui) mod label;
+pub(in crate::ui) mod list;
+pub(in crate::ui) mod memo;
+pub(in crate::ui) mod progress;
+pub(in crate::ui) mod unlocks;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
+use crate::ui::model::Model;
+use crate::ui::model::board::index::Index;
+use crate::ui::model::board::memo::Slot;
+
+/// Cached values derived from the board. Dropping them does not change the screen.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Counts the boards.
+    version: u64,
+    index: Slot<u64, Arc<Index>>,
+    /// Key: board version and task.
+    unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
+    /// Key: board version.
+    under_way: Slot<u64, Arc<[Stamp]>>,
+    /// Key: board version and branches version.
+    to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
+    /// Key: board version and branches version.
+    unmerged: Slot<(u64, u64), Arc<Unmerged>>,
+}
+
+impl Kept {
+    /// Invalidates all cached values after a board change.
+    pub fn outdated(&mut self) {
+        self.version += 1;
+    }
+
+    /// Counts the boards.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+/// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
+pub type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
+
+/// Returns the index of the board.
+pub fn index(model: &Model) -> Arc<Index> {
+    let kept = &model.memo;
+    kept.index
+        .get(kept.version, || Arc::new(Index::new(&model.board)))
+}
+
+/// Returns the tasks that become ready when `id` is completed: see [`unlocks::unlocks`].
+pub fn unlocks(model: &Model, id: TaskId) -> Arc<Vec<TaskId>> {
+    let kept = &model.memo;
+    let make = || Arc::new(unlocks::unlocks(&model.board, id));
+    kept.unlocks.get((kept.version, id), make)
+}
+
+/// When the tasks in progress began to be, [`AGES_MAX`] at most.
+pub fn under_way(model: &Model) -> Arc<[Stamp]> {
+    let kept = &model.memo;
+    kept.under_way.get(kept.version, || of_tasks(model).into())
+}
+
+/// Returns the first task of `owner` that is not completed.
+pub fn open_task<'a>(model: &'a Model, owner: &Name) -> Option<&'a Task> {
+    model.board.get(index(model).open_of(owner)?)
+}
+
+/// Returns the tags of a task, as `#rust #docs`.
+pub fn tags(task: &Task) -> String {
+    let tags: Vec<String> = task.tags.iter().map(|t| format!("#{t}")).collect();
+    one_line(&tags.join(" "))
+}
+
+/// Maximum number of tasks whose ages are tracked; more than a screen has rows.
+pub const AGES_MAX: usize = 256;
+
+/// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
+pub fn of_tasks(model: &Model) -> Vec<Stamp> {
+    let tasks = model.board.tasks();
+    let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
+    let since = in_progress.filter_map(|task| model.history.since(task));
+    since.take(AGES_MAX).collect()
+}

@@ -1,0 +1,105 @@
+//! Usage by task. The usage of a model call counts for the task that the agent had open when the call returned.
+
+use std::collections::BTreeMap;
+
+use crate::domain::ceiling::payer;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::usage::Usage;
+use crate::ui::model::{Model, board as model_board};
+
+/// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
+/// as usage outside tasks.
+const TASKS_MAX: usize = 1000;
+
+/// What was spent on each task.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TaskBook {
+    tasks: BTreeMap<TaskId, Used>,
+}
+
+impl TaskBook {
+    fn count(&mut self, task: TaskId, used: Used) {
+        self.tasks.entry(task).or_default().add(used);
+        if self.tasks.len() > TASKS_MAX {
+            self.tasks.pop_first();
+        }
+    }
+
+    /// Returns the usage of each task, most expensive first.
+    pub fn dearest(&self) -> Vec<(TaskId, Used)> {
+        let mut all: Vec<(TaskId, Used)> =
+            self.tasks.iter().map(|(id, used)| (*id, *used)).collect();
+        all.sort_by(|(_, a), (_, b)| {
+            let ((a_cost, a_tokens), (b_cost, b_tokens)) = (a.weight(), b.weight());
+            b_cost.total_cmp(&a_cost).then(b_tokens.cmp(&a_tokens))
+        });
+        all
+    }
+
+    /// Returns the usage of `task`, if any is known.
+    pub fn of(&self, task: TaskId) -> Option<Used> {
+        self.tasks.get(&task).copied()
+    }
+}
+
+/// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one call
+/// happened before this screen was attached: its task is unknown, and it is ignored.
+pub fn spent(model: &mut Model, agent: &Name, more: Used) {
+    if more.usage.total() == 0 || more.calls > 1 {
+        return;
+    }
+    let task = model_board::open_task(model, &payer(agent)).map(|task| task.id);
+    if let Some(task) = task {
+        model.costs.count(task, more);
+    }
+}
+
+/// What was used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Used {
+    /// The tokens, by kind.
+    pub usage: Usage,
+    /// The number of model calls; 0 if they were not counted.
+    pub calls: u64,
+    /// The cost in US dollars; `None` if no price is known.
+    pub cost: Option<f64>,
+}
+
+impl Used {
+    /// Adds another usage. The cost is the sum of the known costs.
+    pub fn add(&mut self, other: Used) {
+        self.usage.add(other.usage);
+        self.calls = self.calls.saturating_add(other.calls);
+        let costs = [self.cost, other.cost];
+        self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
+    }
+
+    /// Returns the usage since `before`; negative differences count as 0.
+    #[must_use]
+    pub fn since(self, before: Used) -> Used {
+        let usage = Usage {
+            input: self.usage.input.saturating_sub(before.usage.input),
+            output: self.usage.output.saturating_sub(before.usage.output),
+            cache_read: self
+                .usage
+                .cache_read
+                .saturating_sub(before.usage.cache_read),
+            cache_write: self
+                .usage
+                .cache_write
+                .saturating_sub(before.usage.cache_write),
+        };
+        Used {
+            usage,
+            calls: self.calls.saturating_sub(before.calls),
+            cost: self
+                .cost
+                .map(|cost| (cost - before.cost.unwrap_or(0.0)).max(0.0)),
+        }
+    }
+
+    /// Returns the sort key for "most expensive": the cost, then the tokens.
+    pub fn weight(&self) -> (f64, u64) {
+        (self.cost.unwrap_or(0.0), self.usage.total())
+    }
+}

@@ -1,0 +1,135 @@
+//! Log lines about agents: ends of turns, activities, and who joins or leaves the team.
+
+use crate::domain::graph::Claimer;
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::protocol::event::TurnEnd;
+use crate::ui::model::event_log::attribution::Deed;
+use crate::ui::model::event_log::{Told, Tone, Topic};
+use crate::ui::model::{Model, style};
+
+/// Returns the log line for the end of a turn, or `None` if the turn of a team member ended normally.
+pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
+    let told = match end {
+        TurnEnd::Done if agent.parent().is_some() => {
+            Told::new(Topic::Team, format!("{agent} returned its answer")).tone(Tone::Good)
+        }
+        TurnEnd::Done => return None,
+        TurnEnd::Interrupted => Told::new(Topic::Team, format!("{agent} was stopped")),
+        TurnEnd::Failed { error, hint } if hint.is_empty() => {
+            Told::new(Topic::Model, format!("{agent}'s call failed: {error}")).tone(Tone::Error)
+        }
+        TurnEnd::Failed { error, hint } => Told::new(
+            Topic::Model,
+            format!("{agent}'s call failed: {error}. {hint}"),
+        )
+        .tone(Tone::Error),
+        TurnEnd::Stopped { why } => {
+            Told::new(Topic::Model, format!("{agent}'s turn was stopped: {why}")).tone(Tone::Warn)
+        }
+    };
+    Some(told.of(agent))
+}
+
+/// Returns the log line for a new activity, or `None` if it is not logged.
+pub(in crate::ui) fn activity_changed(
+    model: &Model,
+    agent: &Name,
+    activity: &Activity,
+    at: Stamp,
+) -> Option<Told> {
+    let before = model.activity(agent);
+    if before == *activity {
+        return None;
+    }
+    let told = match activity {
+        Activity::Backoff {
+            cause,
+            until,
+            attempt,
+            attempts_max,
+        } => {
+            let wait = style::seconds(*until, at);
+            let of = match attempts_max {
+                0 => String::new(),
+                most => format!(" of {most}"),
+            };
+            let words = format!(
+                "{agent}'s call failed: {cause}; attempt {}{of} in {wait} s",
+                attempt.saturating_add(1)
+            );
+            Told::new(Topic::Model, words).tone(Tone::Warn)
+        }
+        Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
+        Activity::Queued { place } => Told::new(
+            Topic::Model,
+            format!("{agent}'s call is queued at position {place}"),
+        ),
+        Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
+        Activity::Idle => {
+            let words = format!("{agent} is idle: {}", why_idle(model, agent)?);
+            Told::new(Topic::Team, words)
+        }
+        // The turn end, notice or request that comes with these has more details.
+        Activity::Failed { .. }
+        | Activity::Stuck { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Gone
+        // The team pane shows these.
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Tool { .. } => return None,
+    };
+    Some(told.of(agent))
+}
+
+/// Returns why an agent is idle, or `None` if a task is ready for it and will be assigned at once.
+fn why_idle(model: &Model, agent: &Name) -> Option<String> {
+    if let Some(own) = model.board.open_task_of(agent) {
+        return Some(format!("its turn ended with {} still open", own.id));
+    }
+    let tags = model.team.find(agent).map(|m| m.tags.clone());
+    let claimer = Claimer {
+        name: agent.clone(),
+        tags: tags.unwrap_or_default(),
+    };
+    if !model.board.has_open() {
+        return Some("no open tasks".into());
+    }
+    let is_ready = model.board.claimable_unasked(&claimer).is_some();
+    (!is_ready).then(|| "no task is ready for it".into())
+}
+
+/// The line about a teammate that leaves. A notice with the reason replaces it.
+pub(in crate::ui) fn gone(name: &str) -> String {
+    format!("{name} left the team")
+}
+
+/// Returns the log lines for members that joined or left.
+pub(in crate::ui) fn team_changed(model: &Model, team: &Team, at: Stamp) -> Vec<Told> {
+    let here = |m: &&Member| m.status != MemberStatus::Shutdown;
+    let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
+    let came = team.members.iter().filter(here).filter(|m| !was_here(m));
+    let came = came.map(|member| {
+        let name = &member.name;
+        let role = match member.role.as_str() {
+            "" => String::new(),
+            role => format!(" as {role}"),
+        };
+        let by = model
+            .event_log
+            .actors
+            .who(&Deed::Spawn(name.to_string()), at);
+        match by {
+            Some(by) => Told::new(Topic::Team, format!("{by} spawned {name}{role}"))
+                .of(name)
+                .by(by.as_str()),
+            None => Told::new(Topic::Team, format!("{name} joined the team{role}")).of(name),
+        }
+    });
+    let left = model.team.members.iter().filter(here);
+    let left = left.filter(|m| team.find(&m.name).is_none_or(|m| !here(&m)));
+    let left = left.map(|m| Told::new(Topic::Team, gone(m.name.as_str())).of(&m.name));
+    came.chain(left).collect()
+}

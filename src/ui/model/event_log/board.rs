@@ -1,0 +1,258 @@
+//! Log lines about board changes: what happened to each task, who did it, and which tasks it unblocked. Pure.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::{Task, TaskStatus};
+use crate::ui::model::Model;
+use crate::ui::model::event_log::attribution::Deed;
+use crate::ui::model::event_log::format::task as titled;
+use crate::ui::model::event_log::{About, Told, Tone, Topic};
+use crate::ui::text::called;
+
+/// Returns the log lines for one board change.
+pub(in crate::ui) fn changed(
+    model: &Model,
+    changed: &[Arc<Task>],
+    removed: &[TaskId],
+    at: Stamp,
+) -> Vec<Told> {
+    let board = &model.board;
+    let mut out = Vec::new();
+    let mut freed = BTreeSet::new();
+    for after in changed {
+        let frees = frees(board, changed, after);
+        freed.extend(frees.iter().copied());
+        let news = News {
+            model,
+            before: board.get(after.id),
+            after,
+            at,
+        };
+        news.tell(&frees, &mut out);
+    }
+    for after in changed.iter().filter(|t| !freed.contains(&t.id)) {
+        if let Some(before) = board.get(after.id) {
+            let (was, is) = (before.blocked_by.is_empty(), after.blocked_by.is_empty());
+            if !was && is && after.status == TaskStatus::Pending {
+                let task = titled(after.id, &after.subject);
+                let words = format!("{task} is unblocked");
+                out.push(told(after, words));
+            }
+        }
+    }
+    for id in removed {
+        if let Some(before) = board.get(*id) {
+            let words = format!(
+                "{} was removed from the board (external change)",
+                titled(*id, &before.subject)
+            );
+            out.push(told(before, words).tone(Tone::Warn));
+        }
+    }
+    out
+}
+
+fn told(task: &Task, words: String) -> Told {
+    Told::new(Topic::Task, words)
+        .by(&task.owner)
+        .about(About::Task(task.id))
+}
+
+/// Returns the tasks that became ready because `done` was completed.
+fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
+    let was_open = board
+        .get(done.id)
+        .is_some_and(|t| t.status != TaskStatus::Completed);
+    if !was_open || done.status != TaskStatus::Completed {
+        return Vec::new();
+    }
+    let waited = |t: &&Arc<Task>| {
+        let before = board.get(t.id);
+        before.is_some_and(|b| b.blocked_by.contains(&done.id)) && t.blocked_by.is_empty()
+    };
+    let open = |t: &&Arc<Task>| t.status != TaskStatus::Completed;
+    changed
+        .iter()
+        .filter(waited)
+        .filter(open)
+        .map(|t| t.id)
+        .collect()
+}
+
+fn ids(ids: &[TaskId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    ids.join(" ")
+}
+
+/// One task before and after a change. Its methods describe the difference.
+struct News<'a> {
+    model: &'a Model,
+    before: Option<&'a Task>,
+    after: &'a Task,
+    at: Stamp,
+}
+
+impl News<'_> {
+    fn tell(&self, frees: &[TaskId], out: &mut Vec<Told>) {
+        let (after, task) = (self.after, titled(self.after.id, &self.after.subject));
+        let Some(before) = self.before else {
+            if !self.model.event_log.actors.is_before(after.created_at) {
+                out.push(self.created(&task));
+            }
+            return;
+        };
+        let owner = called(&after.owner);
+        if before.status != after.status && after.status == TaskStatus::Completed {
+            out.push(self.completed(&task, frees));
+        } else if !after.owner.is_empty()
+            && (before.owner != after.owner
+                || (before.status != after.status && after.status == TaskStatus::InProgress))
+        {
+            let again = match after.attempts {
+                0 | 1 => String::new(),
+                n => format!(", attempt {n}"),
+            };
+            out.push(told(after, format!("{owner} claimed {task}{again}")));
+        } else if !before.owner.is_empty() && after.owner.is_empty() {
+            let was = called(&before.owner);
+            let is_taken =
+                after.was_taken_from(&before.owner) && !before.was_taken_from(&before.owner);
+            let words = if is_taken {
+                format!("{task} is back on the board: you took it from {was}")
+            } else {
+                format!(
+                    "{task} is back on the board: {was} {}",
+                    self.why_released(before)
+                )
+            };
+            out.push(told(before, words).tone(Tone::Warn));
+        } else if before.status != after.status {
+            let words = format!("{task} is now {}{}", after.status, self.outside_mark());
+            out.push(told(after, words));
+        }
+        self.edited(before, &task, out);
+        self.placed(before, &task, out);
+    }
+
+    /// Returns who changed the task, or `None` if no call of the crew explains the change.
+    fn by(&self) -> Option<&Name> {
+        let actors = &self.model.event_log.actors;
+        actors.who(&Deed::Change(Some(self.after.id)), self.at)
+    }
+
+    /// Returns a suffix for changes that no call of the crew explains; otherwise empty.
+    fn outside_mark(&self) -> &'static str {
+        match self.by() {
+            Some(_) => "",
+            None => " (external change)",
+        }
+    }
+
+    fn created(&self, task: &str) -> Told {
+        let after = self.after;
+        let deed = Deed::Create(after.subject.clone());
+        let waits = match after.blocked_by.as_slice() {
+            [] => String::new(),
+            blockers => format!(", blocked by {}", ids(blockers)),
+        };
+        let told = |words| told(after, words);
+        let actors = &self.model.event_log.actors;
+        let by = actors.who(&Deed::Write(after.id), self.at);
+        match by.or_else(|| actors.who(&deed, self.at)) {
+            Some(by) => {
+                told(format!("{} created {task}{waits}", called(by.as_str()))).by(by.as_str())
+            }
+            // Only a task that crewdeck creates for a merge conflict has a worktree from the beginning.
+            None if !after.worktree.is_empty() => {
+                told(format!("crewdeck created {task}{waits}")).tone(Tone::Warn)
+            }
+            None => told(format!("{task} was created externally{waits}")),
+        }
+    }
+
+    fn completed(&self, task: &str, frees: &[TaskId]) -> Told {
+        let after = self.after;
+        let frees = match frees {
+            [] => String::new(),
+            freed => format!(" → unblocks {}", ids(freed)),
+        };
+        let words = match after.owner.as_str() {
+            "" => format!("{task} is completed{}{frees}", self.outside_mark()),
+            owner => {
+                let owner = called(owner);
+                format!("{owner} completed {task}{}{frees}", self.outside_mark())
+            }
+        };
+        told(after, words).tone(Tone::Good)
+    }
+
+    /// Returns why the owner lost the task, as a predicate of the owner.
+    fn why_released(&self, before: &Task) -> &'static str {
+        let is_owner = |by: &Name| by.as_str().eq_ignore_ascii_case(&before.owner);
+        if self.by().is_some_and(is_owner) {
+            return "released it";
+        }
+        let here = Name::party(&before.owner)
+            .is_ok_and(|name| self.model.present().iter().any(|n| n.same(&name)));
+        if here {
+            "stopped working on it"
+        } else {
+            "left"
+        }
+    }
+
+    fn edited(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
+        let after = self.after;
+        let by = self.by();
+        let who = by.map_or("external change".to_string(), |by| {
+            format!("by {}", called(by.as_str()))
+        });
+        let push = |words: String, out: &mut Vec<Told>| {
+            let told = told(after, words);
+            out.push(match by {
+                Some(by) => told.by(by.as_str()),
+                None => told,
+            });
+        };
+        let parts: Vec<&str> = [
+            (before.subject != after.subject, "subject"),
+            (before.description != after.description, "description"),
+            (before.tags != after.tags, "tags"),
+        ]
+        .into_iter()
+        .filter_map(|(is_other, part)| is_other.then_some(part))
+        .collect();
+        if !parts.is_empty() {
+            push(format!("{task}: new {} ({who})", parts.join(" and ")), out);
+        }
+        let new: Vec<TaskId> = after
+            .blocked_by
+            .iter()
+            .filter(|b| !before.blocked_by.contains(b))
+            .copied()
+            .collect();
+        if !new.is_empty() {
+            push(
+                format!("{task} is now blocked by {} ({who})", ids(&new)),
+                out,
+            );
+        }
+    }
+
+    /// Reports a worktree that was created, removed or changed.
+    fn placed(&self, before: &Task, task: &str, out: &mut Vec<Told>) {
+        let (was, is) = (before.worktree.as_str(), self.after.worktree.as_str());
+        let words = match (was, is) {
+            (was, is) if was == is => return,
+            ("", is) => format!("wt/{is} was created for {task}"),
+            (was, "") => format!("wt/{was} is no longer the worktree of {task}"),
+            (was, is) => format!("{task} moved from wt/{was} to wt/{is}"),
+        };
+        let told = Told::new(Topic::Worktree, words).by(&self.after.owner);
+        out.push(told.about(About::Task(self.after.id)));
+    }
+}

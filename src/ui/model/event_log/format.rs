@@ -1,0 +1,340 @@
+//! Converts events to log lines; the only place that decides which event kinds are logged.
+//!
+//! Agent output and tool calls are in the conversations and are not logged. Events about tasks, messages, the team and
+//! model calls are.
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::mail::Letter;
+use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::rule::SessionRule;
+use crate::domain::skill::SkillBook;
+use crate::domain::text::one_line;
+use crate::protocol::event::{LetterStep, Level, Setup};
+use crate::protocol::{Event, EventKind};
+use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
+use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
+use crate::ui::model::{Model, sentence};
+use crate::ui::text::called;
+use crate::ui::transcript::apply;
+
+/// Returns the log lines for an event, usually none or one. `state` is the state before the event.
+pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
+    let one = |told: Told| vec![told];
+    match &event.kind {
+        EventKind::CrewReady(setup) => one(ready(model.setup.as_ref(), setup)),
+        EventKind::Prompted { agent, text } => one(Told::new(
+            Topic::Mail,
+            format!("you → {agent}: {text}"),
+        )
+        .of(agent)
+        .by("user")),
+        EventKind::StreamReset { agent } => one(Told::new(
+            Topic::Model,
+            format!("{agent}'s response was cut off, retrying"),
+        )
+        .of(agent)
+        .tone(Tone::Warn)),
+        EventKind::ToolFinished {
+            agent,
+            tool,
+            outcome,
+            output,
+            ..
+        } if tool == "merge_worktree" && *outcome == crate::domain::chat::Outcome::Ok => {
+            let text = output.lines().next().unwrap_or_default();
+            // A conflict is already in the log as a notice.
+            let is_told = model.event_log.lines().rev().take(8).any(|l| l.words == text);
+            let told = Told::new(Topic::Worktree, text).by(agent.as_str());
+            if is_told { Vec::new() } else { one(told.about(about_words(model, text))) }
+        }
+        EventKind::TurnEnded { agent, end } => turn_ended(agent, end).into_iter().collect(),
+        EventKind::ActivityChanged { agent, activity } => {
+            activity_changed(model, agent, activity, event.at).into_iter().collect()
+        }
+        EventKind::Compacted { agent, compaction } => one(Told::new(
+            Topic::Model,
+            format!("{agent}: {}", apply::compaction(compaction)),
+        )
+        .of(agent)),
+        EventKind::SubagentStarted {
+            agent,
+            parent,
+            kind,
+            prompt,
+            ..
+        } => one(Told::new(
+            Topic::Team,
+            format!("{parent} started {agent} to {kind}: {prompt}"),
+        )
+        .of(agent)
+        .by(parent.as_str())),
+        EventKind::JobChanged { job } => job_changed(model, job).into_iter().collect(),
+        EventKind::BoardChanged { changed, removed } => {
+            board::changed(model, changed, removed, event.at)
+        }
+        EventKind::TeamChanged { team } => team_changed(model, team, event.at),
+        EventKind::LetterMoved { letter, step } => letter_moved(model, letter, *step),
+        EventKind::RequestChanged { request } => {
+            request_changed(model, request).into_iter().collect()
+        }
+        EventKind::RulesChanged { rules } => rules_changed(&model.rules, rules),
+        EventKind::SkillsChanged(book) => {
+            skills_changed(&model.skills, book).into_iter().collect()
+        }
+        EventKind::Notice { level, agent, text } => {
+            one(notice(model, *level, agent.as_ref(), text))
+        }
+        EventKind::Refused { why, .. } => one(Told::new(Topic::Notice, format!("refused: {why}"))
+            .by("user")
+            .about(about_words(model, why))
+            .tone(Tone::Warn)),
+        EventKind::CrewAtRest => {
+            let words = match (model.board.done(), model.board.len()) {
+                (_, 0) => "all idle".into(),
+                (done, all) => format!("all idle, {done}/{all} done"),
+            };
+            one(Told::new(Topic::Team, words))
+        }
+        // Shown in the conversation, or covered by the events of the board, messages and requests.
+        EventKind::Injected { .. }
+        | EventKind::TurnStarted { .. }
+        | EventKind::TextDelta { .. }
+        | EventKind::ThinkingDelta { .. }
+        | EventKind::Said { .. }
+        | EventKind::ToolStarted { .. }
+        | EventKind::ToolOutput { .. }
+        | EventKind::ToolFinished { .. }
+        | EventKind::UsageChanged { .. }
+        | EventKind::TodoChanged { .. }
+        | EventKind::LimitsChanged(_)
+        | EventKind::JobOutput { .. }
+        // Shown as a mark on the board; a merge also sends a notice.
+        | EventKind::BranchesChanged { .. }
+        // Shown in the status line.
+        | EventKind::HeadChanged { .. }
+        // Answers to commands of one screen, and input for the attribution of board changes.
+        | EventKind::ModelsListed { .. }
+        | EventKind::PersonActed { .. }
+        | EventKind::WorktreeJudged { .. }
+        | EventKind::DiffShown { .. } => Vec::new(),
+    }
+}
+
+fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
+    let (model, provider) = (&setup.model, &setup.provider);
+    match before {
+        None => Told::new(
+            Topic::Team,
+            format!(
+                "session {} started with {model} ({provider})",
+                setup.session
+            ),
+        ),
+        Some(before) if before.model != setup.model => Told::new(
+            Topic::Model,
+            format!("model changed from {} to {model}", before.model),
+        ),
+        Some(_) => Told::new(Topic::Team, format!("session {} resumed", setup.session)),
+    }
+}
+
+fn job_changed(model: &Model, job: &Job) -> Option<Told> {
+    let known = model.jobs.get(&job.id);
+    let (agent, title) = (&job.agent, job.title());
+    let told = match (&job.ended, known.map(Job::is_running)) {
+        (None, None) => {
+            let words = format!("{agent} started a background job: {title}");
+            Told::new(Topic::Job, words)
+        }
+        (None, Some(_)) | (Some(_), Some(false)) => return None,
+        (Some((_, end)), Some(true) | None) => {
+            let tone = match end {
+                JobEnd::Exited { code: 0 } => Tone::Good,
+                JobEnd::Killed { .. } => Tone::Plain,
+                JobEnd::Exited { .. }
+                | JobEnd::Signalled { .. }
+                | JobEnd::TimedOut { .. }
+                | JobEnd::NotStarted { .. } => Tone::Error,
+            };
+            let words = format!("{agent}'s background job ended: {end}: {title}");
+            Told::new(Topic::Job, words).tone(tone)
+        }
+    };
+    Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
+}
+
+fn letter_moved(model: &Model, letter: &Letter, step: LetterStep) -> Vec<Told> {
+    let known = model.letters.find(letter).map(|t| t.step);
+    if known.is_some_and(|known| known >= step) {
+        return Vec::new();
+    }
+    // Messages sent before this crew started are not logged, but their later steps are.
+    if known.is_none() && model.event_log.actors.is_before(letter.timestamp) {
+        return Vec::new();
+    }
+    let (from, to) = (called(&letter.from), called(&letter.to));
+    let about = match letter.id.0.as_str() {
+        "" => About::Nothing,
+        _ => About::Letter(letter.id.clone()),
+    };
+    let told = |words: String| {
+        Told::new(Topic::Mail, words)
+            .by(&letter.to)
+            .by(&letter.from)
+            .about(about.clone())
+    };
+    let mut out = Vec::new();
+    if known.is_none() {
+        let words = format!("{from} → {to}: {}", sentence::letter(letter));
+        out.push(told(words));
+    }
+    let whose = match from.as_str() {
+        "you" => "your".into(),
+        other => format!("{other}'s"),
+    };
+    match step {
+        LetterStep::Sent => {}
+        LetterStep::Delivered => out.push(told(format!("{to} received {whose} message"))),
+        LetterStep::ActedOn => out.push(told(format!("{to} acted on {whose} message"))),
+    }
+    out
+}
+
+fn request_changed(model: &Model, request: &Request) -> Option<Told> {
+    let actors = &model.event_log.actors;
+    let known = actors.request(&request.id);
+    if known == Some(request.status) {
+        return None;
+    }
+    let is_over = actors.is_before(request.decided_at) || request.decided_at.0 == 0.0;
+    if known.is_none() && !request.is_pending() && is_over {
+        return None;
+    }
+    let (from, target) = (&request.from, &request.target);
+    let task = request
+        .task
+        .map_or_else(String::new, |id| format!(" for {id}"));
+    let comment = match request.comment.trim() {
+        "" => String::new(),
+        comment => format!(": {comment}"),
+    };
+    let by = called(&request.decided_by);
+    let asked = match request.kind {
+        RequestKind::Plan => format!("{from}'s plan{task}"),
+        RequestKind::Shutdown => format!("the shutdown of {target}"),
+        RequestKind::Permission => format!("{target}'s permission request{task}"),
+        RequestKind::Ceiling => format!("a higher budget for {from}"),
+        RequestKind::Question => format!("{from}'s question{task}"),
+    };
+    let (words, tone) = match request.status {
+        // A shutdown that the user asks for needs no approval: log it once.
+        RequestStatus::Pending | RequestStatus::Approved
+            if request.kind == RequestKind::Shutdown && from.is_user() =>
+        {
+            if known.is_some() {
+                return None;
+            }
+            (format!("you asked {target} to shut down"), Tone::Plain)
+        }
+        RequestStatus::Pending => {
+            let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
+            let words = format!("{}{task}: {what}", sentence::request(request));
+            (words, Tone::Plain)
+        }
+        RequestStatus::Approved if request.kind == RequestKind::Question => {
+            (format!("{by} answered {asked}{comment}"), Tone::Good)
+        }
+        RequestStatus::Approved => (format!("{by} approved {asked}{comment}"), Tone::Good),
+        RequestStatus::Rejected if request.kind == RequestKind::Question => {
+            (format!("{by} declined {asked}{comment}"), Tone::Plain)
+        }
+        RequestStatus::Rejected => (format!("{by} rejected {asked}{comment}"), Tone::Plain),
+        RequestStatus::Withdrawn => {
+            let words = format!("withdrawn: {asked}{comment}");
+            (words, Tone::Warn)
+        }
+    };
+    let told = Told::new(Topic::Request, words).by(from.as_str());
+    let told = told.by(target.as_str()).by(&request.decided_by).tone(tone);
+    Some(told.about(About::Request(request.id.clone(), target.clone())))
+}
+
+fn rules_changed(before: &[SessionRule], after: &[SessionRule]) -> Vec<Told> {
+    let has =
+        |rules: &[SessionRule], rule: &SessionRule| rules.iter().any(|r| r.number == rule.number);
+    let made = after.iter().filter(|r| !has(before, r)).map(|rule| {
+        let (by, scope) = (called(rule.by.as_str()), &rule.scope);
+        Told::new(
+            Topic::Request,
+            format!("{by} allowed for the whole team: {scope}"),
+        )
+        .by(rule.by.as_str())
+        .by(rule.asked_by.as_str())
+    });
+    let taken = before.iter().filter(|r| !has(after, r)).map(|rule| {
+        Told::new(
+            Topic::Request,
+            format!("no longer allowed for the whole team: {}", rule.scope),
+        )
+    });
+    made.chain(taken).collect()
+}
+
+fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
+    // The first list is the initial state, not a change.
+    if before == after || *before == SkillBook::default() {
+        return None;
+    }
+    let words = format!("skills changed: {} available", after.skills.len());
+    Some(Told::new(Topic::Notice, words))
+}
+
+fn notice(model: &Model, level: Level, agent: Option<&Name>, text: &str) -> Told {
+    let topic = if text.starts_with("wt/") {
+        Topic::Worktree
+    } else if agent.is_some_and(|a| model.event_log.has_just_said(&gone(a.as_str()))) {
+        Topic::Team
+    } else {
+        Topic::Notice
+    };
+    let tone = match level {
+        Level::Info => Tone::Plain,
+        Level::Warn => Tone::Warn,
+        Level::Error => Tone::Error,
+    };
+    let about = match agent {
+        Some(agent) => About::Agent(agent.clone()),
+        None => about_words(model, text),
+    };
+    let told = Told::new(topic, text).tone(tone).about(about);
+    match agent {
+        Some(agent) => told.by(agent.as_str()),
+        None => told,
+    }
+}
+
+/// Returns the task that a notice is about: the one of the branch that it begins with, or the first one named as `#N`.
+fn about_words(model: &Model, text: &str) -> About {
+    let branch = text
+        .strip_prefix("wt/")
+        .and_then(|t| t.split_whitespace().next());
+    if let Some(name) = branch
+        && let Some(task) = model.board.tasks().find(|t| t.worktree == name)
+    {
+        return About::Task(task.id);
+    }
+    let named = text.split('#').skip(1).find_map(|rest| {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let id = TaskId(rest[..digits].parse().ok()?);
+        model.board.get(id).map(|t| t.id)
+    });
+    named.map_or(About::Nothing, About::Task)
+}
+
+/// Formats a task for a log line: number and subject.
+pub(in crate::ui) fn task(id: TaskId, subject: &str) -> String {
+    format!("{id} {}", one_line(subject))
+}

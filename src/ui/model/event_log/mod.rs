@@ -1,0 +1,310 @@
+//! The event log: one line per event with time, topic, actor and reason, newest last. Pure.
+//!
+//! All lines are derived from events ([`tell`] decides which kinds are logged, and how), so the crew's own screen, a viewer,
+//! a resumed session and a replay show the same lines. Only the refusal of a command is limited to the screen that sent it.
+
+mod agents;
+pub(in crate::ui) mod attribution;
+mod board;
+pub(in crate::ui) mod format;
+pub(in crate::ui) mod query;
+
+use std::collections::VecDeque;
+
+use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::text::{clip, one_line};
+use crate::protocol::{Event, EventKind};
+use crate::ui::model::Model;
+use crate::ui::model::event_log::attribution::Actors;
+use crate::ui::text::called;
+
+/// Maximum number of lines kept; the oldest are dropped first. The journal has all events.
+pub const LINES_MAX: usize = 2000;
+/// Maximum length of a line, in characters.
+pub const WORDS_MAX: usize = 400;
+/// Maximum number of names that `who:` finds a line by.
+const WHO_MAX: usize = 8;
+/// How many of the latest lines are searched for one that a new line replaces.
+const RECENT: usize = 16;
+
+/// The topic of a line, as filtered by `kind:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// A task of the board.
+    Task,
+    /// A message or a prompt.
+    Mail,
+    /// A request that needs a decision, or a session permission.
+    Request,
+    /// Agents that join, leave or become idle.
+    Team,
+    /// A worktree and its branch.
+    Worktree,
+    /// Model calls: failures, queueing, compaction.
+    Model,
+    /// A background job.
+    Job,
+    /// A notice from crewdeck.
+    Notice,
+}
+
+impl Topic {
+    /// All topics, in the order in which the filter lists them.
+    pub const ALL: [Topic; 8] = [
+        Topic::Task,
+        Topic::Mail,
+        Topic::Request,
+        Topic::Team,
+        Topic::Worktree,
+        Topic::Model,
+        Topic::Job,
+        Topic::Notice,
+    ];
+
+    /// The name of the topic, for the filter and the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Topic::Task => "task",
+            Topic::Mail => "mail",
+            Topic::Request => "request",
+            Topic::Team => "team",
+            Topic::Worktree => "worktree",
+            Topic::Model => "model",
+            Topic::Job => "job",
+            Topic::Notice => "notice",
+        }
+    }
+}
+
+/// The severity of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// A neutral event.
+    Plain,
+    /// A success.
+    Good,
+    /// A problem that does not stop the work.
+    Warn,
+    /// A failure.
+    Error,
+}
+
+impl Tone {
+    /// Whether it is a warning or an error, as found by `!`.
+    pub fn is_trouble(self) -> bool {
+        match self {
+            Tone::Plain | Tone::Good => false,
+            Tone::Warn | Tone::Error => true,
+        }
+    }
+}
+
+/// What `Enter` on a line opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// Empty.
+    Nothing,
+    /// The page of a task.
+    Task(TaskId),
+    /// The conversation of an agent.
+    Agent(Name),
+    /// A message and its thread.
+    Letter(LetterId),
+    /// The card of a request, or the conversation of that agent once the request is decided.
+    Request(RequestId, Name),
+    /// The list of background jobs with that one selected.
+    Job(JobId),
+}
+
+/// A line before it gets its number and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::ui) struct Told {
+    topic: Topic,
+    tone: Tone,
+    about: About,
+    /// The names that `who:` finds it by.
+    who: Vec<String>,
+    words: String,
+}
+
+impl Told {
+    pub(in crate::ui) fn new(topic: Topic, words: impl Into<String>) -> Told {
+        Told {
+            topic,
+            tone: Tone::Plain,
+            about: About::Nothing,
+            who: Vec::new(),
+            words: words.into(),
+        }
+    }
+
+    fn tone(mut self, tone: Tone) -> Told {
+        self.tone = tone;
+        self
+    }
+
+    fn about(mut self, about: About) -> Told {
+        self.about = about;
+        self
+    }
+
+    fn by(mut self, who: &str) -> Told {
+        let who = clip(&called(who), 80);
+        if !who.is_empty() && self.who.len() < WHO_MAX && !self.who.contains(&who) {
+            self.who.push(who);
+        }
+        self
+    }
+
+    /// Makes `agent` the target of the line, and adds its name for `who:`.
+    fn of(self, agent: &Name) -> Told {
+        self.by(agent.as_str()).about(About::Agent(agent.clone()))
+    }
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogLine {
+    /// A sequential number that identifies the line, for the selection.
+    pub number: u64,
+    /// The time of the event.
+    pub at: Stamp,
+    /// The topic.
+    pub topic: Topic,
+    /// The severity.
+    pub tone: Tone,
+    /// What `Enter` opens.
+    pub about: About,
+    /// The names that `who:` finds it by.
+    pub who: Vec<String>,
+    /// The text.
+    pub words: String,
+}
+
+/// The latest [`LINES_MAX`] lines, oldest first.
+#[derive(Debug, Default)]
+pub struct EventLog {
+    lines: VecDeque<LogLine>,
+    next: u64,
+    is_cut: bool,
+    actors: Actors,
+}
+
+impl EventLog {
+    /// Returns all kept lines, oldest first.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = &LogLine> + DoubleEndedIterator {
+        self.lines.iter()
+    }
+
+    /// The number of kept lines.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether the log has no lines.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Whether older lines are missing.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn begins_late(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
+    pub(in crate::ui) fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
+        self.actors.asked_to_go(name)
+    }
+
+    /// Clears the log except for notices, which no later event repeats.
+    pub(in crate::ui) fn forget_crew(&mut self) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.retain(|l| l.topic == Topic::Notice);
+        *self = EventLog {
+            lines,
+            next: self.next,
+            ..EventLog::default()
+        };
+    }
+
+    pub(in crate::ui) fn push(&mut self, at: Stamp, told: Told) {
+        let line = LogLine {
+            number: self.next,
+            at,
+            topic: told.topic,
+            tone: told.tone,
+            about: told.about,
+            who: told.who,
+            words: clip(&one_line(&told.words), WORDS_MAX),
+        };
+        // A journal that is read again repeats notices that were kept.
+        let same =
+            |l: &LogLine| l.at == line.at && l.topic == Topic::Notice && l.words == line.words;
+        if line.topic == Topic::Notice && self.lines.iter().rev().any(same) {
+            return;
+        }
+        self.next += 1;
+        // Insert by time: a journal may be read after newer lines were added.
+        let later = self.lines.iter().rev().take_while(|l| l.at > line.at);
+        let place = self.lines.len() - later.count();
+        self.lines.insert(place, line);
+        if self.lines.len() > LINES_MAX {
+            self.lines.pop_front();
+            self.is_cut = true;
+        }
+    }
+
+    /// Returns the index of the latest line with that text among the last [`RECENT`] lines.
+    fn just_said(&self, words: &str) -> Option<usize> {
+        let from = self.lines.len().saturating_sub(RECENT);
+        let at = self.lines.range(from..).rposition(|l| l.words == words);
+        at.map(|at| from + at)
+    }
+
+    fn has_just_said(&self, words: &str) -> bool {
+        self.just_said(words).is_some()
+    }
+
+    /// Removes a recent line with that text, because the next line has more details.
+    fn say_better(&mut self, words: &str) {
+        if let Some(at) = self.just_said(words) {
+            self.lines.remove(at);
+        }
+    }
+}
+
+impl Model {
+    /// Adds an event to the log. Must be called before the event is applied to the rest of the state.
+    pub(in crate::ui) fn log(&mut self, event: &Event) {
+        if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
+            self.event_log.begins_late();
+        }
+        let told = format::tell(self, event);
+        if let EventKind::Notice {
+            agent: Some(agent), ..
+        } = &event.kind
+        {
+            self.event_log.say_better(&agents::gone(agent.as_str()));
+        }
+        self.event_log.actors.heard(event);
+        for told in told {
+            self.event_log.push(event.at, told);
+        }
+    }
+
+    /// Marks older lines as missing: only the end of a long journal was read.
+    pub fn begins_late(&mut self) {
+        self.event_log.begins_late();
+    }
+
+    /// Returns the path of the session's journal, relative to the root.
+    pub fn journal_path(&self) -> Option<String> {
+        let session = one_line(&self.setup.as_ref()?.session);
+        Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))
+    }
+}

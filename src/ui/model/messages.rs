@@ -1,0 +1,246 @@
+//! The view model of messages: the latest ones with their delivery status.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::team::{MemberStatus, Team};
+use crate::domain::text::head_and_tail;
+use crate::protocol::event::LetterStep;
+use crate::ui::model::board::memo::Slot;
+use crate::ui::model::sentence;
+use crate::ui::text::terms::Words;
+
+/// Maximum number of messages kept.
+pub const LETTERS_MAX: usize = 500;
+
+/// Maximum size of a message's text that is kept for the screen, in bytes.
+pub const LETTER_SHOWN_MAX: usize = 16 * 1024;
+
+/// A message and its delivery status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traced {
+    /// A sequential number that identifies the message, for the selection.
+    pub number: u64,
+    /// The message, its text limited to [`LETTER_SHOWN_MAX`].
+    pub letter: Letter,
+    /// The last step reported for it.
+    pub step: LetterStep,
+}
+
+/// The delivery status of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It reached this step.
+    At(LetterStep),
+    /// Its recipient left without reading it.
+    Unread,
+}
+
+impl Traced {
+    /// Returns the delivery status. A sent message whose recipient has left counts as unread, and a delivered shutdown
+    /// request whose recipient has left counts as acted on.
+    pub fn progress(&self, team: &Team) -> Progress {
+        let has_left = team.members.iter().any(|member| {
+            let is_it = member.name.as_str().eq_ignore_ascii_case(&self.letter.to);
+            is_it && member.status == MemberStatus::Shutdown
+        });
+        match self.step {
+            LetterStep::Sent if has_left => Progress::Unread,
+            LetterStep::Delivered
+                if has_left && self.letter.kind == LetterKind::ShutdownRequest =>
+            {
+                Progress::At(LetterStep::ActedOn)
+            }
+            step => Progress::At(step),
+        }
+    }
+}
+
+impl Progress {
+    /// The label of the status.
+    pub fn word(self) -> &'static str {
+        match self {
+            Progress::Unread => "not read",
+            Progress::At(LetterStep::Sent) => "sent",
+            Progress::At(LetterStep::Delivered) => "delivered",
+            Progress::At(LetterStep::ActedOn) => "acted on",
+        }
+    }
+}
+
+/// The latest [`LETTERS_MAX`] messages, oldest first.
+#[derive(Debug, Default)]
+pub struct LetterLog {
+    letters: VecDeque<Traced>,
+    next: u64,
+    /// Key: the next number and the filter text.
+    fitting: Slot<(u64, String), Arc<Vec<u64>>>,
+}
+
+impl LetterLog {
+    /// Adds a message or advances its step. A message never goes back to an earlier step.
+    pub fn moved(&mut self, letter: &Letter, step: LetterStep) {
+        let mut all = self.letters.iter_mut().rev();
+        if let Some(there) = all.find(|t| same(&t.letter, letter)) {
+            if rank(step) > rank(there.step) {
+                there.step = step;
+            }
+            return;
+        }
+        let mut letter = letter.clone();
+        letter.content = head_and_tail(&letter.content, LETTER_SHOWN_MAX);
+        self.letters.push_back(Traced {
+            number: self.next,
+            letter,
+            step,
+        });
+        self.next += 1;
+        if self.letters.len() > LETTERS_MAX {
+            self.letters.pop_front();
+        }
+    }
+
+    /// Returns all kept messages, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Traced> {
+        self.letters.iter()
+    }
+
+    /// Returns the messages between the two parties of `traced` in both directions, oldest first, including itself.
+    pub fn thread<'a>(&'a self, traced: &'a Traced) -> impl DoubleEndedIterator<Item = &'a Traced> {
+        let (from, to) = (&traced.letter.from, &traced.letter.to);
+        self.letters.iter().filter(move |t| {
+            let other = (&t.letter.from, &t.letter.to);
+            other == (from, to) || other == (to, from)
+        })
+    }
+
+    /// Returns the numbers of the messages that match a filter, oldest first. The filter has words to find in names and
+    /// text, `from:NAME` and `to:NAME`.
+    pub fn fitting(&self, words: &str) -> Arc<Vec<u64>> {
+        self.fitting.get((self.next, words.to_string()), || {
+            let words = Words::new(words);
+            let fits = |traced: &&Traced| {
+                let letter = &traced.letter;
+                let (from, to) = (letter.from.to_lowercase(), letter.to.to_lowercase());
+                let said = sentence::letter(letter).to_lowercase();
+                let text = letter.content.to_lowercase();
+                words.fit(&format!("{from} {to} {said} {text}"), |key| match key {
+                    "from" => Some(from.as_str()),
+                    "to" => Some(to.as_str()),
+                    _ => None,
+                })
+            };
+            Arc::new(self.letters.iter().filter(fits).map(|t| t.number).collect())
+        })
+    }
+
+    /// The number of kept messages.
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Whether there are no messages.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// Returns the message with that number, if it is still kept.
+    pub fn get(&self, number: u64) -> Option<&Traced> {
+        self.place(number).and_then(|at| self.letters.get(at))
+    }
+
+    /// Returns the kept entry of `letter`. A message without an id is never found.
+    pub fn find(&self, letter: &Letter) -> Option<&Traced> {
+        let mut all = self.letters.iter().rev();
+        all.find(|t| same(&t.letter, letter))
+    }
+
+    /// Returns the index of the message with that number, from the oldest.
+    pub fn place(&self, number: u64) -> Option<usize> {
+        let first = self.letters.front()?.number;
+        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        (at < self.letters.len()).then_some(at)
+    }
+
+    /// Returns the number of unread messages, without those whose recipient has left.
+    pub fn unread(&self, team: &Team) -> usize {
+        let waits = |t: &&Traced| t.progress(team) == Progress::At(LetterStep::Sent);
+        self.letters.iter().filter(waits).count()
+    }
+}
+
+/// Whether both are the same message. A broadcast has one id for all recipients, so the recipient must match, too.
+fn same(a: &Letter, b: &Letter) -> bool {
+    !b.id.0.is_empty() && a.id == b.id && a.to == b.to
+}
+
+fn rank(step: LetterStep) -> u8 {
+    match step {
+        LetterStep::Sent => 0,
+        LetterStep::Delivered => 1,
+        LetterStep::ActedOn => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{LetterId, Name};
+    use crate::domain::stamp::Stamp;
+
+    fn letter(id: &str) -> Letter {
+        Letter::new(
+            LetterId(id.into()),
+            LetterKind::Message,
+            &Name::lead(),
+            &Name::member("bob").unwrap(),
+            "hello",
+            Stamp(1.0),
+        )
+    }
+
+    #[test]
+    fn message_steps_only_advance_and_are_kept_once() {
+        let mut log = LetterLog::default();
+        for step in [
+            LetterStep::Sent,
+            LetterStep::ActedOn,
+            LetterStep::Delivered,
+            LetterStep::Sent,
+        ] {
+            log.moved(&letter("a"), step);
+        }
+        let steps: Vec<LetterStep> = log.iter().map(|t| t.step).collect();
+        assert_eq!(steps, [LetterStep::ActedOn]);
+    }
+
+    #[test]
+    fn thread_has_the_messages_between_two_parties() {
+        let mut log = LetterLog::default();
+        let ways = [("a", "b"), ("b", "a"), ("a", "c"), ("c", "b"), ("a", "b")];
+        for (i, (from, to)) in ways.into_iter().enumerate() {
+            let mut letter = letter(&i.to_string());
+            (letter.from, letter.to) = (from.into(), to.into());
+            log.moved(&letter, LetterStep::Sent);
+        }
+        let thread = |number| -> Vec<u64> {
+            let traced = log.get(number).unwrap();
+            log.thread(traced).map(|t| t.number).collect()
+        };
+        assert_eq!(thread(1), [0, 1, 4]);
+        assert_eq!(thread(2), [2]);
+    }
+
+    #[test]
+    fn newest_messages_are_kept_with_their_numbers() {
+        let mut log = LetterLog::default();
+        for i in 0..LETTERS_MAX + 10 {
+            log.moved(&letter(&i.to_string()), LetterStep::Sent);
+        }
+        assert_eq!(log.len(), LETTERS_MAX);
+        assert_eq!(log.get(9), None);
+        assert_eq!(log.get(10).unwrap().letter.id.0, "10");
+        assert_eq!(log.place(10), Some(0));
+    }
+}

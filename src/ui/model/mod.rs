@@ -1,0 +1,117 @@
+//! View models of the crew, built from its events: agents, jobs, messages and requests, and their text on the screen.
+
+pub(super) mod agents;
+pub(in crate::ui) mod board;
+pub(in crate::ui) mod costs;
+pub(in crate::ui) mod event_log;
+pub(super) mod jobs;
+pub(in crate::ui) mod messages;
+pub(super) mod plan_pages;
+pub(super) mod pulse;
+pub(super) mod requests;
+pub(super) mod sentence;
+pub(in crate::ui) mod style;
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::limits::Limits;
+use crate::domain::rule::SessionRule;
+use crate::domain::skill::SkillBook;
+use crate::domain::team::Team;
+use crate::domain::worktree::CheckedOut;
+use crate::protocol::event::Setup;
+use crate::ui::model::agents::Agents;
+use crate::ui::model::board::Kept;
+use crate::ui::model::board::branches::Branches;
+use crate::ui::model::board::history::History;
+use crate::ui::model::costs::TaskBook;
+use crate::ui::model::event_log::EventLog;
+use crate::ui::model::jobs::JobBook;
+use crate::ui::model::messages::LetterLog;
+use crate::ui::model::requests::RequestBook;
+
+/// The provider's list of models.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Models {
+    /// Not requested.
+    #[default]
+    Unknown,
+    /// Requested.
+    Asked,
+    /// Received.
+    Listed(Vec<String>),
+}
+
+/// A message that its agent has not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Queued {
+    /// The recipient.
+    pub to: Name,
+    pub text: String,
+}
+
+/// Maximum number of sent messages shown as queued.
+pub const QUEUED_MAX: usize = 50;
+
+/// Maximum number of listed models.
+pub const MODELS_MAX: usize = 1000;
+
+/// What the crew has reported. Panes and popups read it; only events change it.
+#[derive(Debug)]
+pub struct Model {
+    pub(in crate::ui) setup: Option<Setup>,
+    pub(in crate::ui) agents: Agents,
+    pub(in crate::ui) board: Arc<TaskGraph>,
+    /// What is worked out from the board.
+    pub(in crate::ui) memo: Kept,
+    /// The history of each task.
+    pub(in crate::ui) history: History,
+    /// Tokens and cost of each task.
+    pub(in crate::ui) costs: TaskBook,
+    /// The state of the call queue.
+    pub(in crate::ui) limits: Limits,
+    /// The merge status of the task branches.
+    pub(in crate::ui) branches: Branches,
+    /// The git HEAD of the project root, if known.
+    pub(in crate::ui) head: Option<CheckedOut>,
+    pub(in crate::ui) team: Arc<Team>,
+    pub(in crate::ui) letters: LetterLog,
+    pub(in crate::ui) requests: RequestBook,
+    /// What the user allowed the whole team until crewdeck ends, the oldest first.
+    pub(in crate::ui) rules: Vec<SessionRule>,
+    pub(in crate::ui) event_log: EventLog,
+    pub(in crate::ui) models: Models,
+    pub(in crate::ui) jobs: JobBook,
+    pub(in crate::ui) skills: SkillBook,
+    pub(in crate::ui) queued: Vec<Queued>,
+}
+
+impl Model {
+    /// An empty model; times of day are those of `zone`.
+    pub fn new(zone: TimeZone) -> Model {
+        Model {
+            setup: None,
+            agents: Agents::in_zone(zone),
+            board: Arc::default(),
+            memo: Kept::default(),
+            history: History::default(),
+            costs: TaskBook::default(),
+            limits: Limits::default(),
+            branches: Branches::default(),
+            head: None,
+            team: Arc::default(),
+            letters: LetterLog::default(),
+            requests: RequestBook::default(),
+            rules: Vec::new(),
+            event_log: EventLog::default(),
+            models: Models::Unknown,
+            jobs: JobBook::default(),
+            skills: SkillBook::default(),
+            queued: Vec::new(),
+        }
+    }
+}

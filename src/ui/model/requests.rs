@@ -1,0 +1,200 @@
+//! The view model of requests that wait for a decision, oldest first.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::text::{clip, head_and_tail};
+use crate::ui::model::plan_pages::PlanPages;
+
+/// Maximum number of pending requests kept. The crew's own limit is far lower.
+pub const WAITING_MAX: usize = 200;
+
+/// Maximum number of choices of a question, limited by the number of keys.
+const CHOICES_MAX: usize = 6;
+/// Maximum length of a choice, in characters.
+const CHOICE_MAX: usize = 400;
+
+/// Maximum size of a request's body that is kept for the screen, in bytes.
+pub const BODY_MAX: usize = 64 * 1024;
+
+/// The pending requests. Permission requests for the same call share one card.
+#[derive(Debug, Default)]
+pub struct RequestBook {
+    /// The requests for the user first, then those that the lead may decide; each oldest first.
+    waiting: VecDeque<Request>,
+    /// The indexes in `waiting` of the first request of each card.
+    cards: Vec<usize>,
+    /// The requests that were answered but not confirmed yet, each with the request that the answer was given to.
+    answered: BTreeMap<RequestId, RequestId>,
+    pages: PlanPages,
+}
+
+impl RequestBook {
+    /// Adds or updates a request. A decided request is removed.
+    pub fn changed(&mut self, request: &Request) {
+        let place = self.waiting.iter().position(|r| r.id == request.id);
+        if !request.is_pending() || is_no_concern(request) {
+            if let Some(at) = place {
+                self.waiting.remove(at);
+            }
+            self.answered.remove(&request.id);
+            self.deal();
+            return;
+        }
+        let mut request = request.clone();
+        request.body = head_and_tail(&request.body, BODY_MAX);
+        // The file may have been written by another program, so its limits are not trusted.
+        request.choices.truncate(CHOICES_MAX);
+        for choice in &mut request.choices {
+            *choice = clip(choice, CHOICE_MAX);
+        }
+        if let Some(there) = place.and_then(|at| self.waiting.get_mut(at)) {
+            *there = request;
+        } else {
+            let rank = |r: &Request| (is_the_leads(r), r.created_at);
+            let at = self.waiting.partition_point(|r| rank(r) <= rank(&request));
+            self.waiting.insert(at, request);
+            self.waiting.truncate(WAITING_MAX);
+        }
+        self.deal();
+    }
+
+    fn deal(&mut self) {
+        let all = &self.waiting;
+        let is_first = |at: &usize| {
+            let request = &all[*at];
+            !all.iter().take(*at).any(|r| r.is_like(request))
+        };
+        self.cards = (0..all.len()).filter(is_first).collect();
+    }
+
+    /// Returns the cache of rendered plans.
+    pub fn plans(&self) -> &PlanPages {
+        &self.pages
+    }
+
+    /// The number of cards.
+    pub fn len(&self) -> usize {
+        self.cards.len()
+    }
+
+    /// The number of cards that only the user can decide.
+    pub fn for_person(&self) -> usize {
+        self.cards().filter(|r| !is_the_leads(r)).count()
+    }
+
+    /// Whether no request is pending.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Returns the first request of each card, in order.
+    pub fn cards(&self) -> impl DoubleEndedIterator<Item = &Request> {
+        self.cards.iter().filter_map(|at| self.waiting.get(*at))
+    }
+
+    /// Returns the pending request with that id.
+    pub fn get(&self, id: &RequestId) -> Option<&Request> {
+        self.waiting.iter().find(|r| r.id == *id)
+    }
+
+    /// Whether that request is pending and is a question.
+    pub fn is_question(&self, id: &RequestId) -> bool {
+        self.get(id)
+            .is_some_and(|r| r.kind == RequestKind::Question)
+    }
+
+    /// Returns the index of the card that holds the request with that id.
+    pub fn place(&self, id: &RequestId) -> Option<usize> {
+        let wanted = self.get(id)?;
+        self.cards().position(|r| r.id == *id || r.is_like(wanted))
+    }
+
+    /// Returns the first request of the card at an index.
+    pub fn at(&self, place: usize) -> Option<&Request> {
+        self.cards.get(place).and_then(|at| self.waiting.get(*at))
+    }
+
+    /// Returns the other requests on the same card.
+    pub fn same(&self, request: &Request) -> impl Iterator<Item = &Request> {
+        self.waiting
+            .iter()
+            .filter(|r| r.id != request.id && r.is_like(request))
+    }
+
+    /// Marks all requests of a card as answered until the crew confirms it.
+    pub fn answer(&mut self, id: &RequestId) {
+        let same: Vec<RequestId> = self
+            .get(id)
+            .map(|r| self.same(r).map(|o| o.id.clone()).collect())
+            .unwrap_or_default();
+        let all = same.into_iter().chain([id.clone()]);
+        self.answered.extend(all.map(|each| (each, id.clone())));
+    }
+
+    /// Whether the user has answered the request and the crew has not confirmed it yet.
+    pub fn is_answered(&self, id: &RequestId) -> bool {
+        self.answered.contains_key(id)
+    }
+
+    /// Unmarks the requests of a refused answer, so that the user can answer again.
+    pub fn forget_answer(&mut self, id: &RequestId) {
+        self.answered.retain(|_, given| given != id);
+    }
+
+    /// Unmarks all answered requests.
+    pub fn forget_answers(&mut self) {
+        self.answered.clear();
+    }
+}
+
+/// Whether the lead may decide it.
+pub fn is_the_leads(request: &Request) -> bool {
+    request.decider == Decider::Lead
+}
+
+/// Whether the user has nothing to decide: a policy decides the request, or it is a shutdown that the user asked for.
+fn is_no_concern(request: &Request) -> bool {
+    let is_ruled = matches!(request.decider, Decider::Auto | Decider::Deny);
+    is_ruled
+        || match request.kind {
+            RequestKind::Shutdown => request.from.is_user(),
+            RequestKind::Plan
+            | RequestKind::Permission
+            | RequestKind::Ceiling
+            | RequestKind::Question => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::domain::request::RequestStatus;
+    use crate::domain::stamp::Stamp;
+
+    fn request(id: &str, kind: RequestKind, from: Name, at: f64) -> Request {
+        let bob = Name::member("bob").unwrap();
+        Request::new(RequestId(id.into()), kind, from, bob, "x".into(), Stamp(at))
+    }
+
+    #[test]
+    fn oldest_request_is_first_and_decided_ones_are_removed() {
+        let bob = || Name::member("bob").unwrap();
+        let mut book = RequestBook::default();
+        book.changed(&request("late", RequestKind::Plan, bob(), 9.0));
+        book.changed(&request("early", RequestKind::Permission, bob(), 2.0));
+        book.changed(&request("own", RequestKind::Shutdown, Name::user(), 1.0));
+        let ids: Vec<&str> = book.cards().map(|r| r.id.0.as_str()).collect();
+        assert_eq!(ids, ["early", "late"]);
+        let id = RequestId("early".into());
+        book.answer(&id);
+        assert!(book.is_answered(&id));
+        let mut decided = request("early", RequestKind::Permission, bob(), 2.0);
+        decided.status = RequestStatus::Approved;
+        book.changed(&decided);
+        assert_eq!(book.len(), 1);
+        assert!(!book.is_answered(&id));
+    }
+}

@@ -1,0 +1,242 @@
+//! One-line texts for messages, requests and compactions, instead of their JSON.
+
+use serde_json::Value;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Request, RequestKind};
+use crate::domain::text::one_line;
+use crate::ui::text::longest;
+
+/// Describes a message in one line, without sender and recipient.
+pub fn letter(letter: &Letter) -> String {
+    let words = words(&letter.content);
+    match &letter.kind {
+        LetterKind::Message => words,
+        LetterKind::Broadcast => with("to all", &words),
+        LetterKind::ShutdownRequest => with("please shut down", &words),
+        LetterKind::ShutdownResponse => match approved(letter) {
+            Some(true) => with("agrees to shut down", &words),
+            Some(false) => with("does not shut down", &words),
+            None => with("answers the shutdown request", &words),
+        },
+        LetterKind::PlanRequest => with("asks for approval of a plan", &words),
+        LetterKind::PlanApprovalResponse | LetterKind::PlanResponse => match approved(letter) {
+            Some(true) => with("plan approved", &words),
+            Some(false) => with("plan rejected", &words),
+            None => with("answers the plan", &words),
+        },
+        LetterKind::TaskAssignment => with("assigns this task", &words),
+        LetterKind::IdleNotification => with("has nothing to do", &words),
+        LetterKind::PermissionRequest => with("asks for permission", &words),
+        LetterKind::PermissionResponse => match approved(letter) {
+            Some(true) => with("permission granted", &words),
+            Some(false) => with("permission denied", &words),
+            None => with("answers the permission request", &words),
+        },
+        LetterKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
+    }
+}
+
+/// Describes a request as a heading, without its task.
+pub fn request(request: &Request) -> String {
+    match request.kind {
+        RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
+        RequestKind::Permission => format!("{} asks for permission", request.target),
+        RequestKind::Ceiling => format!("{} has reached its budget and waits", request.from),
+        RequestKind::Question => format!("{} asks you", request.from),
+        RequestKind::Shutdown => {
+            format!("{} wants {} to shut down", request.from, request.target)
+        }
+    }
+}
+
+/// Returns the heading of a request's card: who asks for what, for which task. If `columns` are few, the short form is
+/// used, so that more of the task is visible.
+pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
+    let (whole, short) = (request(asked), brief(asked));
+    let Some(id) = asked.task else {
+        return longest(&[&whole, &short], columns).to_string();
+    };
+    let link = match asked.kind {
+        RequestKind::Question => "about",
+        RequestKind::Plan
+        | RequestKind::Permission
+        | RequestKind::Ceiling
+        | RequestKind::Shutdown => "for",
+    };
+    let subject = board.get(id).map(|task| one_line(&task.subject));
+    let task = match subject {
+        Some(subject) => format!("{id} {subject}"),
+        None => id.to_string(),
+    };
+    let forms = [
+        format!("{whole} {link} {task}"),
+        format!("{short} {link} {task}"),
+    ];
+    longest(&[&forms[0], &forms[1]], columns).to_string()
+}
+
+/// Returns the subject of a request in one line: the command or the question. `None` if the heading is sufficient.
+pub fn about(request: &Request) -> Option<String> {
+    let mut lines = request.body.lines();
+    let line = match request.kind {
+        // The first line names the tool.
+        RequestKind::Permission => lines.nth(1)?,
+        RequestKind::Question => lines.next()?,
+        RequestKind::Plan | RequestKind::Ceiling | RequestKind::Shutdown => return None,
+    };
+    let words = one_line(line.strip_prefix("$ ").unwrap_or(line));
+    (!words.trim().is_empty()).then_some(words)
+}
+
+/// Returns the short form of [`request`].
+fn brief(request: &Request) -> String {
+    match request.kind {
+        RequestKind::Plan => format!("{}: plan", request.from),
+        RequestKind::Permission => format!("{}: permission", request.target),
+        RequestKind::Ceiling => format!("{}: budget reached", request.from),
+        RequestKind::Question => format!("{} asks", request.from),
+        RequestKind::Shutdown => format!("{}: shut {} down", request.from, request.target),
+    }
+}
+
+/// Joins a sentence and the text of the message. If the text begins with the sentence, it is not repeated.
+fn with(sentence: &str, words: &str) -> String {
+    let words = match words.get(..sentence.len()) {
+        Some(start) if start.eq_ignore_ascii_case(sentence) => {
+            let behind = &words[sentence.len()..];
+            if behind.starts_with(|c: char| c.is_alphanumeric()) {
+                words
+            } else {
+                behind.trim_start_matches([':', '.', ' '])
+            }
+        }
+        Some(_) | None => words,
+    };
+    if words.is_empty() {
+        sentence.into()
+    } else {
+        format!("{sentence}: {words}")
+    }
+}
+
+fn approved(letter: &Letter) -> Option<bool> {
+    ["approve", "approved"]
+        .iter()
+        .find_map(|field| letter.extra.get(*field))
+        .and_then(Value::as_bool)
+}
+
+/// Returns the text of a message in one line. If another program wrote JSON, returns its text fields.
+fn words(content: &str) -> String {
+    let text = content.trim();
+    if text.starts_with('{')
+        && let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(text)
+    {
+        let named = [
+            "text", "message", "content", "reason", "feedback", "comment", "plan", "subject",
+        ];
+        let found: Vec<&str> = named
+            .iter()
+            .filter_map(|name| fields.get(*name).and_then(Value::as_str))
+            .collect();
+        if !found.is_empty() {
+            return one_line(&found.join(", "));
+        }
+    }
+    one_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heading_uses_the_longest_form_that_fits() {
+        let board = crate::ui::fixture::board();
+        let plan = crate::ui::fixture::plan("r1", "1. go");
+        let asked = crate::ui::fixture::question("q1", &[]);
+        let mut gone = plan.clone();
+        gone.task = Some(crate::domain::ids::TaskId(99));
+        let mut free = plan.clone();
+        free.task = None;
+        let whole = "bob asks you to approve its plan for #2 Parse the header of the file";
+        let short = "bob: plan for #2 Parse the header of the file";
+        let cases = [
+            (&plan, 80, whole),
+            (&plan, 68, whole),
+            (&plan, 67, short),
+            (&plan, 20, short),
+            (&asked, 80, "alice asks you about #3 Read compressed blocks"),
+            (&asked, 42, "alice asks about #3 Read compressed blocks"),
+            (&gone, 80, "bob asks you to approve its plan for #99"),
+            (&free, 80, "bob asks you to approve its plan"),
+            (&free, 10, "bob: plan"),
+        ];
+        for (request, columns, expected) in cases {
+            assert_eq!(heading(request, &board, columns), expected, "{columns}");
+        }
+    }
+
+    fn read(json: &str) -> String {
+        letter(&serde_json::from_str(json).unwrap())
+    }
+
+    #[test]
+    fn each_message_kind_has_a_text() {
+        let cases = [
+            (
+                r#"{"type":"message","from":"a","content":"hi\nyou"}"#,
+                "hi⏎you",
+            ),
+            (
+                r#"{"type":"broadcast","from":"a","content":"hi"}"#,
+                "to all: hi",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":""}"#,
+                "please shut down",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":"Please shut down: finish first."}"#,
+                "please shut down: finish first.",
+            ),
+            (
+                r#"{"type":"plan_response","from":"a","content":"Plan approved","approve":true}"#,
+                "plan approved",
+            ),
+            (
+                r#"{"type":"shutdown_request","from":"a","content":"Please shut downstream jobs"}"#,
+                "please shut down: Please shut downstream jobs",
+            ),
+            (
+                r#"{"type":"shutdown_response","from":"a","content":"busy","approve":false}"#,
+                "does not shut down: busy",
+            ),
+            (
+                r#"{"type":"plan_response","from":"a","content":"go","approve":true}"#,
+                "plan approved: go",
+            ),
+            (
+                r#"{"type":"task_assignment","from":"a","content":"{\"taskId\":3,\"subject\":\"Fix it\"}"}"#,
+                "assigns this task: Fix it",
+            ),
+            (
+                r#"{"type":"idle_notification","from":"a"}"#,
+                "has nothing to do",
+            ),
+            (
+                r#"{"type":"odd_kind","from":"a","content":"x"}"#,
+                "odd kind: x",
+            ),
+            (
+                r#"{"type":"message","from":"a","content":"{not json"}"#,
+                "{not json",
+            ),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(read(json), expected, "{json}");
+        }
+    }
+}

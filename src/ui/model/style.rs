@@ -1,0 +1,139 @@
+//! Symbol, label and style of each status, shared by all views.
+
+use ratatui::style::Style;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::domain::todo::TodoStatus;
+use crate::protocol::event::{LetterStep, Level};
+use crate::ui::model::Model;
+use crate::ui::model::board::index;
+use crate::ui::model::board::index::Standing;
+use crate::ui::model::messages::Progress;
+use crate::ui::text::{called, fit};
+use crate::ui::theme::Theme;
+use crate::ui::theme::motion::{Motion, SPIN};
+
+/// Symbol, label and style of a status.
+pub type Look = (&'static str, String, Style);
+
+/// Returns symbol and style of a task status.
+pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
+    match standing {
+        Standing::InProgress => ("●", theme.working),
+        Standing::Ready | Standing::Assigned => ("○", theme.accent),
+        Standing::Blocked => ("◌", theme.dim),
+        Standing::Done => ("✓", theme.ok),
+    }
+}
+
+/// Returns symbol, label and style of a task.
+pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
+    let owner = called(&task.owner);
+    let here = index::standing(graph, task);
+    let words = match here {
+        Standing::InProgress if owner.is_empty() => "in progress".into(),
+        Standing::InProgress => format!("in progress @{owner}"),
+        Standing::Assigned => format!("assigned @{owner}"),
+        Standing::Blocked => {
+            let ids: Vec<String> = graph
+                .open_blockers(task)
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            format!("blocked by {}", ids.join(" "))
+        }
+        Standing::Ready | Standing::Done => here.word().into(),
+    };
+    let (shape, style) = standing(here, theme);
+    (shape, words, style)
+}
+
+/// Returns symbol, label and style of an agent's activity.
+pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
+    match activity {
+        Activity::Idle => ("○", "idle".into(), theme.dim),
+        Activity::Thinking => ("●", "thinking".into(), theme.working),
+        Activity::Compacting => ("●", "compacting".into(), theme.working),
+        Activity::Tool { tool, .. } => ("●", one_line(tool), theme.working),
+        Activity::Backoff { until, .. } => {
+            ("◔", format!("retry {} s", seconds(*until, now)), theme.warn)
+        }
+        Activity::Queued { place } => ("◔", format!("queued {place}"), theme.dim),
+        Activity::NeedsYou { .. } => ("◆", "needs you".into(), theme.waiting),
+        Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
+        Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
+        Activity::Gone => ("·", "gone".into(), theme.dim),
+    }
+}
+
+/// Returns the seconds until `until`, rounded up.
+pub fn seconds(until: Stamp, now: Stamp) -> u64 {
+    let left = until.since(now);
+    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+}
+
+/// Returns symbol and style of a todo item.
+pub fn todo(status: TodoStatus, theme: &Theme) -> (&'static str, Style) {
+    match status {
+        TodoStatus::Pending => ("○", theme.text),
+        TodoStatus::InProgress => ("●", theme.working),
+        TodoStatus::Completed => ("✓", theme.dim),
+    }
+}
+
+/// Returns symbol and style of a message's delivery status.
+pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
+    match progress {
+        Progress::At(LetterStep::Sent) => ("·", theme.warn),
+        Progress::At(LetterStep::Delivered) => ("✓", theme.dim),
+        Progress::At(LetterStep::ActedOn) => ("✓✓", theme.ok),
+        Progress::Unread => ("✗", theme.warn),
+    }
+}
+
+/// Returns symbol and style of a notice.
+pub fn level(level: Level, theme: &Theme) -> (&'static str, Style) {
+    match level {
+        Level::Info => ("·", theme.text),
+        Level::Warn => ("▲", theme.warn),
+        Level::Error => ("✗", theme.error),
+    }
+}
+
+/// Returns the frame of the spinner at a time.
+pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
+    const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
+    match motion {
+        Motion::Reduced => "●",
+        Motion::Full => {
+            let steps = now.since(Stamp(0.0)).as_millis() / SPIN.as_millis() % 8;
+            let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
+            picture.copied().unwrap_or("⠋")
+        }
+    }
+}
+
+/// Returns the end and the cause of the longest back-off in the team.
+pub fn backoff(model: &Model) -> Option<(Stamp, String)> {
+    let waits = model
+        .present()
+        .into_iter()
+        .filter_map(|name: Name| match model.activity(&name) {
+            Activity::Backoff { until, cause, .. } => Some((until, fit(&one_line(&cause), 40))),
+            Activity::Idle
+            | Activity::Thinking
+            | Activity::Compacting
+            | Activity::Tool { .. }
+            | Activity::Queued { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => None,
+        });
+    waits.max_by(|a, b| a.0.0.total_cmp(&b.0.0))
+}

@@ -1,0 +1,164 @@
+//! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
+//!
+//! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
+//! these changes ([`Kept`]), so that the cost of a frame does not grow with the number of tasks.
+
+mod places;
+pub(in crate::ui) mod task_actions;
+#[cfg(test)]
+pub mod tests;
+pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::protocol::{Event, EventKind};
+use crate::ui::app::App;
+use crate::ui::app::board_view::Keeps;
+use crate::ui::graph;
+use crate::ui::graph::viewport::Zoom;
+use crate::ui::graph::{Drawing, Short, Wanted};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::Model;
+use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::label::label;
+use crate::ui::model::board::list::Rows;
+use crate::ui::model::board::{index, label as board_label, list};
+pub use crate::ui::panes::board::places::{in_view, places, scrollbar};
+pub use crate::ui::panes::board::task_actions::{
+    Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
+};
+use crate::ui::text::{age, width};
+
+/// Maximum number of tasks that are drawn as a graph.
+pub const GRAPH_MAX: usize = 400;
+
+/// From this pane width on, in columns, a graph may be up to 1.5 times as wide as the pane.
+const PANNED_FROM: usize = 60;
+
+/// Why the board shows a list instead of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The user selected the list, or there are no tasks.
+    Asked,
+    /// A filter is active.
+    Filtered,
+    /// There are too many tasks; holds their number.
+    Many(usize),
+    /// The dependency chains are too long for the width; holds the number of layers.
+    Deep(usize),
+    /// The graph has too many edges to draw.
+    Tangled,
+}
+
+/// The board view on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// The tasks as a graph.
+    Graph(Arc<Drawing>),
+    /// Listed.
+    List(Why),
+}
+
+impl Model {
+    /// Updates the task history from an event. Must be called before the event is applied to the board.
+    pub(in crate::ui) fn remember(&mut self, event: &Event) {
+        if let EventKind::BoardChanged { changed, removed } = &event.kind {
+            self.memo.outdated();
+            self.history
+                .changed(&self.board, changed, removed, event.at);
+        } else if let EventKind::Notice { text, .. } = &event.kind {
+            self.history.said(&self.board, text, event.at);
+        }
+    }
+}
+
+/// Returns the rows of the list: all tasks, or those that match the filter.
+pub fn rows(app: &App) -> Arc<Rows> {
+    let version = app.model.memo.version();
+    let words = app.filters.words(Pane::Board);
+    let key = (version, words.to_string());
+    app.board_view.rows.get(key, || {
+        let index = index(app);
+        Arc::new(match words {
+            "" => list::tree(&index),
+            words => list::flat(&index, &app.model.board, &Query::new(words)),
+        })
+    })
+}
+
+/// Returns the graph, laid out for `room` if possible, or `None` if it is too large to draw.
+fn drawing(app: &App, room: Rect) -> Option<Arc<Drawing>> {
+    let keeps = Keeps {
+        columns: room.width,
+        rows: room.height,
+        zoom: app.board_view.camera.zoom,
+        owners: owners(app),
+    };
+    let key = (app.model.memo.version(), keeps);
+    let make = || drawn(app, keeps).map(Arc::new);
+    app.board_view.drawing.get(key, make)
+}
+
+fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
+    let Keeps { zoom, owners, .. } = keeps;
+    let columns = usize::from(keeps.columns);
+    let natural = |task| match zoom {
+        Zoom::Cards | Zoom::Lines => label(task).width(owners),
+        Zoom::Numbers => label(task).mark_width(),
+    };
+    let widths = model.board.tasks().map(|t| natural(t).min(columns));
+    let mut wanted = Wanted {
+        widths: widths.collect(),
+        edges: index(model).edges().collect(),
+        columns,
+        ..Wanted::default()
+    };
+    let low = graph::draw(&wanted)?;
+    let is_whole = |(at, width): (usize, &usize)| low.nodes[at].width >= *width;
+    let height = usize::from(keeps.rows);
+    if zoom != Zoom::Cards || low.height >= height || wanted.widths.iter().enumerate().all(is_whole)
+    {
+        return Some(low);
+    }
+    // If the height allows it, truncated subjects wrap into further rows.
+    for rows in (2..=graph::ROWS_MAX).rev() {
+        wanted.short = Short::Wrapped(rows);
+        let tasks = model.board.tasks();
+        wanted.least = tasks.map(|t| label(t).least(rows, owners)).collect();
+        let high = graph::draw(&wanted);
+        if let Some(high) = high.filter(|d| d.height <= height) {
+            return Some(high);
+        }
+    }
+    Some(low)
+}
+
+/// Returns the columns that each node reserves for its owner: enough for the longest name of members and owners.
+fn owners(model: &Model) -> usize {
+    let members = model.team.members.iter();
+    let longest = members.map(|m| width(m.name.as_str())).max();
+    board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
+}
+
+/// Returns how long a task has had its current status, as `12m`; empty if that is unknown.
+pub fn standing_for(app: &App, task: &Task) -> String {
+    let since = app.model.history.since(task);
+    since.map_or_else(String::new, |at| age(app.now.since(at)))
+}
+
+/// Returns the selected row and task. Falls back to the first row if nothing is selected or the task left the list.
+pub fn selected(app: &App) -> Option<(usize, TaskId)> {
+    let (index, rows) = (index(app), rows(app));
+    let row = app
+        .selected
+        .task
+        .and_then(|id| rows.row_of(index.place(id)?))
+        .unwrap_or(0);
+    let row_at = rows.get(row)?;
+    Some((row, index.id(row_at.task)?))
+}

@@ -1,0 +1,57 @@
+//! Tests that owners do not move graph nodes, and of junctions on the critical path.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::ui::fixture::{NOON, name};
+use crate::ui::frame::layout::inside;
+use crate::ui::graph::Node;
+use crate::ui::panes::board::tests::{area, board, pane, state};
+use crate::ui::panes::board::{Shown, places};
+
+fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
+    let state = state(size, board);
+    match places(&state, inside(area(&state))).shown {
+        Shown::Graph(drawing) => drawing.nodes.clone(),
+        Shown::List(why) => panic!("listed: {why:?}"),
+    }
+}
+
+#[test]
+fn claims_do_not_move_graph_nodes() {
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 6)];
+    for size in [(160, 45), (200, 50), (240, 60)] {
+        let free = board(6, &edges, 1);
+        let before = nodes(size, free.clone());
+        let mut owned = free;
+        for (id, who) in [(3, "bob"), (5, "carol")] {
+            let claimer = Claimer {
+                name: name(who),
+                tags: vec!["rust".into()],
+            };
+            owned.claim(TaskId(id), &claimer, Stamp(NOON)).unwrap();
+        }
+        let shown = pane(&state(size, owned.clone()));
+        assert!(
+            shown.contains("@bob") && shown.contains("@carol"),
+            "{shown}"
+        );
+        assert_eq!(nodes(size, owned), before, "{size:?}");
+    }
+}
+
+#[test]
+fn only_critical_arms_of_a_junction_are_heavy() {
+    // The critical path is 1, 2, 4, 5. Task 3 is between 1 and 4, so edges fork at 1 and join at 4.
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 5)];
+    let shown = pane(&state((160, 45), board(5, &edges, 0)));
+    // At #1 the path goes up and the other edge straight on; at #4 the path comes from above.
+    for joint in ["━┹▸", "─┺▸", "━▸"] {
+        assert!(shown.contains(joint), "{joint} is missing: {shown}");
+    }
+    for light in ["┬", "┴", "┼"] {
+        assert!(!shown.contains(light), "{light}: {shown}");
+    }
+}

@@ -1,0 +1,327 @@
+//! Draws the tasks as a graph: nodes with symbol, number, subject and owner, connected by edges.
+
+use std::collections::BTreeMap;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Span;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::ui::app::App;
+use crate::ui::graph::viewport::Zoom;
+use crate::ui::graph::{Drawing, Node, heavy};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::label::INDENT;
+use crate::ui::model::board::{branches, label};
+use crate::ui::model::style;
+use crate::ui::panes::board;
+use crate::ui::text::{fit, pad, width, wrap_some};
+use crate::ui::theme::Theme;
+
+/// Minimum columns of an owner, with its blank and `@`.
+const OWNER_MIN: usize = 5;
+
+/// The visible part of a graph.
+struct Window {
+    left: usize,
+    top: usize,
+    area: Rect,
+}
+
+impl Window {
+    fn new(app: &App, index: &Index, drawing: &Drawing, area: Rect) -> Window {
+        let selected = selected(app, index).unwrap_or_default();
+        let (left, top) = app.board_view.camera.window(drawing, selected, area);
+        Window { left, top, area }
+    }
+
+    /// Returns the screen position of a graph cell, if it is visible.
+    fn place(&self, x: usize, y: usize) -> Option<(u16, u16)> {
+        let right = u16::try_from(x.checked_sub(self.left)?).ok()?;
+        let down = u16::try_from(y.checked_sub(self.top)?).ok()?;
+        let is_in = right < self.area.width && down < self.area.height;
+        is_in.then_some((self.area.x + right, self.area.y + down))
+    }
+
+    /// Writes the visible part of a text at a graph cell. Returns the column after the text.
+    fn write(
+        &self,
+        (mut x, y): (usize, usize),
+        text: &str,
+        style: Style,
+        buffer: &mut Buffer,
+    ) -> usize {
+        for grapheme in text.graphemes(true) {
+            let wide = width(grapheme);
+            // Characters that are only partly visible are skipped.
+            let end = self.place(x + wide.max(1) - 1, y);
+            if let (Some((column, row)), Some(_)) = (self.place(x, y), end) {
+                buffer.set_stringn(column, row, grapheme, wide, style);
+            }
+            x += wide;
+        }
+        x
+    }
+
+    fn bottom(&self) -> usize {
+        self.top + usize::from(self.area.height)
+    }
+
+    fn right(&self) -> usize {
+        self.left + usize::from(self.area.width)
+    }
+}
+
+fn selected(app: &App, index: &Index) -> Option<usize> {
+    board::selected(app).and_then(|(_, id)| index.place(id))
+}
+
+/// Returns the selected task if the board has focus.
+fn pointed_at(app: &App, index: &Index) -> Option<usize> {
+    let has_keys = app.focus == Focus::Pane(Pane::Board);
+    selected(app, index).filter(|_| has_keys)
+}
+
+/// Returns how many tasks lie beyond each edge. Left and right also count partly visible ones.
+pub fn beyond(
+    app: &App,
+    index: &Index,
+    drawing: &Drawing,
+    area: Rect,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let window = Window::new(app, index, drawing, area);
+    let count =
+        |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
+    let sides = [
+        ("← ", "", count(&|n| n.x < window.left)),
+        ("", " →", count(&|n| n.x + n.width > window.right())),
+        ("↑", "", count(&|n| n.y < window.top)),
+        ("↓", "", count(&|n| n.y >= window.bottom())),
+    ];
+    let mut words: Vec<String> = sides
+        .iter()
+        .filter(|(_, _, count)| *count > 0)
+        .map(|(before, after, count)| match (before.len(), after.len()) {
+            (0, _) => format!("{count} more{after}"),
+            _ => format!("{before}{count}"),
+        })
+        .collect();
+    match drawing.circular {
+        0 => {}
+        1 => words.push("1 edge of a cycle hidden".into()),
+        n => words.push(format!("{n} edges of cycles hidden")),
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words.join("  "), theme.dim)]
+}
+
+/// Draws the visible part.
+pub fn draw(
+    app: &App,
+    index: &Index,
+    drawing: &Drawing,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let window = Window::new(app, index, drawing, area);
+    let selected = pointed_at(app, index);
+    lines(index, drawing, selected, &window, theme, buffer);
+    for (at, node) in drawing.nodes.iter().enumerate() {
+        if node.y < window.bottom() && node.y + node.height > window.top {
+            draw_node(app, index, at, *node, &window, theme, buffer);
+        }
+    }
+    let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
+        return;
+    };
+    // The mark is in the blank column before the node, for the first nodes left of the graph.
+    if let Some((x, y)) = window.place(node.x, node.y) {
+        buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
+    }
+    // A popup has the focus.
+    if !app.is_in_panes() {
+        return;
+    }
+    let rows = node.y..node.y + node.height;
+    let cells = rows.flat_map(|y| (node.x..node.x + node.width).map(move |x| (x, y)));
+    for place in cells.filter_map(|(x, y)| window.place(x, y)) {
+        buffer[place].set_style(theme.selection);
+    }
+}
+
+/// Draws the edges: those of the selected task are highlighted, those from completed tasks dimmed.
+fn lines(
+    index: &Index,
+    drawing: &Drawing,
+    selected: Option<usize>,
+    window: &Window,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) {
+    let mut own: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let is_own = |p: &&crate::ui::graph::Path| Some(p.from) == selected || Some(p.to) == selected;
+    for path in drawing.paths.iter().filter(is_own) {
+        for cell in path.cells() {
+            own.entry(cell).or_default().push(path.from);
+        }
+    }
+    let critical = critical_cells(index, drawing);
+    let is_done = |source: &usize| index.standing(*source) == Standing::Done;
+    for y in window.top..window.bottom().min(drawing.height) {
+        let line = drawing.lines.get(y).map_or(&[][..], Vec::as_slice);
+        let first = line.partition_point(|ink| ink.x < window.left);
+        for ink in line[first..]
+            .iter()
+            .take_while(|ink| ink.x < window.right())
+        {
+            // Where edges cross, the upper one decides.
+            let sources = own.get(&(ink.x, y)).map_or(&[][..], Vec::as_slice);
+            let on_path = critical.get(&(ink.x, y));
+            let is_critical = on_path.is_some_and(|on| ink.sources.contains(&on.from));
+            let style = if sources.iter().any(|s| ink.sources.contains(s)) {
+                theme.accent
+            } else if is_critical {
+                // Underlining would make the heavy line look broken.
+                theme.heading.remove_modifier(Modifier::UNDERLINED)
+            } else if ink.sources.iter().all(is_done) {
+                theme.dim
+            } else {
+                theme.text
+            };
+            let arms = on_path.filter(|_| is_critical).map_or(0, |on| on.arms);
+            let glyph = heavy(ink.glyph, arms);
+            if let Some(place) = window.place(ink.x, y) {
+                buffer[place].set_char(glyph).set_style(style);
+            }
+        }
+    }
+}
+
+/// The critical path in a cell.
+struct Step {
+    /// The node where the edge starts.
+    from: usize,
+    /// The arms of the edge in this cell.
+    arms: u8,
+}
+
+/// Returns the cells of the critical path's edges.
+fn critical_cells(index: &Index, drawing: &Drawing) -> BTreeMap<(usize, usize), Step> {
+    let paths = drawing.paths.iter();
+    let mut out = BTreeMap::new();
+    for path in paths.filter(|p| index.is_critical(p.from, p.to)) {
+        for (cell, arms) in path.arms() {
+            let step = out.entry(cell).or_insert(Step {
+                from: path.from,
+                arms: 0,
+            });
+            step.arms |= arms;
+        }
+    }
+    out
+}
+
+fn draw_node(
+    app: &App,
+    index: &Index,
+    at: usize,
+    node: Node,
+    window: &Window,
+    theme: &Theme,
+    buffer: &mut Buffer,
+) {
+    let Some(task) = index.id(at).and_then(|id| app.model.board.get(id)) else {
+        return;
+    };
+    let standing = index.standing(at);
+    let (shape, style) = if branches::is_unmerged(app, task) {
+        (branches::UNMERGED, theme.accent)
+    } else {
+        style::standing(standing, theme)
+    };
+    let label = label::label(task);
+    // The number is highlighted on the critical path, like its edges.
+    let number = match index.critical_step(at) {
+        Some(_) => theme.heading,
+        None => style,
+    };
+    if app.board_view.camera.zoom == Zoom::Numbers {
+        let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
+        window.write((x, node.y), &label.number, number, buffer);
+        return;
+    }
+    let head = format!("{shape} {} ", label.number);
+    let mut rows = subject_rows(&label.subject, node, width(&head));
+    let (last_x, last) = rows.pop().unwrap_or_default();
+    let room = node.width.saturating_sub(last_x);
+    // An active owner takes precedence over the end of the subject; a past one only gets free room.
+    let left = room.saturating_sub(width(&last));
+    let most = match standing {
+        Standing::Done => left,
+        Standing::InProgress => left.max(room / 2).max(OWNER_MIN),
+        Standing::Ready | Standing::Assigned | Standing::Blocked => left.max(room / 2),
+    };
+    let owner = match label.owner.as_str() {
+        "" => String::new(),
+        _ if most < OWNER_MIN => String::new(),
+        owner if standing == Standing::Done && width(owner) + 2 > most => String::new(),
+        owner => fit(&format!(" @{owner}"), most),
+    };
+    // The duration is shown only in free room.
+    let took = match standing {
+        Standing::InProgress => format!(" {}", board::standing_for(app, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => String::new(),
+    };
+    let owner = if width(&owner) + width(&took) <= left {
+        owner + &took
+    } else {
+        owner
+    };
+    let words = crate::ui::panes::board::view::words(standing, theme);
+    let by = match standing {
+        Standing::Done => theme.dim,
+        Standing::InProgress | Standing::Ready | Standing::Assigned | Standing::Blocked => style,
+    };
+    let x = window.write((node.x, node.y), &format!("{shape} "), style, buffer);
+    window.write((x, node.y), &label.number, number, buffer);
+    let mut y = node.y;
+    for (x, text) in rows {
+        window.write((node.x + x, y), &text, words, buffer);
+        y += 1;
+    }
+    let subject = pad(&last, room.saturating_sub(width(&owner)));
+    let x = window.write((node.x + last_x, y), &subject, words, buffer);
+    window.write((x, y), &owner, by, buffer);
+}
+
+/// Returns the rows of a subject with their start columns in the node. The last row may be too long.
+fn subject_rows(subject: &str, node: Node, head: usize) -> Vec<(usize, String)> {
+    let mut rows = Vec::new();
+    let mut rest = subject.to_string();
+    let mut x = head;
+    let word = width(subject.split_whitespace().next().unwrap_or_default());
+    if node.height > 2 && word + head > node.width && word + INDENT <= node.width {
+        rows.push((x, String::new()));
+        x = INDENT;
+    }
+    while rows.len() + 1 < node.height {
+        let lines = wrap_some(&rest, node.width.saturating_sub(x), 1);
+        let Some(first) = lines.into_iter().next() else {
+            break;
+        };
+        let Some(after) = rest.strip_prefix(first.as_str()) else {
+            break;
+        };
+        rest = after.trim_start().to_string();
+        rows.push((x, first));
+        x = INDENT;
+    }
+    rows.push((x, rest));
+    rows
+}

@@ -1,0 +1,154 @@
+//! Draws the tasks as a list: each task is followed by the tasks it unblocks.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::board as model_board;
+use crate::ui::model::board::branches;
+use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::list::Row;
+use crate::ui::panes::board;
+use crate::ui::text::{fit, pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
+
+/// Below this width, in columns, rows use short forms.
+const NARROW: usize = 48;
+
+fn window(app: &App, area: Rect) -> (usize, usize) {
+    let selected = board::selected(app).map_or(0, |(at, _)| at);
+    let first = list::first_row(board::rows(app).len(), selected, area.height);
+    (selected, first)
+}
+
+/// Returns the selected row and the row count, if not all rows are visible.
+pub fn position(app: &App, area: Rect, theme: &Theme) -> Vec<Span<'static>> {
+    let (selected, _) = window(app, area);
+    frame::position(Some(selected), board::rows(app).len(), area.height, theme)
+}
+
+/// Draws the visible rows.
+pub fn draw(app: &App, index: &Index, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let (selected, first) = window(app, area);
+    // Task numbers only grow, so the last one is the longest.
+    let last = index.len().checked_sub(1).and_then(|at| index.id(at));
+    let digits = last.map_or(1, |id| id.to_string().len());
+    let rows = board::rows(app);
+    for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
+        let mark = frame::Row::of(app, Pane::Board, at, Some(selected));
+        let columns = usize::from(area.width).saturating_sub(1);
+        let spans = spans(app, index, *row, digits, columns, theme);
+        frame::row(mark, spans, theme, area, buffer);
+    }
+}
+
+fn spans(
+    app: &App,
+    index: &Index,
+    row: Row,
+    digits: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let Some(task) = index.id(row.task).and_then(|id| app.model.board.get(id)) else {
+        return Vec::new();
+    };
+    let (shape, words, style) = branches::look(app, task, theme);
+    // A narrow row shows completed and unmerged tasks only by their symbol.
+    let is_done = index.standing(row.task) == Standing::Done;
+    let words = match words {
+        _ if is_done && columns < NARROW => String::new(),
+        words => words,
+    };
+    let words = match index.standing(row.task) {
+        Standing::InProgress => format!("{words} {}", board::standing_for(app, task)),
+        Standing::Ready | Standing::Assigned | Standing::Blocked | Standing::Done => words,
+    };
+    let guide = row.guide();
+    let columns = columns.saturating_sub(digits + 4);
+    // In a narrow list the symbol replaces "in progress" and "blocked", whatever the depth of the row.
+    let words = match (
+        words.strip_prefix("in progress "),
+        words.strip_prefix("blocked by "),
+    ) {
+        (Some(who), _) if columns < NARROW => who.to_string(),
+        (_, Some(others)) => {
+            let word = if columns < NARROW {
+                "after"
+            } else {
+                "blocked by"
+            };
+            waits(word, others, columns.saturating_sub(width(&guide)) / 2)
+        }
+        _ => words,
+    };
+    let columns = columns.saturating_sub(width(&guide));
+    let words = fit(&words, columns / 2);
+    let room = columns.saturating_sub(width(&words) + 1);
+    let tags = fit(&model_board::tags(task), room / 3);
+    let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
+    let subject = match index.standing(row.task) {
+        Standing::Blocked => theme.dim,
+        standing => crate::ui::panes::board::view::words(standing, theme),
+    };
+    let number = match index.critical_step(row.task) {
+        Some(_) => theme.heading,
+        None => theme.dim,
+    };
+    let mut out = vec![
+        Span::styled(guide, theme.dim),
+        Span::styled(format!("{shape} "), style),
+        Span::styled(pad(&task.id.to_string(), digits), number),
+        Span::raw(" "),
+        Span::styled(pad(&one_line(&task.subject), room), subject),
+        Span::raw(" "),
+    ];
+    if !tags.is_empty() {
+        out.push(Span::styled(format!("{tags} "), theme.dim));
+    }
+    out.push(Span::styled(words, style));
+    out
+}
+
+/// Returns the blockers in at most `columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
+fn waits(word: &str, others: &str, columns: usize) -> String {
+    let all: Vec<&str> = others.split(' ').collect();
+    let form = |shown: usize| {
+        let named = all.get(..shown).unwrap_or(&all).join(" ");
+        match all.len() - shown {
+            0 => format!("{word} {named}"),
+            more => format!("{word} {named} +{more}"),
+        }
+    };
+    // Each takes at least three columns, so no more of them fit.
+    let mut forms = (1..=all.len().min(columns / 3 + 1)).rev().map(form);
+    let fitting = forms.find(|words| width(words) <= columns);
+    fitting.unwrap_or_else(|| form(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blockers_that_do_not_fit_are_counted() {
+        for (others, columns, expected) in [
+            ("#4", 20, "after #4"),
+            ("#4 #5 #6", 14, "after #4 #5 #6"),
+            ("#4 #5 #6", 13, "after #4 +2"),
+            ("#4 #5 #6", 4, "after #4 +2"),
+            ("#101 #104", 13, "after #101 +1"),
+        ] {
+            assert_eq!(
+                waits("after", others, columns),
+                expected,
+                "{others} {columns}"
+            );
+        }
+    }
+}

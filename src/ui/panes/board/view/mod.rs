@@ -1,0 +1,243 @@
+//! Draws the board: the task graph or list, the counts, the filter and the selected task.
+
+mod graph;
+mod list;
+mod progress;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::app::App;
+use crate::ui::app::filters::Filter;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::app::role::Seat;
+use crate::ui::frame;
+use crate::ui::frame::{Titles, layout as frame_layout};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board::filter::Query;
+use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::{branches, index, label, unlocks};
+use crate::ui::model::{Model, board as model_board, style};
+use crate::ui::panes::board;
+use crate::ui::panes::board::{Shown, Why, places};
+use crate::ui::text::{fit, longest, width};
+use crate::ui::theme::Theme;
+
+/// Maximum number of unblocked tasks named for the selected one.
+const NEXT_MAX: usize = 4;
+
+/// Draws the board.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let index = index(app);
+    let places = places(app, frame_layout::inside(area));
+    let below = match &places.shown {
+        Shown::Graph(drawing) => graph::beyond(app, &index, drawing, places.body, theme),
+        Shown::List(_) => list::position(app, places.body, theme),
+    };
+    let name = title(app, &places.shown);
+    // The corners, the pane's number and the blanks take nine columns.
+    let room = usize::from(area.width).saturating_sub(width(&name) + 9);
+    let used: usize = below.iter().map(|s| width(&s.content)).sum();
+    let titles = Titles {
+        aside: counts(&index, branches::unmerged(app).len(), room, theme),
+        name,
+        foot: progress::spans(
+            &index,
+            usize::from(area.width).saturating_sub(used + 8),
+            theme,
+        ),
+        below,
+        bar: board::scrollbar(app, &places, area),
+    };
+    frame::pane(app, Pane::Board, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Board), places.filter) {
+        draw_filter(filter, theme, row, buffer);
+    }
+    match &places.shown {
+        Shown::Graph(drawing) => {
+            graph::draw(app, &index, drawing, theme, places.body, buffer);
+            let has_keys = app.focus == Focus::Pane(Pane::Board);
+            if let Some(row) = places.about.filter(|_| has_keys) {
+                about(app, &index, theme, row, buffer);
+            }
+        }
+        Shown::List(_) if board::rows(app).len() == 0 => {
+            let is_held_up = app
+                .first_page()
+                .is_some_and(|page| page.weight == Weight::Missing);
+            let words = if app.model.board.is_empty() && is_held_up {
+                "The board is shown once the crew starts.".into()
+            } else if app.model.board.is_empty() && app.seat == Seat::Starting {
+                "Loading the board…".into()
+            } else if app.model.board.is_empty() {
+                "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` does too.".into()
+            } else {
+                frame::none_fits(app, "task")
+            };
+            frame::empty(&words, theme, places.body, buffer);
+        }
+        Shown::List(_) => list::draw(app, &index, theme, places.body, buffer),
+    }
+}
+
+fn title(app: &App, shown: &Shown) -> String {
+    let name = Pane::Board.title();
+    match shown {
+        Shown::List(_) if app.model.board.is_empty() => name.into(),
+        Shown::Graph(_) => name.into(),
+        Shown::List(Why::Asked) => format!("{name} · list"),
+        Shown::List(Why::Filtered) => {
+            let hits = board::rows(app).len();
+            format!("{name} · {hits} of {}", app.model.board.len())
+        }
+        Shown::List(Why::Many(count)) => format!("{name} · list: {count} tasks"),
+        Shown::List(Why::Deep(_)) => format!("{name} · list (graph too wide)"),
+        Shown::List(Why::Tangled) => format!("{name} · list (too many edges)"),
+    }
+}
+
+/// Returns the number of tasks per status and of unmerged tasks, in at most `room` columns. With words they are the
+/// legend of the symbols.
+fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let total = index.len();
+    let done = index.count(Standing::Done);
+    let mut long = Vec::new();
+    // The words of tasks without an owner are dropped last.
+    let mut middle = Vec::new();
+    let mut short = Vec::new();
+    for here in [Standing::InProgress, Standing::Ready, Standing::Blocked] {
+        let count = index.count(here);
+        if count > 0 {
+            let (shape, style) = style::standing(here, theme);
+            long.push(Span::styled(format!("{shape} {count} "), style));
+            long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
+            let brief = Span::styled(format!("{shape} {count}  "), style);
+            if here == Standing::Ready {
+                middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
+            } else {
+                middle.push(brief.clone());
+            }
+            short.push(brief);
+        }
+    }
+    let mut last = Vec::new();
+    if unmerged > 0 {
+        let shape = branches::UNMERGED;
+        long.push(Span::styled(format!("{shape} {unmerged} "), theme.accent));
+        long.push(Span::styled("to merge  ", theme.dim));
+        middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
+        let brief = Span::styled(format!("{shape} {unmerged}  "), theme.accent);
+        short.push(brief.clone());
+        last.push(brief);
+    }
+    let (shape, style) = style::standing(Standing::Done, theme);
+    for spans in [&mut long, &mut middle, &mut short] {
+        spans.push(Span::styled(format!("{shape} "), style));
+    }
+    for spans in [&mut long, &mut middle] {
+        spans.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+    }
+    short.push(Span::styled(format!("{done}/{total}"), theme.dim));
+    let done = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    last.extend(done.clone());
+    let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
+    let found = [long, middle, short, last, done].into_iter().find(fits);
+    found.filter(|_| total > 0).unwrap_or_default()
+}
+
+/// Draws the filter and, below it, an error in it.
+fn draw_filter(filter: &Filter, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let mut rows = area.rows();
+    if let Some(row) = rows.next() {
+        frame::filter(filter, Pane::Board, theme, row, buffer);
+    }
+    let query = Query::new(filter.words.text());
+    if let (Some(row), Some(problem)) = (rows.next(), query.problems().first()) {
+        let text = fit(&format!(" ▲ {problem}"), usize::from(area.width));
+        Line::styled(text, theme.warn).render(row, buffer);
+    }
+}
+
+/// Draws one line about the selected task, since nodes have little room.
+fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
+        return;
+    };
+    let (shape, words, style) = branches::look(app, task, theme);
+    let place = index.place(task.id).unwrap_or_default();
+    let label = label::label(task);
+    let took = board::standing_for(app, task);
+    let is_done = index.standing(place) == Standing::Done;
+    // A completed task blocks nothing.
+    let next = if is_done {
+        String::new()
+    } else {
+        next(app, index, place)
+    };
+    let forms = match words.strip_prefix("done") {
+        Some(rest) if is_done && !took.is_empty() => {
+            [format!("done {took} ago{rest}"), words, String::new()]
+        }
+        Some(_) | None => [
+            format!("{words} {took}{next}"),
+            format!("{took}{next}"),
+            next.trim_start().to_string(),
+        ],
+    };
+    let forms: Vec<&str> = forms
+        .iter()
+        .filter(|f| !f.is_empty())
+        .map(String::as_str)
+        .collect();
+    let tags = model_board::tags(task);
+    let left = format!("{} {}  {tags}", label.number, label.subject);
+    let columns = usize::from(row.width).saturating_sub(4);
+    let mut spans = vec![
+        Span::styled("›", theme.accent),
+        Span::styled(format!("{shape} "), style),
+    ];
+    // The tasks it unblocks take precedence over the end of the subject, which the node shows too.
+    let most = columns.saturating_sub(columns / 4);
+    let aside = fit(longest(&forms, most), most);
+    let room = columns.saturating_sub(width(&aside) + 1);
+    spans.extend(frame::cell(&left, room, theme.text));
+    spans.extend([Span::raw(" "), Span::styled(aside, style)]);
+    Line::from(spans).render(row, buffer);
+}
+
+/// Returns the tasks that become ready when a task is completed, and how many more depend on it.
+fn next(model: &Model, index: &Index, place: usize) -> String {
+    let unlocks = index.id(place).map(|id| unlocks(model, id));
+    let unlocks = unlocks.unwrap_or_default();
+    let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;
+    let waiting = index.frees(place).iter().filter(blocked).count();
+    let later = waiting.saturating_sub(unlocks.len());
+    let ids: Vec<String> = unlocks
+        .iter()
+        .map(ToString::to_string)
+        .take(NEXT_MAX)
+        .collect();
+    let more = match unlocks.len().saturating_sub(NEXT_MAX) {
+        0 => String::new(),
+        n => format!(" +{n}"),
+    };
+    match (ids.is_empty(), later) {
+        (true, 0) => String::new(),
+        (true, 1) => " → 1 waits for it".into(),
+        (true, n) => format!(" → {n} wait for it"),
+        (false, 0) => format!(" → unblocks {}{more}", ids.join(" ")),
+        (false, n) => format!(" → unblocks {}{more}, {n} later", ids.join(" ")),
+    }
+}
+
+/// Returns the style of a task's text.
+fn words(standing: Standing, theme: &Theme) -> Style {
+    match standing {
+        Standing::Done => theme.dim,
+        Standing::Ready | Standing::Assigned => theme.accent,
+        Standing::InProgress | Standing::Blocked => theme.text,
+    }
+}

@@ -1,0 +1,66 @@
+//! Draws the progress bar on the lower border of the board: done, in progress, ready, blocked.
+
+use ratatui::text::Span;
+
+use crate::ui::model::board::index::{Index, Standing};
+use crate::ui::model::board::progress;
+use crate::ui::model::style;
+use crate::ui::text::width;
+use crate::ui::theme::Theme;
+
+/// Maximum length, in columns.
+const BAR_MAX: usize = 40;
+/// Minimum length, in columns.
+const BAR_MIN: usize = 8;
+
+/// Returns the glyph of each status. They differ, so that the bar does not depend on colour.
+fn glyph(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Done => "━",
+        Standing::InProgress => "╍",
+        Standing::Ready | Standing::Assigned => "─",
+        Standing::Blocked => "┄",
+    }
+}
+
+/// Returns the bar with its labels in at most `room` columns; empty without tasks or room.
+pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let counts = progress::counts(index);
+    if index.len() == 0 {
+        return Vec::new();
+    }
+    let percent = format!(" {}%", progress::percent(counts));
+    let path = match index.critical().len() {
+        0 => String::new(),
+        n => format!("critical path {n}"),
+    };
+    // The critical path takes precedence over a longer bar.
+    let with_path = width(&percent) + 2 + width(&path);
+    let path = if path.is_empty() || room < BAR_MIN + with_path {
+        String::new()
+    } else {
+        path
+    };
+    let words = width(&percent)
+        + match path.as_str() {
+            "" => 0,
+            path => 2 + width(path),
+        };
+    let Some(columns) = room.checked_sub(words).filter(|left| *left >= BAR_MIN) else {
+        return Vec::new();
+    };
+    let cells = progress::cells(counts, columns.min(BAR_MAX));
+    let mut out = Vec::new();
+    for (kind, cells) in progress::KINDS.into_iter().zip(cells) {
+        let (_, style) = style::standing(kind, theme);
+        if cells > 0 {
+            out.push(Span::styled(glyph(kind).repeat(cells), style));
+        }
+    }
+    out.push(Span::styled(percent, theme.text));
+    if !path.is_empty() {
+        out.push(Span::raw("  "));
+        out.push(Span::styled(path, theme.heading));
+    }
+    out
+}

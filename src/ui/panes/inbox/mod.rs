@@ -1,0 +1,3 @@
+//! The inbox pane.
+
+pub(in crate::ui) mod view;

@@ -1,0 +1,158 @@
+//! Draws the inbox: the messages between agents and their delivery steps.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Margin, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::LetterStep;
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::{sentence, style};
+use crate::ui::panes::rows;
+use crate::ui::text::{clock, fit, pad, width, wrap_some};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Minimum free rows to show the selected message below the list: a rule and two rows of text.
+const PREVIEW_MIN: u16 = 3;
+/// Approximate columns of time, route and step. A message that fits into the rest needs no preview.
+const SHORT: usize = 36;
+
+/// Draws the messages, newest last.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let numbers = rows::letters(app);
+    let letters: Vec<&Traced> = numbers
+        .iter()
+        .filter_map(|n| app.model.letters.get(*n))
+        .collect();
+    let (selected, whole) = rows::selected_letter(app).unzip();
+    let (filter, list) = rows::places(app, Pane::Inbox, frame_layout::inside(area));
+    let height = list.height;
+    let first = list::first_row(letters.len(), selected.unwrap_or(0), height);
+    let unread = app.model.letters.unread(&app.model.team);
+    let titles = Titles {
+        name: frame::filtered(app, Pane::Inbox, letters.len(), app.model.letters.len()),
+        aside: match unread {
+            0 => Vec::new(),
+            n => vec![Span::styled(format!("{n} unread"), theme.warn)],
+        },
+        foot: Vec::new(),
+        below: frame::position(selected, letters.len(), height, theme),
+        bar: Scrollbar::of_list(area, list, first, letters.len()),
+    };
+    let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Inbox), filter) {
+        frame::filter(filter, Pane::Inbox, theme, row, buffer);
+    }
+    if letters.is_empty() && !app.model.letters.is_empty() {
+        frame::empty(&frame::none_fits(app, "message"), theme, list, buffer);
+        return;
+    }
+    if letters.is_empty() {
+        let words = "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
+        frame::empty(words, theme, inner, buffer);
+        return;
+    }
+    let route_width = letters
+        .iter()
+        .skip(first)
+        .take(usize::from(height))
+        .map(|t| width(&route(t)))
+        .max()
+        .unwrap_or(0)
+        .min(usize::from(inner.width) * 2 / 5);
+    for ((at, traced), area) in letters.iter().enumerate().skip(first).zip(list.rows()) {
+        let progress = traced.progress(&app.model.team);
+        let (shape, style) = style::progress(progress, theme);
+        let step = format!("{shape} {}", progress.word());
+        let columns = usize::from(area.width).saturating_sub(10 + route_width);
+        let mut spans = vec![
+            Span::styled(
+                format!("{} ", clock(traced.letter.timestamp, &app.prefs.zone)),
+                theme.dim,
+            ),
+            Span::styled(
+                format!("{}  ", pad(&route(traced), route_width)),
+                theme.accent,
+            ),
+        ];
+        let step = pad(&step, width("✓✓ acted on"));
+        // A narrow row shows only the symbol.
+        let step = if columns < 30 { pad(shape, 2) } else { step };
+        spans.extend(frame::sides(
+            &sentence::letter(&traced.letter),
+            match progress {
+                Progress::At(LetterStep::ActedOn) => theme.dim,
+                Progress::At(LetterStep::Sent | LetterStep::Delivered) | Progress::Unread => {
+                    theme.text
+                }
+            },
+            &step,
+            style,
+            columns,
+        ));
+        let row = Row::of(app, Pane::Inbox, at, selected);
+        frame::row(row, spans, theme, area, buffer);
+    }
+    if let Some(traced) = whole {
+        let used = u16::try_from(letters.len()).unwrap_or(u16::MAX);
+        preview(traced, used, theme, list, buffer);
+    }
+}
+
+/// Shows the selected message below the list, if there is room and its row does not show it in full.
+fn preview(traced: &Traced, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
+    let area = Rect {
+        y: inner.y + used.min(inner.height),
+        height: inner.height.saturating_sub(used),
+        ..inner
+    };
+    let text = area.inner(Margin::new(1, 0));
+    let columns = usize::from(text.width);
+    let said = sentence::letter(&traced.letter);
+    if area.height < PREVIEW_MIN || width(&said) + SHORT <= columns {
+        return;
+    }
+    let mut rows = area.rows();
+    let rule = format!("{} ", route(traced));
+    let rest = usize::from(area.width).saturating_sub(width(&rule) + 4);
+    if let Some(row) = rows.next() {
+        Line::from(vec![
+            Span::styled(" ── ", theme.border),
+            Span::styled(rule, theme.dim),
+            Span::styled("─".repeat(rest.saturating_sub(1)), theme.border),
+        ])
+        .render(row, buffer);
+    }
+    let content = if traced.letter.kind.is_protocol() {
+        said
+    } else {
+        traced.letter.content.clone()
+    };
+    let shown = usize::from(area.height) - 1;
+    // Bounds the work on long texts written by other programs.
+    let content = clip(&content, columns * (shown + 2));
+    let mut lines = wrap_some(&content, columns, shown + 1);
+    if lines.len() > shown {
+        lines.truncate(shown);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{last}…"), columns);
+        }
+    }
+    for (line, row) in lines.iter().zip(text.rows().skip(1)) {
+        Line::styled(line.as_str(), theme.text).render(row, buffer);
+    }
+}
+
+fn route(traced: &Traced) -> String {
+    let letter = &traced.letter;
+    let from = fit(&one_line(&letter.from), 16);
+    let to = fit(&one_line(&letter.to), 16);
+    format!("{from} → {to}")
+}

@@ -1,0 +1,133 @@
+//! Completion of the first word of a message: slash commands and `@name` recipients. No I/O.
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::Name;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::app::input::Completion;
+use crate::ui::frame::layout::Layout;
+use crate::ui::frame::pick::{Does, Pick};
+use crate::ui::keymap::SLASH;
+use crate::ui::keymap::pane::Focus;
+use crate::ui::panes::lead::answering;
+use crate::ui::text::{fuzzy, width};
+use crate::ui::widgets::area;
+use crate::ui::widgets::list::first_row;
+
+/// Maximum number of rows in the list.
+pub const ROWS_MAX: u16 = 8;
+/// Maximum width of the list, in columns.
+const WIDTH_MAX: u16 = 76;
+
+/// Returns the completions of the typed text, best first. Empty if nothing matches or the list was dismissed.
+pub fn offers(app: &App) -> Vec<Pick> {
+    let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
+    if !is_writing
+        || app.input.completion == Completion::PutAway
+        || app.input.composer.is_recalled()
+    {
+        return Vec::new();
+    }
+    let Some(word) = app.input.composer.only_word() else {
+        return Vec::new();
+    };
+    if let Some(prefix) = word.strip_prefix('/') {
+        if prefix.chars().all(|c| c.is_ascii_lowercase()) {
+            return best_matches(prefix, commands());
+        }
+    } else if let Some(prefix) = word.strip_prefix('@') {
+        return best_matches(prefix, names(app));
+    }
+    Vec::new()
+}
+
+/// Returns the index of the selected row and its completion.
+pub fn selected(app: &App) -> Option<(usize, Pick)> {
+    let mut offers = offers(app);
+    let row = row(app).min(offers.len().checked_sub(1)?);
+    Some((row, offers.swap_remove(row)))
+}
+
+fn row(app: &App) -> usize {
+    match app.input.completion {
+        Completion::Offered(row) => row,
+        Completion::Fresh | Completion::PutAway => 0,
+    }
+}
+
+/// Returns the layout of the popup for `len` rows, directly above the composer. `None` if not even one row fits.
+pub fn place(app: &App, layout: &Layout, len: usize) -> Option<area::Place> {
+    let composer = layout.composer?;
+    let above = composer.y.saturating_sub(layout.status.bottom());
+    let rows = u16::try_from(len)
+        .unwrap_or(u16::MAX)
+        .min(ROWS_MAX)
+        .min(above.saturating_sub(2));
+    if rows == 0 {
+        return None;
+    }
+    let area = Rect {
+        x: composer.x,
+        y: composer.y - rows - 2,
+        width: composer.width.min(WIDTH_MAX),
+        height: rows + 2,
+    };
+    let list = area::inside(area);
+    let first = first_row(len, row(app), list.height);
+    Some(area::Place { area, list, first })
+}
+
+/// Filters `all` by the typed prefix, best match first. An empty prefix keeps the order.
+fn best_matches(prefix: &str, all: Vec<Pick>) -> Vec<Pick> {
+    let mut scored: Vec<((bool, i32), Pick)> = all
+        .into_iter()
+        .filter_map(|pick| {
+            // Skips the leading `/` or `@`.
+            let name = pick.words.split_whitespace().next()?.get(1..)?;
+            let fit = fuzzy::fit(prefix, name)?;
+            let marked = fit.places.into_iter().map(|at| at + 1).collect();
+            let is_whole = name.eq_ignore_ascii_case(prefix);
+            Some(((is_whole, fit.score), Pick { marked, ..pick }))
+        })
+        .collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(_, pick)| pick).collect()
+}
+
+fn commands() -> Vec<Pick> {
+    let rows = SLASH.iter().map(|(word, action, words)| Pick {
+        words: (*word).into(),
+        marked: Vec::new(),
+        aside: (*words).into(),
+        does: Does::Action(*action),
+    });
+    rows.collect()
+}
+
+/// Returns completions for all recipients except the one that receives the message by default.
+fn names(app: &App) -> Vec<Pick> {
+    let role = |name: &Name| {
+        let member = app.model.team.find(name);
+        member.map_or_else(
+            || "plans the work and spawns teammates".into(),
+            |m| one_line(&m.role),
+        )
+    };
+    // While a question is open, `@name` sends a message to its agent instead of an answer.
+    let asks = answering::question(app).is_some();
+    let others = app.present().into_iter();
+    let others = others.filter(|n| asks || *n != app.shown);
+    let rows = others.map(|name| Pick {
+        words: format!("@{name}"),
+        marked: Vec::new(),
+        aside: role(&name),
+        does: Does::Address(name),
+    });
+    rows.collect()
+}
+
+/// Returns the width of the first column: that of the widest command or name.
+pub fn columns(offers: &[Pick]) -> usize {
+    offers.iter().map(|o| width(&o.words)).max().unwrap_or(0)
+}

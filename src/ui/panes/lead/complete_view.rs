@@ -1,0 +1,60 @@
+//! The completion list for the first word of a message, directly above it.
+
+use ratatui::buffer::Buffer;
+use ratatui::text::Span;
+
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::layout::Layout;
+use crate::ui::frame::popup;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::complete;
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Draws the list if a completion is open.
+pub fn draw(app: &App, theme: &Theme, layout: &Layout, buffer: &mut Buffer) {
+    let offers = complete::offers(app);
+    let Some((selected, offer)) = complete::selected(app) else {
+        return;
+    };
+    let Some(place) = complete::place(app, layout, offers.len()) else {
+        return;
+    };
+    let title = if offer.words.starts_with('@') {
+        "Write to"
+    } else {
+        "Commands"
+    };
+    let mut below = frame::position(Some(selected), offers.len(), place.list.height, theme);
+    if below.is_empty() {
+        let key = app.prefs.keymap.key(Context::Completion, Action::Complete);
+        below = vec![Span::styled(format!("{key} completes"), theme.dim)];
+    }
+    popup::lay(title, below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let first = complete::columns(&offers);
+    for ((at, offer), row) in offers
+        .iter()
+        .enumerate()
+        .skip(place.first)
+        .zip(place.list.rows())
+    {
+        let (mark, style) = if at == selected {
+            (frame::Row::Selected, theme.accent)
+        } else {
+            (frame::Row::Plain, theme.text)
+        };
+        let room = usize::from(row.width).saturating_sub(first + 3);
+        let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);
+        let words = vec![
+            Span::styled(offer.words.clone(), style),
+            Span::raw(blanks),
+            Span::styled(fit(&offer.aside, room), theme.dim),
+        ];
+        let words = popup::emphasised(words, &offer.marked, theme);
+        frame::row(mark, words, theme, row, buffer);
+    }
+}

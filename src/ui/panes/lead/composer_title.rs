@@ -1,0 +1,121 @@
+//! The composer's title and placeholder: recipient, open question and other drafts.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::domain::ids::Name;
+use crate::domain::request::Request;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::answering;
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+
+/// Minimum columns for a question in the title.
+const QUESTION_LEAST: usize = 12;
+/// Columns of the two corners and of the border between the two titles.
+const FRAME: usize = 4;
+
+/// Returns the left and right title of a composer with `columns` columns.
+pub fn lines(
+    app: &App,
+    theme: &Theme,
+    name: Style,
+    columns: u16,
+) -> (Line<'static>, Line<'static>) {
+    let room = usize::from(columns).saturating_sub(FRAME);
+    let to = app.shown.to_string();
+    let questions = answering::questions(app);
+    let Some(question) = questions.first() else {
+        let goes = if app.seat.is_crew() {
+            " to "
+        } else {
+            " message to "
+        };
+        let taken = width(goes) + width(&to) + 1;
+        let title = vec![
+            Span::styled(goes, theme.dim),
+            Span::styled(to, name),
+            Span::raw(" "),
+        ];
+        let aside = other_drafts(app);
+        return (
+            Line::from(title),
+            aside_line(&aside, room.saturating_sub(taken), theme),
+        );
+    };
+    let number = match questions.len() {
+        1 => String::new(),
+        n => format!("1 of {n} "),
+    };
+    let goes = format!(" answer {number}to ");
+    let taken = width(&goes) + width(&to) + 3;
+    let mut title = vec![Span::styled(goes, theme.waiting), Span::styled(to, name)];
+    let way_out = format!(" @{} … sends a message ", app.shown);
+    let left = room.saturating_sub(taken);
+    let has_both = left >= width(&way_out) + QUESTION_LEAST;
+    let words = if has_both {
+        left - width(&way_out)
+    } else {
+        left
+    };
+    if words >= QUESTION_LEAST {
+        let text = fit(&one_line(&question.body), words);
+        title.push(Span::styled(": ", theme.dim));
+        title.push(Span::styled(text, theme.text));
+    }
+    title.push(Span::raw(" "));
+    let aside = if has_both {
+        Line::styled(way_out, theme.dim)
+    } else {
+        Line::default()
+    };
+    (Line::from(title), aside)
+}
+
+fn aside_line(text: &str, room: usize, theme: &Theme) -> Line<'static> {
+    if text.is_empty() || width(text) > room {
+        return Line::default();
+    }
+    Line::styled(text.to_string(), theme.dim)
+}
+
+/// Names the other agents that have a draft.
+fn other_drafts(app: &App) -> String {
+    let names: Vec<&str> = app.input.drafts.others().map(Name::as_str).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!(" draft to {one} "),
+        [one, two] => format!(" drafts to {one}, {two} "),
+        more => format!(" drafts to {} agents ", more.len()),
+    }
+}
+
+/// Returns the placeholders for an open question, longest first.
+pub fn invitations(app: &App, question: &Request) -> Vec<String> {
+    let key = app.prefs.keymap.key(Context::Composer, Action::Send);
+    let to = &question.from;
+    let choices: Vec<String> = question
+        .choices
+        .iter()
+        .enumerate()
+        .map(|(at, choice)| format!("{} {}", at + 1, one_line(choice)))
+        .collect();
+    if choices.is_empty() {
+        return vec![
+            format!("Write the answer, {key} sends it. @{to} … sends a message instead"),
+            format!("Write the answer, {key} sends it"),
+        ];
+    }
+    let choices = choices.join(" · ");
+    let count = question.choices.len();
+    vec![
+        format!(
+            "{choices}: a number or your own words, {key} answers. @{to} … sends a message instead"
+        ),
+        format!("{choices}: a number or your own words, {key} answers"),
+        format!("A number from 1 to {count} or your own words, {key} answers"),
+        format!("1-{count} or your own words"),
+    ]
+}

@@ -1,0 +1,32 @@
+//! The mark that leads to the newest row of a conversation.
+
+use ratatui::layout::Rect;
+
+use crate::ui::app::App;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::widgets::placed::{Placed, at_the_end};
+
+/// Returns the hint on the lower edge of a conversation that resumes following new output, or `None` while it follows.
+pub fn follow_mark(app: &App, area: Rect) -> Option<Placed<String>> {
+    let transcript = &app.model.agents.get(&app.shown)?.transcript;
+    if transcript.is_following() {
+        return None;
+    }
+    let key = app
+        .prefs
+        .keymap
+        .key(Context::In(Pane::Lead), Action::Follow);
+    let words = match transcript.unread_below() {
+        0 => format!("{key} follows the newest"),
+        n => format!("{n} new ↓  {key} follows"),
+    };
+    let edge = Rect {
+        y: area.bottom().saturating_sub(1),
+        height: 1.min(area.height),
+        // The last two columns are a space and the corner.
+        width: area.width.saturating_sub(2),
+        ..area
+    };
+    Some(at_the_end(edge, words))
+}

@@ -1,0 +1,151 @@
+//! Draws the setup page (problem, explanation, steps and keys) and the page for a window that is too small.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::app::onboarding::{FirstPage, Weight};
+use crate::ui::app::{App, onboarding};
+use crate::ui::frame::layout::{HEIGHT_MIN, WIDTH_MIN};
+use crate::ui::text::{width, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area::centered;
+
+/// Maximum columns of a line; longer ones are hard to read.
+const COLUMNS_MAX: u16 = 76;
+
+/// Draws the page. If there is little room, the blank lines go first, then the explanation, then the last steps; the
+/// problem and the keys always stay.
+pub fn draw(app: &App, page: &FirstPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let lines = lines(app, page, theme, area);
+    for (line, row) in lines.shown.iter().zip(area.rows()) {
+        line.render(
+            Rect {
+                width: area.width.min(COLUMNS_MAX),
+                ..row
+            },
+            buffer,
+        );
+    }
+}
+
+/// The visible lines of a page.
+pub(in crate::ui) struct Lines {
+    shown: Vec<Line<'static>>,
+    /// Whether all steps are visible.
+    pub(in crate::ui) is_whole: bool,
+}
+
+pub(in crate::ui) fn lines(app: &App, page: &FirstPage, theme: &Theme, area: Rect) -> Lines {
+    let columns = usize::from(area.width.min(COLUMNS_MAX));
+    let tone = match page.weight {
+        Weight::Missing | Weight::Trouble => theme.warn,
+        Weight::Advice => theme.title,
+    };
+    let what = paragraph(&page.what, columns, tone);
+    let means = paragraph(&page.means, columns, theme.text);
+    let steps: Vec<Vec<Line>> = page
+        .steps
+        .iter()
+        .map(|step| hanging("· ", step, columns, theme))
+        .collect();
+    let keys = onboarding::keys(app, page);
+    let wide = keys.iter().map(|(key, _)| width(key)).max().unwrap_or(0);
+    let keys: Vec<Line> = keys
+        .iter()
+        .flat_map(|(key, words)| {
+            let blanks = wide.saturating_sub(width(key)) + 2;
+            hanging(
+                &format!("{key}{}", " ".repeat(blanks)),
+                words,
+                columns,
+                theme,
+            )
+        })
+        .collect();
+    let room = usize::from(area.height);
+    let steps_rows: usize = steps.iter().map(Vec::len).sum();
+    Lines {
+        is_whole: what.len() + steps_rows + keys.len() <= room,
+        shown: fitted(what, means, steps, keys, room),
+    }
+}
+
+/// Returns the four parts with blank lines in between, as far as there is room. Steps are shown completely or not at
+/// all.
+fn fitted(
+    what: Vec<Line<'static>>,
+    means: Vec<Line<'static>>,
+    steps: Vec<Vec<Line<'static>>>,
+    keys: Vec<Line<'static>>,
+    room: usize,
+) -> Vec<Line<'static>> {
+    let all: usize = steps.iter().map(Vec::len).sum();
+    let has_means = what.len() + means.len() + all + keys.len() <= room;
+    let means = if has_means { means } else { Vec::new() };
+    let mut left = room.saturating_sub(what.len() + means.len() + keys.len());
+    let mut shown = Vec::new();
+    for step in steps {
+        let Some(rest) = left.checked_sub(step.len()) else {
+            break;
+        };
+        left = rest;
+        shown.extend(step);
+    }
+    let parts = [what, means, shown, keys];
+    let parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+    let taken: usize = parts.iter().map(Vec::len).sum();
+    let has_blanks = taken + parts.len().saturating_sub(1) <= room;
+    let mut out = Vec::new();
+    for part in parts {
+        if has_blanks && !out.is_empty() {
+            out.push(Line::default());
+        }
+        out.extend(part);
+    }
+    out
+}
+
+fn paragraph(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let rows = wrap(words, columns);
+    rows.into_iter().map(|l| Line::styled(l, style)).collect()
+}
+
+/// Wraps text behind a mark, with a hanging indent.
+fn hanging(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let indent = width(mark);
+    let rows = wrap(words, columns.saturating_sub(indent));
+    let rows = rows.into_iter().enumerate().map(|(i, row)| {
+        let mark = if i == 0 {
+            mark.to_string()
+        } else {
+            " ".repeat(indent)
+        };
+        Line::from(vec![
+            Span::styled(mark, theme.accent),
+            Span::styled(row, theme.text),
+        ])
+    });
+    rows.collect()
+}
+
+/// Draws the message about the required size.
+pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
+    let words = format!(
+        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",
+        area.width, area.height
+    );
+    let lines = wrap(&words, usize::from(area.width));
+    let height = u16::try_from(lines.len()).unwrap_or(area.height);
+    let place = centered(area, area.width, height);
+    for (line, row) in lines.iter().zip(place.rows()) {
+        Line::styled(line.as_str(), theme.text)
+            .centered()
+            .render(row, buffer);
+    }
+}

@@ -1,0 +1,276 @@
+//! Draws the shown conversation and the composer.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Widget};
+
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::frame;
+use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::frame::{Titles, layout as frame_layout};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::{board as model_board, style};
+use crate::ui::panes::lead::{answering, composer_title, follow};
+use crate::ui::text::{age, fit, longest};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::composer::Room;
+use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Draws the conversation.
+pub fn draw(
+    app: &App,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let agent = app.model.agents.get(&app.shown);
+    let titles = Titles {
+        name: name(app),
+        aside: doing(app, theme),
+        below: follow::follow_mark(app, area)
+            .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
+        ..Titles::default()
+    };
+    let inner = frame::pane(app, Pane::Lead, titles, theme, area, buffer);
+    let inner = queued(app, theme, inner, buffer);
+    match agent {
+        Some(agent) if agent.has_spoken => {
+            let cache = cache.transcript(&app.shown);
+            let talk = frame_layout::talk(app, area);
+            let scrolled = agent.transcript.view(cache, theme, talk, buffer);
+            let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
+            frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
+        }
+        Some(_) | None => match crate::ui::app::onboarding::drawn(app) {
+            Some(page) => {
+                let inner = inner.inner(frame_layout::BESIDE_TEXT);
+                crate::ui::panes::lead::onboarding::draw(app, page, theme, inner, buffer);
+            }
+            None => frame::empty(&welcome(app), theme, inner, buffer),
+        },
+    }
+    search_line(app, theme, area, buffer)
+}
+
+/// Draws the search on the lower border. Returns the cursor position while it is typed.
+fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let transcript = &app.model.agents.get(&app.shown)?.transcript;
+    let search = transcript.search()?;
+    let at = frame::search_edge(search.words(), transcript.found(), theme, area, buffer);
+    let is_typing = search.searching() == Searching::Typing
+        && app.focus == Focus::Pane(Pane::Lead)
+        && app.popups.is_empty();
+    is_typing.then_some(at)
+}
+
+fn name(app: &App) -> String {
+    if app.shown.is_lead() {
+        return "Lead".into();
+    }
+    let task = model_board::open_task(app, &app.shown);
+    let task = task.map_or_else(String::new, |t| {
+        format!(" · {} {}", t.id, one_line(&t.subject))
+    });
+    format!("{}{task}", app.shown)
+}
+
+fn doing(app: &App, theme: &Theme) -> Vec<Span<'static>> {
+    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        return Vec::new();
+    }
+    let activity = app.activity(&app.shown);
+    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let (shape, since) = match &activity {
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
+            let since = app.model.agents.get(&app.shown).map(|a| a.since);
+            let passed = since.filter(|s| s.0 > 0.0).map(|s| app.now.since(s));
+            (
+                style::spinner(app.now, app.prefs.motion),
+                passed.map_or_else(String::new, |p| format!(" {}", age(p))),
+            )
+        }
+        Activity::Backoff {
+            attempt,
+            attempts_max,
+            ..
+        } if *attempts_max > 0 => {
+            let next = attempt.saturating_add(1);
+            (shape, format!(", attempt {next} of {attempts_max}"))
+        }
+        Activity::Idle
+        | Activity::Backoff { .. }
+        | Activity::Queued { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => (shape, String::new()),
+    };
+    vec![Span::styled(format!("{shape} {words}{since}"), style)]
+}
+
+fn welcome(app: &App) -> String {
+    if !app.shown.is_lead() {
+        return format!(
+            "{} has no output since crewdeck started. Its activity appears here. {} goes back.",
+            app.shown,
+            app.prefs.keymap.key(Context::Panes, Action::Back),
+        );
+    }
+    let help = |context| app.prefs.keymap.key(context, Action::Help);
+    let mut text = format!(
+        "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
+         Press {} outside the composer ({} in it) for the keys.",
+        help(Context::Panes),
+        help(Context::Everywhere),
+    );
+    if let Some(setup) = &app.model.setup {
+        text.push_str("\n\n");
+        text.push_str(&one_line(&setup.root));
+        if setup.scripted {
+            text.push_str("\nThe model is scripted: its answers are prepared. Tools, files and messages are real.");
+        }
+        if !setup.git {
+            text.push_str("\nNot a git repository: teammates share the directory.");
+        }
+        if setup.earlier {
+            text.push_str("\n\nNew session; crewdeck --resume continues the previous one.");
+        }
+    }
+    text
+}
+
+/// Draws the queued messages at the bottom. Returns the area above.
+fn queued(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Rect {
+    let waiting: Vec<&str> = app
+        .model
+        .queued
+        .iter()
+        .filter(|q| q.to == app.shown)
+        .map(|q| q.text.as_str())
+        .collect();
+    let rows = frame_layout::queued_rows(app, area.height);
+    let shown = usize::from(rows);
+    let rest = Rect {
+        height: area.height - rows,
+        ..area
+    };
+    for (i, text) in waiting.iter().take(shown).enumerate() {
+        let row = Rect {
+            y: rest.bottom() + u16::try_from(i).unwrap_or(0),
+            height: 1,
+            ..area
+        };
+        let more = if i + 1 == shown && waiting.len() > shown {
+            format!(" (and {} more)", waiting.len() - shown)
+        } else {
+            String::new()
+        };
+        let text = format!(" ⋯ queued: {}{more}", one_line(text));
+        let text = fit(&text, usize::from(row.width));
+        Line::styled(text, theme.dim).render(row, buffer);
+    }
+    rest
+}
+
+/// Draws an unfocused composer on a screen with few rows.
+fn folded(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let key = app.prefs.keymap.key(Context::Panes, Action::Compose);
+    let does = if app.seat.is_crew() {
+        "writes to "
+    } else {
+        "writes a message to "
+    };
+    let waits = match app.first_page().map(|p| p.weight) {
+        Some(Weight::Missing) => ", which waits for a model",
+        Some(_) | None => "",
+    };
+    Line::from(vec![
+        Span::styled(format!(" {key} "), theme.accent),
+        Span::styled(does, theme.dim),
+        Span::styled(app.shown.to_string(), theme.title),
+        Span::styled(waits, theme.dim),
+    ])
+    .render(row, buffer);
+}
+
+/// Draws the composer. Returns the cursor position.
+pub fn composer(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    if area.height == 1 {
+        folded(app, theme, area, buffer);
+        return None;
+    }
+    let has_keys = app.focus == Focus::Composer && app.popups.is_empty();
+    let border = if has_keys {
+        theme.border_focused
+    } else {
+        theme.border
+    };
+    let name = if has_keys {
+        theme.title_focused
+    } else {
+        theme.title
+    };
+    let (to, aside) = composer_title::lines(app, theme, name, area.width);
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(border)
+        .title_style(theme.ground)
+        .title_top(to)
+        .title_top(aside.right_aligned());
+    block.render(area, buffer);
+    let inner = area::inside(area);
+    if inner.is_empty() {
+        return None;
+    }
+    if app.input.composer.is_empty() {
+        let page = app.first_page().map(|p| p.weight);
+        let key = |context, action| app.prefs.keymap.key(context, action);
+        let writes = format!("{} to write", key(Context::Panes, Action::Compose));
+        let back = key(Context::Composer, Action::Back);
+        let leaves = format!("Write to this teammate; {back} goes back");
+        let question = answering::question(app);
+        let answers = question.map(|question| composer_title::invitations(app, question));
+        let answers: Vec<&str> = answers.iter().flatten().map(String::as_str).collect();
+        let forms = if page == Some(Weight::Missing) {
+            &[
+                "What you write here waits until there is a model",
+                "Waits for a model",
+            ][..]
+        } else if !has_keys {
+            &[writes.as_str()][..]
+        } else if question.is_some() {
+            &answers[..]
+        } else if app.shown.is_lead() && !app.seat.is_crew() {
+            &[
+                "Write a message, @name to a teammate, /help, /quit",
+                "Write a message",
+            ][..]
+        } else if app.shown.is_lead() {
+            &[
+                "Say what you want done, @name to write to a teammate, /model, /help, /quit",
+                "Say what you want done, @name to write to a teammate",
+                "Say what you want done",
+            ][..]
+        } else {
+            &[leaves.as_str()][..]
+        };
+        let words = longest(forms, usize::from(inner.width));
+        Line::styled(words, theme.dim).render(inner, buffer);
+        return has_keys.then_some(inner.as_position());
+    }
+    let window = app.input.composer.window(Room::from(inner));
+    for (text, row) in window.rows.iter().zip(inner.rows()) {
+        Line::styled(text.as_str(), theme.text).render(row, buffer);
+    }
+    frame::text_beyond(window.beyond, theme, area, buffer);
+    let at = Position::new(inner.x + window.cursor.1, inner.y + window.cursor.0);
+    has_keys.then_some(at)
+}

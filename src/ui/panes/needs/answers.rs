@@ -1,0 +1,176 @@
+//! Answers from the composer, and the text of decisions: it is delivered or returned as a draft.
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::redact;
+use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::drafts::{Returned, Sent};
+use crate::ui::app::effect::Do;
+use crate::ui::app::key_guard::SETTLE;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::lead::answering;
+use crate::ui::panes::needs;
+
+/// Maximum characters of an answer that a status message quotes.
+const QUOTED_MAX: usize = 60;
+
+/// Answers the open question of the shown agent with `words`. Returns `false` if there is no question. Returns `true`
+/// without sending anything if Enter has changed its meaning since the draft was started: a status message then
+/// explains what Enter does now.
+pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
+    if !is_meant(app) {
+        return true;
+    }
+    let Some(question) = answering::question(app) else {
+        return false;
+    };
+    let id = question.id.clone();
+    let text = answering::answer(question, words);
+    app.say(
+        Level::Info,
+        format!("Answer sent to {}.", question.from.clone()),
+    );
+    app.input.composer.take();
+    send(app, &id, Verdict::Approve, text, out);
+    true
+}
+
+/// Returns whether Enter still does what it did when the draft was started. If not, explains it in a status message,
+/// and the next Enter sends.
+fn is_meant(app: &mut App) -> bool {
+    let question = answering::question(app).map(|q| q.id.clone());
+    if app.input.drafts.meant == question {
+        // Ignores a double press: the next Enter counts only after [`SETTLE`].
+        let told_at = app.input.drafts.told_at;
+        return told_at.is_none_or(|at| app.now.since(at) >= SETTLE);
+    }
+    let (to, key) = (app.shown.clone(), enter(app));
+    let text = if question.is_some() {
+        format!(
+            "Not sent yet: {to} now asks a question. {key} answers it; start with @{to} to send a message."
+        )
+    } else {
+        format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
+    };
+    app.say(Level::Warn, text);
+    app.input.drafts.meant = question;
+    app.input.drafts.told_at = Some(app.now);
+    false
+}
+
+fn enter(app: &App) -> String {
+    app.prefs.keymap.key(Context::Composer, Action::Send)
+}
+
+/// Keeps an empty draft in step with the composer's title: it answers the question that is open now.
+pub fn follow(app: &mut App) {
+    if app.input.composer.is_empty() {
+        app.input.drafts.told_at = None;
+        let question = answering::question(app).map(|q| q.id.clone());
+        app.dirty |= app.input.drafts.meant != question;
+        app.input.drafts.meant = question;
+    }
+}
+
+/// Returns the status message for a message sent to an agent that waits for an answer; `None` if it does not wait.
+pub fn still_open(app: &App, to: &Name) -> Option<String> {
+    let mut cards = app.model.requests.cards();
+    let is_open = |r: &Request| {
+        r.kind == RequestKind::Question && r.from.same(to) && !app.model.requests.is_answered(&r.id)
+    };
+    let key = app.waiting_key();
+    cards
+        .any(is_open)
+        .then(|| format!("Sent to {to} as a message. Its question is still open: {key} shows it."))
+}
+
+/// Decides a request and keeps the text until it has been delivered.
+pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out: &mut Vec<Do>) {
+    if let Some(request) = app.model.requests.get(id)
+        && !words.is_empty()
+    {
+        let sent = Sent {
+            request: id.clone(),
+            to: request.from.clone(),
+            text: words.clone(),
+        };
+        app.input.drafts.send(sent);
+    }
+    needs::update::answer(app, id, verdict, words, out);
+}
+
+/// Handles a closed request: the user's text was delivered, or returns as a draft.
+pub fn closed(app: &mut App, request: &Request) {
+    let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
+        return tell_writer(app, request);
+    };
+    let is_users = request.decided_by == Name::user().as_str();
+    let is_same = request.comment == sent.text || request.comment.contains(redact::MARK);
+    if is_users && !is_same {
+        // The decision came from another window. The rejection of this one follows.
+        return;
+    }
+    app.input.drafts.take_sent(&request.id);
+    if !is_users {
+        come_back(app, &sent, &why_closed(request));
+    } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
+        let words = clip(&one_line(&sent.text), QUOTED_MAX);
+        app.say(
+            Level::Info,
+            format!("{} received your answer: {words}", sent.to),
+        );
+    }
+}
+
+/// Tells the user that the question of the current draft was closed by someone else. The draft stays.
+fn tell_writer(app: &mut App, request: &Request) {
+    let is_own = app.input.drafts.meant.as_ref() == Some(&request.id);
+    if is_own && !app.input.composer.is_empty() {
+        let (to, status) = (&request.from, request.status);
+        let text = format!("{to}'s question was {status}: your text stays as a draft.");
+        app.note(Level::Warn, &text);
+    }
+}
+
+/// Returns the text of a rejected decision as a draft.
+pub fn refused(app: &mut App, request: &RequestId, why: &str) {
+    if let Some(sent) = app.input.drafts.take_sent(request) {
+        come_back(app, &sent, why);
+    }
+}
+
+fn come_back(app: &mut App, sent: &Sent, why: &str) {
+    let returned = app.return_words(&sent.to, &sent.text);
+    let place = place(app, &sent.to, returned, "Your answer");
+    app.note(Level::Warn, format!("{why} {place}").trim_end());
+}
+
+/// Turns the comment on a closed request into a draft for the agent that asked.
+pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
+    let returned = app.return_words(to, text);
+    let place = place(app, to, returned, "What you wrote");
+    app.say(Level::Warn, format!("{why} {place}"));
+}
+
+/// Returns why a request was closed, if it was not decided here.
+pub fn why_closed(request: &Request) -> String {
+    let by = one_line(&request.decided_by);
+    match request.status {
+        RequestStatus::Withdrawn => format!("{} withdrew the request.", request.from),
+        status => format!("The request was already {status} by {by}."),
+    }
+}
+
+/// Returns a sentence that says where the returned text is.
+pub fn place(app: &App, to: &Name, returned: Returned, what: &str) -> String {
+    match returned {
+        Returned::Composer => format!("{what} is back in the composer."),
+        Returned::Draft => format!("{what} is kept as a draft to {to}."),
+        Returned::History => {
+            let key = app.prefs.keymap.key(Context::Composer, Action::Older);
+            format!("{what} is in the composer's history: {key} brings it back.")
+        }
+    }
+}

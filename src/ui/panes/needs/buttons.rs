@@ -1,0 +1,90 @@
+//! The buttons of a request card.
+
+use ratatui::layout::Rect;
+
+use crate::domain::request::{Request, RequestKind};
+use crate::ui::app::App;
+use crate::ui::frame::buttons::Button;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::text::width;
+use crate::ui::widgets::placed::{Placed, place};
+
+/// Returns the buttons of a request's card that fit into its last row, most important first. Empty if the pane does not
+/// have the focus or the request was answered.
+pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<Placed<Button>> {
+    let is_open = app.focus == Focus::Pane(Pane::Needs);
+    if !is_open || app.model.requests.is_answered(&request.id) {
+        return Vec::new();
+    }
+    let mut room = usize::from(row.width);
+    let mut shown = Vec::new();
+    for button in all_buttons(app, request) {
+        let wide = width(&button.key) + width(button.words) + 1;
+        if wide > room {
+            break;
+        }
+        room = room.saturating_sub(wide + 3);
+        shown.push((wide + 3, button));
+    }
+    place(row, shown)
+}
+
+/// Returns the keys of a question's choices, as `1-3`, or one by one if they are not consecutive numbers.
+pub fn choice_keys(app: &App, count: usize) -> String {
+    let key = |number| {
+        app.prefs
+            .keymap
+            .key(Context::Choices, Action::Choose(number))
+    };
+    let keys: Vec<String> = (1..=count).map(key).collect();
+    let follow = |(at, key): (usize, &String)| *key == (at + 1).to_string();
+    match keys.as_slice() {
+        [first, .., last] if keys.iter().enumerate().all(follow) => format!("{first}-{last}"),
+        keys => keys.join(" "),
+    }
+}
+
+pub fn all_buttons(app: &App, request: &Request) -> Vec<Button> {
+    let key = |action, words| Button {
+        key: app.prefs.keymap.key(Context::In(Pane::Needs), action),
+        words,
+        action: Some(action),
+    };
+    let open = key(Action::Open, "open the agent");
+    match (request.kind, request.choices.len()) {
+        (RequestKind::Question, 0) => vec![
+            key(Action::Comment, "answer"),
+            key(Action::Reject, "decline"),
+            open,
+        ],
+        (RequestKind::Question, count) => vec![
+            Button {
+                key: choice_keys(app, count),
+                words: "choose",
+                action: None,
+            },
+            key(Action::Reject, "decline"),
+            key(Action::Comment, "own answer"),
+            open,
+        ],
+        (
+            RequestKind::Plan
+            | RequestKind::Shutdown
+            | RequestKind::Permission
+            | RequestKind::Ceiling,
+            _,
+        ) => {
+            let mut keys = vec![
+                key(Action::Approve, "approve"),
+                key(Action::Reject, "reject"),
+            ];
+            let has_scopes = request.call.as_ref().is_some_and(|c| !c.scopes.is_empty());
+            if has_scopes && app.seat.refuses(Action::ApproveForTeam).is_none() {
+                keys.push(key(Action::ApproveForTeam, "for the team"));
+            }
+            keys.extend([key(Action::Comment, "comment"), open]);
+            keys
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The card of a request in the "Needs you" pane. Its height determines the pane's height. Plans are rendered as Markdown;
+//! everything else is shown verbatim.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::model::Model;
+use crate::ui::panes::rows;
+use crate::ui::text::{command_text, wrap, wrap_some};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Maximum number of request headings shown above the card.
+const LISTED_MAX: usize = 3;
+/// Maximum number of other requesters named.
+const OTHERS_MAX: usize = 6;
+/// Minimum number of rows for the text; with fewer, the choices scroll with it.
+const TEXT_MIN: usize = 2;
+
+/// The kind of a line of the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The working directory, other requesters, other approvers.
+    Detail,
+    /// The request itself.
+    Body,
+    /// The choice with that number, from 1, and its key.
+    Choice(usize),
+}
+
+/// A line of the card.
+pub type CardLine = (Part, Line<'static>);
+
+/// The card of the selected request: the lines that scroll, and the choices that stay above the buttons.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Card {
+    /// The lines that scroll.
+    pub lines: Vec<CardLine>,
+    /// The number of visible rows for these lines.
+    pub room: usize,
+    /// The choices, if there is room for all of them and some text; otherwise they are part of `lines`.
+    pub pinned: Vec<CardLine>,
+}
+
+/// Returns the area for text inside a pane with the frame `area`.
+pub fn inside(area: Rect) -> Rect {
+    frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT)
+}
+
+/// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
+pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
+    let Some((_, request)) = rows::selected_request(app) else {
+        return Card::default();
+    };
+    let mut lines = text(app, request, width, usize::MAX, theme);
+    let choices = choices(request, width, theme);
+    let rows = usize::from(height.saturating_sub(listed(app) + 1));
+    if choices.len() + TEXT_MIN.min(lines.len()) <= rows {
+        let mut choices = choices;
+        // A blank line before the buttons, if nothing has to scroll for it.
+        if !choices.is_empty() && lines.len() + choices.len() + 1 < rows {
+            choices.push((Part::Detail, Line::default()));
+        }
+        let room = rows - choices.len();
+        return Card {
+            lines,
+            room,
+            pinned: choices,
+        };
+    }
+    lines.extend(choices);
+    Card {
+        lines,
+        room: rows,
+        pinned: Vec::new(),
+    }
+}
+
+/// The areas of the card.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// The headings of the requests.
+    pub list: Rect,
+    /// The lines that scroll.
+    pub text: Rect,
+    /// The choices above the buttons, if they do not scroll.
+    pub pinned: Rect,
+    /// The buttons; `None` if there is no row for them.
+    pub buttons: Option<Rect>,
+    /// The visible rows of choices, with the number of the choice.
+    pub choices: Vec<(Rect, usize)>,
+    /// The content.
+    pub card: Card,
+    /// The number of lines scrolled off at the top.
+    pub top: usize,
+}
+
+impl Places {
+    /// Returns the scrollbar of the text, on the right edge of the pane's frame `area`.
+    pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
+        Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
+    }
+}
+
+/// Computes the areas of the selected request's card inside `inside`, the area for text of the pane.
+pub fn places(app: &App, inside: Rect, theme: &Theme) -> Places {
+    let card = card(app, inside.width, inside.height, theme);
+    let pinned = u16::try_from(card.pinned.len()).unwrap_or(u16::MAX);
+    let cut = |area: Rect, rows: u16| {
+        let height = rows.min(area.height);
+        let below = Rect {
+            y: area.bottom() - height,
+            height,
+            ..area
+        };
+        (
+            Rect {
+                height: area.height - height,
+                ..area
+            },
+            below,
+        )
+    };
+    let (rest, buttons) = cut(inside, 1);
+    let (rest, pinned) = cut(rest, pinned);
+    let (list, text) = cut(rest, rest.height.saturating_sub(listed(app)));
+    let most = card.lines.len().saturating_sub(text.height.into());
+    let top = app.selected.request_scroll.min(most);
+    let lines = card.lines.iter().skip(top).zip(text.rows());
+    let choices = lines.chain(card.pinned.iter().zip(pinned.rows()));
+    let choices = choices.filter_map(|((part, _), row)| match part {
+        Part::Choice(number) => Some((row, *number)),
+        Part::Detail | Part::Body => None,
+    });
+    Places {
+        choices: choices.collect(),
+        buttons: (buttons.height > 0).then_some(buttons),
+        list,
+        text,
+        pinned,
+        card,
+        top,
+    }
+}
+
+/// How much of the selected permission request is visible to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether its end is in view.
+    pub is_at_end: bool,
+    /// The number of folded characters.
+    pub folded: usize,
+    /// The number of truncated bytes.
+    pub cut: usize,
+}
+
+/// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
+pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
+    let (_, request) = rows::selected_request(app)?;
+    if request.kind != RequestKind::Permission {
+        return None;
+    }
+    let is_at_end = area.is_some_and(|area| {
+        let places = places(app, inside(area), &Theme::default());
+        places.top + usize::from(places.text.height) >= places.card.lines.len()
+    });
+    let shown = command_text::shown(&request.body);
+    Some(Reading {
+        is_at_end,
+        folded: shown.folded,
+        cut: shown.cut,
+    })
+}
+
+/// Returns the number of heading rows, including the one of the selected request.
+pub fn listed(model: &Model) -> u16 {
+    u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
+}
+
+/// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
+/// above `most`.
+pub fn height(app: &App, width: u16, most: u16) -> u16 {
+    let lines = rows::selected_request(app).map_or(0, |(_, request)| {
+        let theme = Theme::default();
+        let text = text(app, request, width, usize::from(most), &theme);
+        text.len() + choices(request, width, &theme).len()
+    });
+    // The buttons, and a blank line before them and before choices.
+    let blanks =
+        rows::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+    let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
+    lines.saturating_add(listed(app))
+}
+
+/// Renders the details and the body of a request, wrapped to `width`. May stop after `enough` lines.
+pub fn text(
+    model: &Model,
+    request: &Request,
+    width: u16,
+    enough: usize,
+    theme: &Theme,
+) -> Vec<CardLine> {
+    let width = usize::from(width.min(frame_layout::TEXT_WIDEST));
+    let body = if request.body.trim().is_empty() {
+        "No reason given."
+    } else {
+        request.body.as_str()
+    };
+    let details = wrap(&details(model, request), width).into_iter();
+    let details = details.filter(|l| !l.is_empty());
+    let mut out: Vec<CardLine> = details
+        .map(|line| (Part::Detail, Line::styled(line, theme.dim)))
+        .collect();
+    match request.kind {
+        RequestKind::Plan => {
+            let page = model.requests.plans().get(body, width, theme);
+            out.extend(page.iter().take(enough).map(|l| (Part::Body, l.clone())));
+        }
+        RequestKind::Permission => {
+            let body = command_text::shown(body).text;
+            let body = wrap_some(&body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+        RequestKind::Question | RequestKind::Shutdown | RequestKind::Ceiling => {
+            let body = wrap_some(body, width, enough).into_iter();
+            out.extend(body.map(|line| (Part::Body, Line::styled(line, theme.text))));
+        }
+    }
+    out
+}
+
+/// Renders the choices of a question, wrapped.
+pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
+    let mut out = Vec::new();
+    for (at, choice) in request.choices.iter().enumerate() {
+        let room = usize::from(width.min(frame_layout::TEXT_WIDEST))
+            .saturating_sub(3)
+            .max(1);
+        for (i, line) in wrap(&one_line(choice), room).into_iter().enumerate() {
+            let key = if i == 0 {
+                format!("{}  ", at + 1)
+            } else {
+                "   ".into()
+            };
+            let line = Line::from(vec![
+                Span::styled(key, theme.accent),
+                Span::styled(line, theme.text),
+            ]);
+            out.push((Part::Choice(at + 1), line));
+        }
+    }
+    out
+}
+
+/// Describes the working directory, other requesters and other approvers in one line.
+fn details(model: &Model, request: &Request) -> String {
+    let mut parts = Vec::new();
+    match request.kind {
+        RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
+            let root = model.setup.as_ref().map_or("", |s| s.root.as_str());
+            let place = match (root, request.workdir.as_str()) {
+                (root, "") => root.to_string(),
+                ("", below) => below.to_string(),
+                (root, below) => format!("{root}/{below}"),
+            };
+            if !place.is_empty() {
+                parts.push(format!("in {}", one_line(&place)));
+            }
+        }
+        RequestKind::Shutdown | RequestKind::Ceiling => {}
+    }
+    parts.extend(others(model, request));
+    if request.decider == Decider::Lead {
+        parts.push("the lead may decide this".into());
+    }
+    parts.join(" · ")
+}
+
+/// Names the other agents with the same request, or returns `None` if there are none.
+fn others(model: &Model, request: &Request) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for other in model.requests.same(request) {
+        let mut name = other.from.to_string();
+        if other.from.same(&request.from) {
+            name.push_str(" again");
+        }
+        if other.workdir != request.workdir {
+            let place = match other.workdir.as_str() {
+                "" => "the root".into(),
+                below => one_line(below),
+            };
+            name.push_str(&format!(" in {place}"));
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let beyond = names.len().saturating_sub(OTHERS_MAX);
+    names.truncate(OTHERS_MAX);
+    let more = if beyond > 0 {
+        format!(" and {beyond} more")
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| format!("also asked by {}{more}", names.join(", ")))
+}

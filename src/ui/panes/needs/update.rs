@@ -1,0 +1,311 @@
+//! Decisions on approval requests, with or without a comment, and shutdown requests to teammates.
+
+use ratatui::layout::Rect;
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::Scope;
+use crate::domain::team::MemberStatus;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::key_guard::SETTLE;
+use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
+use crate::ui::app::status_message::Flash;
+use crate::ui::app::{App, drafts};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::panes::needs::{answers, buttons, card};
+use crate::ui::panes::rows;
+use crate::ui::widgets::composer::Composer;
+
+/// The key context of the "Needs you" pane.
+const NEEDS: Context = Context::In(Pane::Needs);
+
+/// Approves the selected request.
+pub fn approve(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(app, area, Verdict::Approve, out);
+}
+
+/// Rejects the selected request.
+pub fn reject(app: &mut App, area: Option<Rect>, out: &mut Vec<Do>) {
+    decide(app, area, Verdict::Reject, out);
+}
+
+fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>) {
+    if let Some(Popup::Comment(comment)) = app.popups.last() {
+        let id = comment.request.clone();
+        let words = comment.text.text().trim().to_string();
+        if words.is_empty() && app.model.requests.is_question(&id) {
+            app.say(Level::Info, "The answer is empty.");
+            return;
+        }
+        let may_approve = |app: &mut App| has_settled(app, &id) && was_read(app, area, &id);
+        if verdict == Verdict::Approve && !may_approve(app) {
+            return;
+        }
+        app.popups.pop();
+        answers::send(app, &id, verdict, words, out);
+        return;
+    }
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
+        return;
+    };
+    if request.kind == RequestKind::Question && verdict == Verdict::Approve {
+        let key = |action| app.prefs.keymap.key(NEEDS, action);
+        let (own, no) = (key(Action::Comment), key(Action::Reject));
+        let how = match request.choices.len() {
+            0 => format!("Press {own} to answer, {no} to decline."),
+            count => {
+                let keys = buttons::choice_keys(app, count);
+                format!(
+                    "Press {keys} to choose, {own} to answer in your own words, {no} to decline."
+                )
+            }
+        };
+        app.say(Level::Info, how);
+        return;
+    }
+    let id = request.id.clone();
+    if has_settled(app, &id) && (verdict == Verdict::Reject || was_read(app, area, &id)) {
+        answer(app, &id, verdict, String::new(), out);
+    }
+}
+
+/// Returns whether a permission request was completely visible before its approval. If not, explains what to do.
+/// Folded or truncated content is reported once; the next approval counts.
+fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
+    let is_selected = rows::selected_request(app).is_some_and(|(_, r)| r.id == *id);
+    if !is_selected {
+        let kind = app.model.requests.get(id).map(|r| r.kind);
+        if kind != Some(RequestKind::Permission) {
+            return true;
+        }
+        // Another card is visible: show this one before it can be approved.
+        app.selected.request = Some(id.clone());
+        app.selected.request_scroll = 0;
+        app.selected.request_since = app.now;
+        say_of(
+            app,
+            id,
+            "This request was not visible. Read it, then approve.".into(),
+        );
+        return false;
+    }
+    let Some(reading) = card::reading(app, area) else {
+        return true;
+    };
+    if !reading.is_at_end && app.selected.request_read.as_ref() != Some(id) {
+        let key = app
+            .prefs
+            .keymap
+            .key(Context::Panes, Action::Move(Scroll::PageDown));
+        let text = format!("Not all of it was visible. {key} shows the rest; then approve.");
+        say_of(app, id, text);
+        return false;
+    }
+    if reading.folded + reading.cut > 0 && app.selected.request_cut.as_ref() != Some(id) {
+        let what = match (reading.cut, reading.folded) {
+            (0, folded) => format!("{folded} characters of comments are folded"),
+            (cut, 0) => format!("Too long to show: {cut} bytes in the middle are cut"),
+            (cut, folded) => {
+                format!("{cut} bytes are cut and {folded} characters of comments are folded")
+            }
+        };
+        let yes = app.prefs.keymap.key(NEEDS, Action::Approve);
+        let text = format!("{what}. Press {yes} again to approve without reading them.");
+        say_of(app, id, text);
+        app.selected.request_cut = Some(id.clone());
+        // Prevents a double press from approving.
+        app.selected.request_since = app.now;
+        return false;
+    }
+    true
+}
+
+/// Shows what to do before a request can be approved, until it is answered.
+fn say_of(app: &mut App, id: &RequestId, text: String) {
+    let about = id.clone();
+    app.say_while(Level::Warn, text, move |app| {
+        app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
+    });
+    if let Some(flash) = &mut app.flash {
+        flash.request = Some(id.clone());
+    }
+}
+
+/// Returns whether the request has been visible for at least [`SETTLE`], so that a key is meant for it. If not, shows
+/// a status message, unless one about this request is already shown.
+fn has_settled(app: &mut App, id: &RequestId) -> bool {
+    let since = app.selected.request_since;
+    let is_new = since.0 > 0.0 && app.now.since(since) < SETTLE;
+    let warning = |f: &Flash| f.request.as_ref() == Some(id) && !f.is_read(app.now);
+    let is_warned = app.flash.as_ref().is_some_and(warning);
+    if is_new
+        && !is_warned
+        && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
+    {
+        let text = format!("A new request from {from} is shown. Read it first.");
+        app.say(Level::Info, text);
+    }
+    !is_new
+}
+
+/// Opens the choice of scopes for the selected permission.
+pub fn choose_scope(app: &mut App, area: Option<Rect>) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
+        return;
+    };
+    let id = request.id.clone();
+    let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
+    if request.kind != RequestKind::Permission {
+        app.say(
+            Level::Info,
+            "Only tool permissions can be given for more than one call.",
+        );
+    } else if scopes == 0 {
+        let key = app.prefs.keymap.key(NEEDS, Action::Approve);
+        let why = format!(
+            "The text does not show all that runs: it can only be allowed once. Press {key}."
+        );
+        app.say(Level::Info, why);
+    } else if has_settled(app, &id) && was_read(app, area, &id) && app.popups.len() < POPUPS_MAX {
+        app.popups.push(Popup::choose(Choice::Scopes(id)));
+    }
+}
+
+/// Approves a permission request and everything in `scope` until crewdeck exits.
+pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
+    if app.model.requests.get(id).is_none() {
+        app.say(Level::Info, "This request is already closed.");
+    } else if !app.model.requests.is_answered(id) {
+        app.selected.request = Some(id.clone());
+        app.model.requests.answer(id);
+        let request = id.clone();
+        out.push(Do::Command(Command::Allow { request, scope }));
+    }
+}
+
+/// Answers the selected question with choice `number`, counted from 1.
+pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        return;
+    };
+    let (id, count) = (request.id.clone(), request.choices.len());
+    let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
+        app.say(Level::Info, format!("There are only {count} choices."));
+        return;
+    };
+    if has_settled(app, &id) {
+        answer(app, &id, Verdict::Approve, choice, out);
+    }
+}
+
+pub(in crate::ui) fn answer(
+    app: &mut App,
+    id: &RequestId,
+    verdict: Verdict,
+    comment: String,
+    out: &mut Vec<Do>,
+) {
+    let Some(request) = app.model.requests.get(id) else {
+        app.say(Level::Info, "This request is already closed.");
+        return;
+    };
+    if app.model.requests.is_answered(id) {
+        return;
+    }
+    let decision = Decision::on(request, verdict, Name::user(), comment);
+    app.selected.request = Some(id.clone());
+    app.model.requests.answer(id);
+    out.push(Do::Command(Command::Decide(decision)));
+}
+
+/// Opens the comment field for the selected request, or the answer field for a question.
+pub fn comment(app: &mut App) {
+    open_comment(app, |_| String::new());
+}
+
+/// Opens the comment field and `$EDITOR` with it. A plan is prefilled for editing and goes back as the comment.
+pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
+    open_comment(app, |request| match request.kind {
+        RequestKind::Plan => format!("The plan as I want it:\n\n{}", request.body),
+        RequestKind::Shutdown
+        | RequestKind::Permission
+        | RequestKind::Ceiling
+        | RequestKind::Question => String::new(),
+    });
+    if app.is_commenting() {
+        drafts::edit_outside(app, out);
+    }
+}
+
+fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        app.say_nothing_waits();
+        return;
+    };
+    let mut text = Composer::default();
+    text.set(&begin(request));
+    let request = request.id.clone();
+    if app.popups.len() < POPUPS_MAX {
+        app.popups.push(Popup::Comment(Box::new(CommentBox {
+            request,
+            text,
+            stage: CommentStage::Writing,
+        })));
+    }
+}
+
+/// Asks the selected teammate to shut down.
+pub fn ask_shutdown(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(app) {
+        let text = format!("Asked {member} to shut down; it finishes its step first.");
+        app.say(Level::Info, text);
+        out.push(Do::Command(Command::AskShutdown { member }));
+    }
+}
+
+/// Asks for confirmation to kill the selected teammate.
+pub fn force(app: &mut App) {
+    if let Some(member) = selected_at_work(app)
+        && app.popups.len() < POPUPS_MAX
+    {
+        app.popups.push(Popup::Confirm(Question::Force(member)));
+    }
+}
+
+/// Asks the selected teammate for a status report.
+pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(member) = selected_at_work(app) {
+        app.say(Level::Info, format!("Asked {member} for its status."));
+        out.push(Do::Command(Command::Nudge { member }));
+    }
+}
+
+/// Returns the selected teammate if it is running; otherwise says why nothing can be done.
+fn selected_at_work(app: &mut App) -> Option<Name> {
+    let Some((_, member)) = rows::selected_member(app) else {
+        app.say_while(Level::Info, "No teammates yet.", |app| {
+            app.model.team.members.is_empty()
+        });
+        return None;
+    };
+    if let Some(parent) = member.parent() {
+        let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+        let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
+        let text =
+            format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
+        app.say(Level::Info, text);
+        return None;
+    }
+    let status = app.model.team.find(&member).map(|m| m.status);
+    if status == Some(MemberStatus::Shutdown) {
+        app.say(Level::Info, format!("{member} has already shut down."));
+        return None;
+    }
+    Some(member)
+}

@@ -1,0 +1,154 @@
+//! Draws "Needs you": the open requests, the selected one in detail, and its buttons.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::request::{Request, RequestKind};
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::Titles;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::requests::is_the_leads;
+use crate::ui::model::sentence;
+use crate::ui::panes::needs::{buttons, card};
+use crate::ui::panes::rows;
+use crate::ui::text::{clock, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
+
+/// Draws the list, the selected request and, always on the last row, its buttons.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let selected = rows::selected_request(app);
+    let mut titles = Titles {
+        name: "Needs you".into(),
+        ..Titles::default()
+    };
+    if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {
+        titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
+    }
+    let inner = frame::pane(app, Pane::Needs, titles, theme, area, buffer);
+    let Some((at, request)) = selected else {
+        if let Some(hold) = &app.keys.guard.hold {
+            let key = app.prefs.keymap.key(Context::Panes, Action::Back);
+            let words = format!(
+                "Decided. {} continues; its next request appears here. {key} goes back.",
+                hold.asker
+            );
+            frame::empty(&words, theme, inner, buffer);
+            return;
+        }
+        let key = app.waiting_key();
+        let words = format!(
+            "No open requests. Plans, questions and permissions appear here; {key} opens them."
+        );
+        frame::empty(&words, theme, inner, buffer);
+        return;
+    };
+    let inner = card::inside(area);
+    let places = card::places(app, inner, theme);
+    if let Some(row) = places.buttons {
+        buttons(app, request, theme, row, buffer);
+    }
+    for ((_, line), row) in places.card.pinned.iter().zip(places.pinned.rows()) {
+        line.render(row, buffer);
+    }
+    let first = list::first_row(app.model.requests.len(), at, card::listed(app));
+    let listed = app.model.requests.cards().enumerate().skip(first);
+    for ((place, other), row) in listed.zip(places.list.rows()) {
+        // Requests that the lead can decide are less prominent.
+        let (shape, style) = match (place == at, is_the_leads(other)) {
+            (true, false) => ("◆", theme.waiting),
+            (true, true) => ("◆", theme.text),
+            (false, _) => ("◇", theme.dim),
+        };
+        let columns = usize::from(row.width).saturating_sub(2);
+        // The text takes precedence over the time.
+        let words = sentence::heading(other, &app.model.board, columns);
+        let when = format!(" {}", clock(other.created_at, &app.prefs.zone));
+        let when = if width(&words) + width(&when) > columns {
+            String::new()
+        } else {
+            when
+        };
+        let [words, blanks] = frame::cell(&words, columns.saturating_sub(width(&when)), style);
+        Line::from(vec![
+            Span::styled(format!("{shape} "), style),
+            words,
+            blanks,
+            Span::styled(when, theme.dim),
+        ])
+        .render(row, buffer);
+    }
+    let lines = places.card.lines.iter().skip(places.top);
+    for ((_, line), row) in lines.zip(places.text.rows()) {
+        line.render(row, buffer);
+    }
+    let thumb = frame::thumb(app, Pane::Needs, theme);
+    frame::scrollbar(places.bar(area), thumb, buffer);
+    // On the border: a mark over the text would hide a line of the request.
+    let shown = places.top + usize::from(places.text.height);
+    let below = places.card.lines.len().saturating_sub(shown);
+    let key = |by| app.prefs.keymap.key(Context::Panes, Action::Move(by));
+    let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+    // The keys work only with focus; in a preview they select the next card.
+    let has_keys = app.focus == Focus::Pane(Pane::Needs) && app.popups.is_empty();
+    let is_unread = request.kind == RequestKind::Permission
+        && app.selected.request_read.as_ref() != Some(&request.id);
+    let how = if has_keys && is_unread {
+        let page = key(Scroll::PageDown);
+        format!(": {page} before approving")
+    } else if has_keys {
+        format!(", {down} {up} scroll")
+    } else {
+        String::new()
+    };
+    let mark = match (places.top, below) {
+        (0, 0) => return,
+        (top, 0) => format!(" ↑ {top} lines above "),
+        (_, 1) => format!(" ↓ 1 more line{how} "),
+        (_, n) => format!(" ↓ {n} more lines{how} "),
+    };
+    let wide = u16::try_from(width(&mark)).unwrap_or(u16::MAX);
+    let wide = wide.min(area.width.saturating_sub(2));
+    let place = Rect {
+        x: (area.right() - 1).saturating_sub(wide),
+        y: area.bottom().saturating_sub(1),
+        width: wide,
+        height: 1,
+    };
+    Line::styled(mark, theme.accent).render(place, buffer);
+}
+
+fn buttons(app: &App, request: &Request, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    if app.model.requests.is_answered(&request.id) {
+        Line::styled("Sending your decision…", theme.dim).render(row, buffer);
+        return;
+    }
+    if app.focus != Focus::Pane(Pane::Needs) {
+        let key = app.waiting_key();
+        Line::from(vec![
+            Span::styled(format!("{key} "), theme.accent),
+            Span::styled("review", theme.dim),
+        ])
+        .render(row, buffer);
+        return;
+    }
+    for placed in buttons::buttons(app, request, row) {
+        let button = placed.what;
+        let style = match button.action {
+            Some(Action::Reject) => theme.no,
+            Some(Action::Open) => theme.text,
+            Some(Action::Comment) if button.words != "answer" => theme.text,
+            Some(_) | None => theme.yes,
+        };
+        Line::from(vec![
+            Span::styled(format!("{} ", button.key), theme.accent),
+            Span::styled(button.words, style),
+        ])
+        .render(placed.at, buffer);
+    }
+}

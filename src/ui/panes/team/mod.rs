@@ -1,0 +1,3 @@
+//! The team pane.
+
+pub(in crate::ui) mod view;

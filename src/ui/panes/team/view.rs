@@ -1,0 +1,364 @@
+//! Draws the team: activity, task and context usage of each agent.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::domain::ids::Name;
+use crate::domain::team::{Activity, Member, MemberStatus};
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::agents::AgentView;
+use crate::ui::model::{Model, board as model_board, style};
+use crate::ui::panes::rows as rows_pane;
+use crate::ui::panes::rows::TeamRow;
+use crate::ui::text::{age, count, dollars, fit, pad, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::list;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Minimum width, in columns, for the activity bars; with less, the task needs the room.
+const PULSE_FROM: usize = 70;
+/// Minimum width for long activity bars and the cost.
+const WIDE: usize = 100;
+/// Minimum width for the unit "tok".
+const UNIT_FROM: usize = 76;
+
+/// Minimum width for the context usage.
+const CONTEXT_FROM: usize = 46;
+/// Minimum width for tokens and time.
+const ROOMY: usize = 60;
+/// Minimum columns, with leading blanks, for a tool's argument or a waiting reason.
+const SCRAP: usize = 10;
+
+/// Draws the team.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let members = rows_pane::team(app);
+    let selected = rows_pane::selected_member(app).map(|(at, _)| at);
+    let (filter, list) = rows_pane::places(app, Pane::Team, frame_layout::inside(area));
+    let height = list.height;
+    let first = list::first_row(members.len(), selected.unwrap_or(0), height);
+    let present = app.model.team.present().count();
+    let titles = Titles {
+        name: frame::filtered(
+            app,
+            Pane::Team,
+            members.len(),
+            rows_pane::everybody(app).len(),
+        ),
+        aside: match present {
+            0 => Vec::new(),
+            n => vec![Span::styled(format!("{n} here"), theme.dim)],
+        },
+        foot: sum(app, theme),
+        below: frame::position(selected, members.len(), height, theme),
+        bar: Scrollbar::of_list(area, list, first, members.len()),
+    };
+    let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);
+    if let (Some(filter), Some(row)) = (app.filters.of(Pane::Team), filter) {
+        frame::filter(filter, Pane::Team, theme, row, buffer);
+    }
+    if members.is_empty() && !app.filters.words(Pane::Team).is_empty() {
+        frame::empty(&frame::none_fits(app, "teammate"), theme, list, buffer);
+        return;
+    }
+    if members.is_empty() {
+        let words = "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
+        frame::empty(words, theme, inner, buffer);
+        return;
+    }
+    let name_width = name_width(app, &members, usize::from(inner.width));
+    for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
+        let columns = usize::from(area.width).saturating_sub(2);
+        let spans = match member {
+            TeamRow::Member(member) => row(app, member, name_width, columns, theme),
+            TeamRow::Subagent(name) => subagent(app, name, name_width, columns, theme),
+        };
+        let row = Row::of(app, Pane::Team, at, selected);
+        frame::row(row, spans, theme, area, buffer);
+    }
+}
+
+/// The columns that a row's name and task share, and the columns that each of them needs.
+#[derive(Clone, Copy)]
+struct Shared {
+    columns: usize,
+    name: usize,
+    task: usize,
+}
+
+/// Returns the columns for the names.
+fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize) -> usize {
+    let least = match inside {
+        0..CONTEXT_FROM => 8,
+        CONTEXT_FROM..WIDE => 12,
+        WIDE.. => 20,
+    };
+    let columns = inside.saturating_sub(2);
+    let shared = |row: &TeamRow<'_>| {
+        let agent = app.model.agents.get(row.name());
+        let right = figures(app, agent, &app.activity(row.name()), columns);
+        let right = width(&right).min(columns / 2);
+        let (task, pulse) = match row {
+            TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
+            TeamRow::Subagent(_) => {
+                let errand = agent.map_or_else(String::new, |a| a.errand.clone());
+                (errand, String::new())
+            }
+        };
+        // The symbol, and a blank after each cell.
+        let used = 5 + words_width(columns) + width(&pulse) + right;
+        Shared {
+            columns: columns.saturating_sub(used),
+            name: width(row.name().as_str()),
+            task: width(&task),
+        }
+    };
+    let rows: Vec<Shared> = members.iter().map(shared).collect();
+    least_cut(&rows, least)
+}
+
+/// Returns the name width that truncates the least text over all rows; a column of a name counts as much as two of a
+/// task. At least `least` if there are such long names, and at most half of the shared columns of any row unless its
+/// task still fits.
+fn least_cut(rows: &[Shared], least: usize) -> usize {
+    let longest = rows.iter().map(|r| r.name).max().unwrap_or(0);
+    let allowed = |r: &Shared| r.columns.saturating_sub(r.task).max(r.columns / 2);
+    let most = rows.iter().map(allowed).min().unwrap_or(0);
+    let cut = |names: usize| -> usize {
+        let of = |r: &Shared| {
+            let task = r.task.saturating_sub(r.columns.saturating_sub(names));
+            2 * r.name.saturating_sub(names) + task
+        };
+        rows.iter().map(of).sum()
+    };
+    let least = least.min(longest);
+    (least..=longest.min(most))
+        .min_by_key(|names| cut(*names))
+        .unwrap_or(least)
+}
+
+fn row(
+    app: &App,
+    member: &Member,
+    name_width: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let activity = match member.status {
+        MemberStatus::Shutdown => Activity::Gone,
+        MemberStatus::Working | MemberStatus::Idle => app.activity(&member.name),
+    };
+    let (shape, words, style) = style::activity(&activity, app.now, theme);
+    let agent = app.model.agents.get(&member.name);
+    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
+    let pulse = pulse(app, agent, columns);
+    let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
+    let gap = usize::from(!right.is_empty());
+    let used = width(&head) + width(&pulse) + width(&right) + gap;
+    let room = columns.saturating_sub(used);
+    let state_width = words_width(columns).min(room);
+    let subject_room = room.saturating_sub(state_width + 1);
+    let named = match activity {
+        Activity::Gone => theme.dim,
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Tool { .. }
+        | Activity::Backoff { .. }
+        | Activity::Queued { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. } => theme.text,
+    };
+    let (text, text_style) = about(app, member, &activity, subject_room, theme);
+    let [words, blanks] = frame::cell(&words, state_width, style);
+    vec![
+        Span::styled(shape, style),
+        Span::raw(" "),
+        Span::styled(format!("{} ", pad(member.name.as_str(), name_width)), named),
+        words,
+        blanks,
+        Span::raw(" "),
+        Span::styled(pad(&text, subject_room), text_style),
+        Span::styled(pulse, theme.working),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(right, theme.dim),
+    ]
+}
+
+/// Returns the activity bars with a leading blank; empty on a narrow row or before any activity.
+fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
+    let slices = match columns {
+        0..PULSE_FROM => return String::new(),
+        PULSE_FROM..WIDE => 6,
+        WIDE.. => 18,
+    };
+    let is_heard = |name: &Name| {
+        let agent = app.model.agents.get(name);
+        agent.is_some_and(|a| !a.pulse.is_empty())
+    };
+    if !app.model.team.present().any(|m| is_heard(&m.name)) {
+        return String::new();
+    }
+    let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(app.now, slices));
+    format!(" {bars}")
+}
+
+/// Returns the total tokens and cost of all agents, including the lead and those that have shut down.
+fn sum(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+    let tokens = model.agents.tokens();
+    if tokens == 0 {
+        return Vec::new();
+    }
+    let cost = model
+        .agents
+        .cost()
+        .map(|cost| format!("  {}", dollars(cost)));
+    let text = format!("all {} tok{}", count(tokens), cost.unwrap_or_default());
+    vec![Span::styled(text, theme.dim)]
+}
+
+/// Returns the row of a subagent, below its parent.
+fn subagent(
+    app: &App,
+    name: &Name,
+    name_width: usize,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let activity = app.activity(name);
+    let (_, words, style) = style::activity(&activity, app.now, theme);
+    let agent = app.model.agents.get(name);
+    let right = fit(&figures(app, agent, &activity, columns), columns / 2);
+    let head = format!("└ {} ", pad(name.as_str(), name_width));
+    let gap = usize::from(!right.is_empty());
+    let room = columns.saturating_sub(width(&head) + width(&right) + gap);
+    let state_width = words_width(columns).min(room);
+    let about = match &activity {
+        Activity::Tool { on, .. } => one_line(on),
+        Activity::Idle
+        | Activity::Thinking
+        | Activity::Compacting
+        | Activity::Backoff { .. }
+        | Activity::Queued { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => agent.map_or_else(String::new, |a| a.errand.clone()),
+    };
+    vec![
+        Span::styled(head, theme.dim),
+        Span::styled(format!("{} ", pad(&words, state_width)), style),
+        Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(right, theme.dim),
+    ]
+}
+
+/// Returns the columns for the activity: enough for `task_update` on a narrow row, for the longest tool name on a wide
+/// one.
+fn words_width(columns: usize) -> usize {
+    if columns < 90 { 11 } else { 14 }
+}
+
+/// Returns the member's current task, else its role.
+fn task(model: &Model, member: &Member) -> String {
+    model_board::open_task(model, &member.name).map_or_else(
+        || one_line(&member.role),
+        |t| format!("{} {}", t.id, one_line(&t.subject)),
+    )
+}
+
+/// Returns the text and style of the task column: the task, or what is wrong.
+fn about(
+    model: &Model,
+    member: &Member,
+    activity: &Activity,
+    room: usize,
+    theme: &Theme,
+) -> (String, ratatui::style::Style) {
+    let task = task(model, member);
+    match activity {
+        // Too few columns to be useful.
+        Activity::Tool { .. } | Activity::Backoff { .. } | Activity::Queued { .. }
+            if width(&task) + SCRAP > room =>
+        {
+            (task, theme.text)
+        }
+        Activity::Tool { on, .. } => (format!("{task}  {}", one_line(on)), theme.text),
+        Activity::Stuck { why } => (one_line(why), theme.warn),
+        Activity::Failed { why } => (one_line(why), theme.error),
+        Activity::Backoff { cause, .. } => (format!("{task}  {}", one_line(cause)), theme.text),
+        Activity::Queued { .. } => (format!("{task}  in call queue"), theme.text),
+        Activity::Thinking | Activity::Compacting | Activity::NeedsYou { .. } => (task, theme.text),
+        Activity::Idle | Activity::Gone => (task, theme.dim),
+    }
+}
+
+fn figures(app: &App, agent: Option<&AgentView>, activity: &Activity, columns: usize) -> String {
+    let Some(agent) = agent else {
+        return String::new();
+    };
+    let mut parts = Vec::new();
+    if let Some(share) = agent.context_share().filter(|_| columns >= CONTEXT_FROM) {
+        // Three digits would shift the other columns.
+        let share = if share > 99 {
+            "99+".into()
+        } else {
+            format!("{share}%")
+        };
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        // Same width with and without the mark.
+        let share = format!("{about}{share}");
+        parts.push(format!("ctx{share:>4}"));
+    }
+    let tokens = agent.usage.total();
+    if tokens > 0 && columns >= ROOMY {
+        let unit = if columns < UNIT_FROM { "" } else { " tok" };
+        parts.push(format!("{:>5}{unit}", count(tokens)));
+    }
+    if let Some(cost) = agent.cost.filter(|_| columns >= WIDE) {
+        parts.push(format!("{:>6}", dollars(cost)));
+    }
+    if activity.is_busy() && agent.since.0 > 0.0 && columns >= ROOMY {
+        parts.push(format!("{:>3}", age(app.now.since(agent.since))));
+    } else if columns >= ROOMY && !parts.is_empty() {
+        parts.push("   ".into());
+    }
+    parts.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_width_minimizes_truncation() {
+        let rows = |all: &[(usize, usize)]| -> Vec<Shared> {
+            let row = |(name, task): &(usize, usize)| Shared {
+                columns: 40,
+                name: *name,
+                task: *task,
+            };
+            all.iter().map(row).collect()
+        };
+        for (all, expected) in [
+            // Everything fits.
+            (&[(5, 10), (7, 33)][..], 7),
+            (&[(30, 10), (5, 9)], 30),
+            // A long name beside a long task gets half of the row.
+            (&[(30, 60)], 20),
+            // One long name does not narrow many tasks.
+            (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
+            // It narrows one task, and others only by their free columns.
+            (&[(30, 3), (28, 3), (5, 40)], 20),
+            (&[], 0),
+        ] {
+            assert_eq!(least_cut(&rows(all), 12), expected, "{all:?}");
+        }
+    }
+}

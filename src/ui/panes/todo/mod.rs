@@ -1,0 +1,3 @@
+//! The todo pane.
+
+pub(in crate::ui) mod view;

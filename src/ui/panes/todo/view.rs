@@ -1,0 +1,60 @@
+//! Draws the todo list of the shown agent.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::domain::text::one_line;
+use crate::domain::todo::TodoStatus;
+use crate::ui::app::App;
+use crate::ui::frame;
+use crate::ui::frame::{Row, Titles, layout as frame_layout};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::style;
+use crate::ui::panes::rows;
+use crate::ui::text::fit;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let items = rows::todo(app);
+    let selected = rows::selected_todo(app);
+    let list = frame_layout::inside(area);
+    let first = rows::first_todo(app, list.height);
+    let titles = Titles {
+        name: if app.shown.is_lead() {
+            "Todo".into()
+        } else {
+            format!("Todo of {}", app.shown)
+        },
+        aside: rows::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
+        foot: Vec::new(),
+        below: frame::position(selected, items.len(), list.height, theme),
+        bar: Scrollbar::of_list(area, list, first, items.len()),
+    };
+    let inner = frame::pane(app, Pane::Todo, titles, theme, area, buffer);
+    if items.is_empty() {
+        let who = if app.shown.is_lead() {
+            "The lead".into()
+        } else {
+            app.shown.to_string()
+        };
+        let words = format!("No todo list yet. {who} writes one when its work has several steps.");
+        frame::empty(&words, theme, inner, buffer);
+        return;
+    }
+    for ((at, item), area) in items.iter().enumerate().skip(first).zip(inner.rows()) {
+        let (shape, style) = style::todo(item.status, theme);
+        let room = usize::from(area.width).saturating_sub(4);
+        let words = match item.status {
+            TodoStatus::Completed => theme.dim,
+            TodoStatus::Pending | TodoStatus::InProgress => theme.text,
+        };
+        let spans = vec![
+            Span::styled(format!("{shape} "), style),
+            Span::styled(fit(&one_line(&item.text), room), words),
+        ];
+        let row = Row::of(app, Pane::Todo, at, selected);
+        frame::row(row, spans, theme, area, buffer);
+    }
+}

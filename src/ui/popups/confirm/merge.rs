@@ -1,0 +1,81 @@
+//! Merges of completed tasks: one or all, after confirmation.
+
+use crate::domain::ids::TaskId;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{Popup, Question};
+use crate::ui::app::{App, popup};
+use crate::ui::model::Model;
+use crate::ui::model::board::branches;
+use crate::ui::panes::board;
+
+/// Asks for confirmation to merge the branch of the selected task, if it can be merged.
+pub fn ask(app: &mut App) {
+    let Some((_, id)) = board::selected(app) else {
+        app.say_no_task();
+        return;
+    };
+    if let Some(why) = refusal(app, id) {
+        app.say_why(why, move |app| refusal(app, id));
+        return;
+    }
+    // The board may change while the dialog is open; this keeps the selection on the task.
+    app.selected.task = Some(id);
+    popup::push(app, Popup::Confirm(Question::Merge(id)));
+}
+
+/// Merges the branch of `task` after confirmation.
+pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
+    match refusal(app, task) {
+        Some(why) => app.say_why(why, move |app| refusal(app, task)),
+        None => {
+            let text = format!("Merging the branch of {task}…");
+            app.say_while(Level::Info, text, move |app| is_mergeable(app, task));
+            out.push(Do::Command(Command::Merge { task }));
+        }
+    }
+}
+
+/// Merges the branches of all completed tasks after confirmation.
+pub fn all(app: &mut App, out: &mut Vec<Do>) {
+    let tasks = branches::to_merge(app).as_ref().clone();
+    if tasks.len() < 2 {
+        // A single branch is merged with `y`. None is left if another window has merged them.
+        return;
+    }
+    app.popups.pop();
+    let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());
+    app.say_while(Level::Info, text, move |app| {
+        merging.iter().any(|task| is_mergeable(app, *task))
+    });
+    out.push(Do::Command(Command::MergeAll { tasks }));
+}
+
+/// Closes a merge dialog that no longer applies.
+pub fn settle(app: &mut App) {
+    let mut why = None;
+    for popup in &app.popups {
+        if let Popup::Confirm(Question::Merge(id)) = popup {
+            why = why.or_else(|| refusal(app, *id));
+        }
+    }
+    if let Some(why) = why {
+        let is_merge = |p: &Popup| matches!(p, Popup::Confirm(Question::Merge(_)));
+        app.popups.retain(|p| !is_merge(p));
+        app.say(Level::Info, why);
+    }
+}
+
+fn is_mergeable(model: &Model, id: TaskId) -> bool {
+    let task = model.board.get(id);
+    task.is_some_and(|task| branches::is_mergeable(model, task))
+}
+
+fn refusal(model: &Model, id: TaskId) -> Option<String> {
+    let task = model.board.get(id);
+    task.map_or_else(
+        || Some(format!("{id} is no longer on the board.")),
+        |task| branches::refusal(model, task),
+    )
+}

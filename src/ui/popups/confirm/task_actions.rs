@@ -1,0 +1,212 @@
+//! The user's own actions on the board: claim, release and complete tasks, and manage their worktrees.
+
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::Task;
+use crate::domain::text::harmless;
+use crate::domain::worktree::Losses;
+use crate::protocol::event::Level;
+use crate::protocol::{Command, TaskWish};
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{Judged, Popup, Question};
+use crate::ui::app::{App, popup};
+use crate::ui::model::Model;
+use crate::ui::model::board::branches;
+use crate::ui::panes::board;
+use crate::ui::panes::board::Hand;
+use crate::ui::popups::confirm;
+
+/// Returns the selected task and its owner if the user may act on it; otherwise says why not.
+fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
+    let Some((_, id)) = board::selected(app) else {
+        app.say_no_task();
+        return None;
+    };
+    let task = app.model.board.get(id)?;
+    let owner = board::owner(task);
+    match board::why_not(app, task, hand) {
+        Some(why) => {
+            app.say_why(why, move |app| {
+                let task = app.model.board.get(id)?;
+                board::why_not(app, task, hand)
+            });
+            None
+        }
+        None => {
+            // The board may change before the action is done; this keeps the selection on the task.
+            app.selected.task = Some(id);
+            Some((id, owner))
+        }
+    }
+}
+
+fn wish(app: &mut App, words: String, wish: TaskWish, out: &mut Vec<Do>) {
+    app.say(Level::Info, words);
+    out.push(Do::Command(Command::Task(Box::new(wish))));
+}
+
+/// Claims the selected task.
+pub fn claim(app: &mut App, out: &mut Vec<Do>) {
+    if let Some((task, _)) = selected(app, Hand::Claim) {
+        wish(
+            app,
+            format!("Claiming {task}…"),
+            TaskWish::Claim { task },
+            out,
+        );
+    }
+}
+
+/// Releases the selected task; asks for confirmation if a running teammate owns it.
+pub fn release(app: &mut App, out: &mut Vec<Do>) {
+    let Some((task, Some(from))) = selected(app, Hand::Release) else {
+        return;
+    };
+    if !from.is_user() && board::owner_is_here(app, &from) {
+        popup::push(app, Popup::Confirm(Question::Release { task, from }));
+    } else {
+        release_now(app, task, from, out);
+    }
+}
+
+/// Releases a task after confirmation.
+pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Do>) {
+    let words = format!("Releasing {task}…");
+    wish(app, words, TaskWish::Release { task, from }, out);
+}
+
+/// Completes the selected task; asks for confirmation if it has no owner.
+pub fn complete(app: &mut App, out: &mut Vec<Do>) {
+    match selected(app, Hand::Complete) {
+        None => {}
+        Some((task, None)) => {
+            popup::push(app, Popup::Confirm(Question::Complete(task)));
+        }
+        Some((task, Some(_))) => complete_now(app, task, out),
+    }
+}
+
+/// Completes a task, after confirmation where needed.
+pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
+    wish(
+        app,
+        format!("Completing {task}…"),
+        TaskWish::Complete { task },
+        out,
+    );
+}
+
+/// Copies the path of the selected task's worktree.
+pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
+    let Some(id) = confirm::with_worktree(app) else {
+        return;
+    };
+    let task = app.model.board.get(id);
+    let Some(path) = task.map(|task| path(app, task)) else {
+        return;
+    };
+    app.say(
+        Level::Info,
+        format!("Copied the path of {id}'s worktree: {path}"),
+    );
+    out.push(Do::Copy(path));
+}
+
+/// Returns the path of the task's worktree.
+fn path(model: &Model, task: &Task) -> String {
+    let root = model
+        .setup
+        .as_ref()
+        .map_or(".", |setup| setup.root.as_str());
+    harmless(&format!("{root}/.worktrees/{}", task.worktree))
+}
+
+/// Checks what removing the selected task's worktree would lose, before the confirmation.
+pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
+    let Some(task) = confirm::with_worktree(app) else {
+        return;
+    };
+    if let Some(why) = board::why_no_removal(app, task) {
+        app.say_why(why, move |app| board::why_no_removal(app, task));
+        return;
+    }
+    app.say(Level::Info, format!("Checking the worktree of {task}…"));
+    out.push(Do::Command(Command::JudgeWorktree { task }));
+}
+
+/// Asks for confirmation once the possible losses are known.
+pub fn judged(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
+    if !app.is_in_panes() {
+        // The user is doing something else now.
+        return;
+    }
+    app.flash = None;
+    popup::push(
+        app,
+        Popup::Confirm(Question::RemoveTree(Judged {
+            task,
+            losses: losses.clone(),
+            size: size.into(),
+        })),
+    );
+}
+
+/// Removes a worktree after confirmation; asks a second time if work would be lost.
+pub fn removal(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
+    if judged.losses.is_empty() {
+        remove_now(app, judged, out);
+    } else {
+        popup::push(app, Popup::Confirm(Question::LoseTree(judged)));
+    }
+}
+
+/// Removes a worktree whose losses were shown to the user.
+pub fn remove_now(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
+    let (task, told) = (judged.task, judged.losses);
+    let text = format!("Removing the worktree of {task}…");
+    app.say_while(Level::Info, text, move |app| {
+        let task = app.model.board.get(task);
+        task.is_some_and(|task| branches::has_tree(app, task))
+    });
+    out.push(Do::Command(Command::RemoveWorktree { task, told }));
+}
+
+/// Closes a dialog that no longer applies.
+pub fn settle(app: &mut App) {
+    let asked = app.popups.iter().find_map(|popup| {
+        let Popup::Confirm(question) = popup else {
+            return None;
+        };
+        match question {
+            Question::Release { task, from } => Some((*task, Hand::Release, Some(from.clone()))),
+            Question::Complete(task) => Some((*task, Hand::Complete, None)),
+            Question::Quit
+            | Question::Force(_)
+            | Question::Merge(_)
+            | Question::RemoveTree(_)
+            | Question::LoseTree(_)
+            | Question::ApproveSettings => None,
+        }
+    });
+    let Some((id, hand, from)) = asked else {
+        return;
+    };
+    let why = match app.model.board.get(id) {
+        None => Some(format!("{id} is no longer on the board.")),
+        Some(task) => {
+            let owner = board::owner(task);
+            let is_other = owner.as_ref().map(Name::as_str) != from.as_ref().map(Name::as_str);
+            let other = || format!("{id} now has another owner.");
+            board::why_not(app, task, hand).or_else(|| is_other.then(other))
+        }
+    };
+    if let Some(why) = why {
+        let asks = |p: &Popup| {
+            matches!(
+                p,
+                Popup::Confirm(Question::Release { .. } | Question::Complete(_))
+            )
+        };
+        app.popups.retain(|p| !asks(p));
+        app.say(Level::Info, why);
+    }
+}

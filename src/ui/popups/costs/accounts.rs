@@ -1,0 +1,97 @@
+//! Token usage and cost of each agent, including its subagents, most expensive first.
+
+use std::collections::BTreeMap;
+
+use crate::domain::ceiling::payer;
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::ui::model::Model;
+use crate::ui::model::costs::Used;
+
+/// The usage of one agent and its subagents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Account {
+    /// The agent; `None` for the total of agents that left and were dropped from memory.
+    pub name: Option<Name>,
+    /// The number of known subagents of the agent; without a name, the number of dropped agents.
+    pub others: usize,
+    /// The usage of the agent and its subagents.
+    pub used: Used,
+    /// Whether the agent has left the team.
+    pub is_gone: bool,
+}
+
+/// The usage of all agents.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Accounts {
+    /// One account for each agent, most expensive first.
+    pub all: Vec<Account>,
+    /// The total.
+    pub sum: Used,
+}
+
+impl Accounts {
+    /// Whether the price of at least one call is known.
+    pub fn is_priced(&self) -> bool {
+        self.sum.cost.is_some()
+    }
+
+    /// Returns the share of `used` in the total, in thousandths: of the cost if known, otherwise of the tokens.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
+    pub fn share(&self, used: &Used) -> u64 {
+        match (self.sum.cost, used.cost) {
+            (Some(all), cost) if all > 0.0 => {
+                (cost.unwrap_or(0.0) / all * 1000.0).clamp(0.0, 1000.0) as u64
+            }
+            (Some(_) | None, _) => {
+                let part = used.usage.total().saturating_mul(1000);
+                part / self.sum.usage.total().max(1)
+            }
+        }
+    }
+}
+
+/// Returns the usage of the lead, the teammates and agents that left. A subagent's usage counts for its parent.
+pub fn accounts(model: &Model) -> Accounts {
+    let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
+    for name in model.present() {
+        all.entry(name).or_default();
+    }
+    for (name, agent) in model.agents.all() {
+        let mut used = agent.used();
+        used.add(agent.past_subagents);
+        if name.is_user() || used.usage.total() == 0 {
+            continue;
+        }
+        let account = all.entry(payer(name)).or_default();
+        account.0 += usize::from(name.parent().is_some());
+        account.1.add(used);
+    }
+    let gone = |name: &Name| model.activity(name) == Activity::Gone;
+    let mut all: Vec<Account> = all
+        .into_iter()
+        .map(|(name, (others, used))| Account {
+            is_gone: gone(&name),
+            name: Some(name),
+            others,
+            used,
+        })
+        .collect();
+    let (others, used) = model.agents.past();
+    if others > 0 {
+        all.push(Account {
+            name: None,
+            others,
+            used,
+            is_gone: true,
+        });
+    }
+    all.sort_by(|a, b| {
+        let ((a_cost, a_tokens), (b_cost, b_tokens)) = (a.used.weight(), b.used.weight());
+        b_cost.total_cmp(&a_cost).then(b_tokens.cmp(&a_tokens))
+    });
+    Accounts {
+        all,
+        sum: model.agents.used(),
+    }
+}

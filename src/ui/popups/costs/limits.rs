@@ -1,0 +1,183 @@
+//! The limits section of the cost panel: running and queued calls, back-off, and the budgets of the team and each agent.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::domain::ceiling::Ceiling;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::model::costs::Used;
+use crate::ui::model::{Model, style};
+use crate::ui::popups::costs::CostLine;
+use crate::ui::popups::costs::accounts::{Account, Accounts};
+use crate::ui::text::{pad, wrap};
+use crate::ui::theme::Theme;
+
+/// From this share on, in percent, budget usage is highlighted.
+const NEAR: u64 = 80;
+/// The width of the label before each line, in columns.
+const HEADS: usize = 12;
+
+/// Returns the lines of the section, wrapped to `columns`.
+pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let mut out = Vec::new();
+    let mut put = |head: &str, words: &str, style: Style| {
+        let room = columns.saturating_sub(HEADS).max(1);
+        for (at, line) in wrap(words, room).into_iter().enumerate() {
+            let head = if at == 0 { head } else { "" };
+            out.push(CostLine::plain(vec![
+                Span::styled(pad(head, HEADS), theme.dim),
+                Span::styled(line, style),
+            ]));
+        }
+    };
+    put("calls", &calls(app), theme.text);
+    if let Some(words) = backoff(app) {
+        put("back-off", &words, theme.warn);
+    }
+    let style = |share: u64| {
+        if share >= NEAR {
+            theme.warn
+        } else {
+            theme.text
+        }
+    };
+    let mut is_any = false;
+    for ceiling in Ceiling::ALL {
+        let told = if ceiling.is_of_team() {
+            of_team(app, &accounts.sum, ceiling).map(|(words, share)| ("team", words, share))
+        } else {
+            of_agents(app, accounts, ceiling).map(|(words, share)| ("each agent", words, share))
+        };
+        if let Some((head, words, share)) = told {
+            put(head, &words, style(share));
+            is_any = true;
+        }
+    }
+    if !is_any {
+        let words = "none. Set ceilings.team_cost or ceilings.agent_tokens: an agent that hits one pauses and asks you";
+        put("budgets", words, theme.dim);
+    }
+    if !accounts.is_priced()
+        && let Some(setup) = app.model.setup.as_ref()
+    {
+        let words = if setup.scripted {
+            "none: the model is scripted".into()
+        } else {
+            let model = one_line(&setup.model);
+            format!(
+                "unknown for {model}. Set it in dollars per million tokens: [prices.\"{model}\"] with input = … and output = …"
+            )
+        };
+        put("price", &words, theme.dim);
+    }
+    out
+}
+
+/// Describes how many model calls run and how many are queued.
+fn calls(model: &Model) -> String {
+    let heard = model.agents.all().map(|(name, _)| model.activity(name));
+    let (mut flying, mut waiting) = (0, 0);
+    for activity in heard {
+        match activity {
+            Activity::Thinking | Activity::Compacting => flying += 1,
+            Activity::Queued { .. } => waiting += 1,
+            Activity::Idle
+            | Activity::Tool { .. }
+            | Activity::Backoff { .. }
+            | Activity::NeedsYou { .. }
+            | Activity::Stuck { .. }
+            | Activity::Failed { .. }
+            | Activity::Gone => {}
+        }
+    }
+    let of = match model.limits.calls {
+        0 => String::new(),
+        most => format!(" of {most}"),
+    };
+    format!("{flying}{of} running, {waiting} queued")
+}
+
+/// Describes the cause of the team's back-off and the remaining seconds, or returns `None` if there is no back-off.
+fn backoff(app: &App) -> Option<String> {
+    let (until, cause) = style::backoff(app)?;
+    let left = style::seconds(until, app.now);
+    Some(format!("{cause}, {left} s left"))
+}
+
+/// Returns `used` in percent of `allowed`, at most 999.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // cut to 999
+fn percent(used: f64, allowed: f64) -> u64 {
+    (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
+}
+
+/// Formats an amount without its unit, for text such as "16.1M of 2.0M tokens".
+fn bare(ceiling: Ceiling, amount: f64) -> String {
+    let shown = ceiling.shown(amount);
+    shown.trim_end_matches(" tokens").to_string()
+}
+
+fn of_team(model: &Model, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
+    let allowed = model.limits.allowed(ceiling, None)?;
+    let used = amount(sum, ceiling);
+    let share = percent(used, allowed);
+    let raised = match model.limits.ceilings.of(ceiling) {
+        Some(base) if base < allowed => format!(", raised from {}", ceiling.shown(base)),
+        Some(_) | None => String::new(),
+    };
+    let words = format!(
+        "{} of {}, {share}%{raised}",
+        bare(ceiling, used),
+        ceiling.shown(allowed)
+    );
+    Some((words, share))
+}
+
+/// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
+/// percent.
+fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
+    let base = model.limits.ceilings.of(ceiling)?;
+    let shares = accounts
+        .all
+        .iter()
+        .filter_map(|a| Some((a, of_agent(model, a, ceiling)?)));
+    let nearest = shares.max_by_key(|(_, share)| *share);
+    let (words, share) = match nearest {
+        Some((account, share)) => {
+            let name = account.name.as_ref().map_or("", |n| n.as_str());
+            let used = bare(ceiling, amount(&account.used, ceiling));
+            let whose = account.name.as_ref();
+            let allowed = model.limits.allowed(ceiling, whose).unwrap_or(base);
+            let of = if allowed > base {
+                format!(" of {}", ceiling.shown(allowed))
+            } else {
+                String::new()
+            };
+            (
+                format!("; closest is {name} with {used}{of}, {share}%"),
+                share,
+            )
+        }
+        None => (String::new(), 0),
+    };
+    Some((format!("limit {}{words}", ceiling.shown(base)), share))
+}
+
+/// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
+pub fn of_agent(model: &Model, account: &Account, ceiling: Ceiling) -> Option<u64> {
+    if ceiling.is_of_team() {
+        return None;
+    }
+    let name = account.name.as_ref()?;
+    let allowed = model.limits.allowed(ceiling, Some(name))?;
+    Some(percent(amount(&account.used, ceiling), allowed))
+}
+
+#[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
+fn amount(used: &Used, ceiling: Ceiling) -> f64 {
+    match ceiling {
+        Ceiling::TeamTokens | Ceiling::AgentTokens => used.usage.total() as f64,
+        Ceiling::TeamCost | Ceiling::AgentCost => used.cost.unwrap_or(0.0),
+    }
+}

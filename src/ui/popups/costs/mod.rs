@@ -1,0 +1,119 @@
+//! The cost panel: usage by agent and by task, running calls, back-off and budgets. Pure.
+
+mod accounts;
+mod limits;
+mod table;
+#[cfg(test)]
+mod tests;
+pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::ui::app::App;
+use crate::ui::app::popup::{CostView, Target};
+use crate::ui::text::wrap;
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::area::{Place, centered, framed};
+use crate::ui::widgets::list::first_row;
+
+/// Maximum width of the panel, in columns.
+const WIDTH_MAX: u16 = 112;
+
+/// A line of the panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostLine {
+    /// Its words.
+    pub spans: Vec<Span<'static>>,
+    /// What `Enter` opens. Only a line with a target can be selected.
+    pub target: Option<Target>,
+}
+
+impl CostLine {
+    fn plain(spans: Vec<Span<'static>>) -> CostLine {
+        CostLine {
+            spans,
+            target: None,
+        }
+    }
+
+    fn about(target: Target, spans: Vec<Span<'static>>) -> CostLine {
+        CostLine {
+            spans,
+            target: Some(target),
+        }
+    }
+}
+
+/// Returns all lines of the panel.
+pub fn lines(app: &App, theme: &Theme) -> Vec<CostLine> {
+    // The first column is for the selection mark.
+    let columns = usize::from(width(app.size).saturating_sub(5));
+    let accounts = accounts::accounts(app);
+    if accounts.sum.usage.total() == 0 {
+        let words = "Nothing has been used yet: tokens and costs are counted with the first answer of a model.";
+        let mut out = words_of(words, columns, theme);
+        out.push(CostLine::plain(Vec::new()));
+        out.extend(limits::lines(app, &accounts, columns, theme));
+        return out;
+    }
+    let mut out = table::agents(app, &accounts, columns, theme);
+    out.push(CostLine::plain(Vec::new()));
+    out.extend(limits::lines(app, &accounts, columns, theme));
+    let tasks = table::tasks(app, &accounts, columns, theme);
+    if !tasks.is_empty() {
+        out.push(CostLine::plain(Vec::new()));
+        out.extend(tasks);
+    }
+    out
+}
+
+/// Returns the panel as plain text, for copying.
+pub fn text(app: &App) -> String {
+    let lines = lines(app, &Theme::default()).into_iter();
+    let lines = lines.map(|line| Line::from(line.spans).to_string());
+    lines
+        .map(|line| line.trim_end().to_string())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn words_of(words: &str, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let lines = wrap(words, columns.max(1)).into_iter();
+    lines
+        .map(|line| CostLine::plain(vec![Span::styled(line, theme.dim)]))
+        .collect()
+}
+
+fn width(screen: Rect) -> u16 {
+    WIDTH_MAX.min(screen.width.saturating_sub(4))
+}
+
+/// Returns the index of the selected line, or `None` if no line can be selected.
+pub fn selected(view: &CostView, lines: &[CostLine]) -> Option<usize> {
+    let wanted = view.selected.as_ref();
+    let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;
+    let first = || lines.iter().position(|line| line.target.is_some());
+    lines.iter().position(is_it).or_else(first)
+}
+
+/// Returns the area of the panel and its first visible line. The selected line is always in view; lines above the first
+/// and below the last selectable line are shown together with it.
+pub fn place(screen: Rect, view: &CostView, lines: &[CostLine]) -> Place {
+    let most = screen.height.saturating_sub(4);
+    let area = centered(screen, width(screen), framed(lines.len()).min(most));
+    let list = area::inside(area);
+    let at = selected(view, lines).unwrap_or(0);
+    let at = if lines.iter().skip(at + 1).any(|l| l.target.is_some()) {
+        at
+    } else {
+        // With the last selectable line selected, scroll to the end, so that the lines below it can be read.
+        lines.len().saturating_sub(1)
+    };
+    let first = first_row(lines.len(), at, list.height);
+    // The selected line stays in view even if many lines follow.
+    let first = first.min(selected(view, lines).unwrap_or(first));
+    Place { area, list, first }
+}

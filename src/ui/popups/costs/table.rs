@@ -1,0 +1,292 @@
+//! The tables of the cost panel: one row per agent with a total, one row per task. Narrow panels show fewer columns.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::domain::ceiling::Ceiling;
+use crate::domain::ids::Name;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::app::popup::Target;
+use crate::ui::model::costs::Used;
+use crate::ui::model::{Model, style};
+use crate::ui::popups::costs::accounts::{Account, Accounts};
+use crate::ui::popups::costs::{CostLine, limits};
+use crate::ui::text;
+use crate::ui::text::{count, dollars, fit, pad, width};
+use crate::ui::theme::Theme;
+
+/// Maximum number of tasks that are listed.
+const TASKS_SHOWN: usize = 100;
+/// The width of a bar, in columns.
+const BAR: usize = 10;
+/// Maximum width of the name column.
+const NAMES_MAX: usize = 28;
+/// Minimum width of the name column.
+const NAMES_MIN: usize = 14;
+
+/// A numeric column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Calls,
+    Input,
+    Read,
+    Written,
+    Cached,
+    Output,
+    Tokens,
+    Cost,
+    Ceiling,
+    Share,
+    Bar,
+}
+
+use Column::{
+    Bar, Cached, Calls, Ceiling as Ceil, Cost, Input, Output, Read, Share, Tokens, Written,
+};
+
+/// The column sets, widest first. The first one that fits is used.
+const FORMS: [&[Column]; 5] = [
+    &[Calls, Input, Read, Written, Output, Cost, Ceil, Share, Bar],
+    &[Calls, Input, Read, Written, Output, Cost, Ceil, Share],
+    &[Calls, Input, Cached, Output, Cost, Ceil, Share],
+    &[Input, Cached, Output, Cost, Ceil, Share],
+    &[Tokens, Cost, Ceil, Share],
+];
+
+impl Column {
+    fn head(self) -> &'static str {
+        match self {
+            Calls => "calls",
+            Input => "input",
+            Read => "cache read",
+            Written => "cache write",
+            Cached => "cache",
+            Output => "output",
+            Tokens => "tokens",
+            Cost => "cost",
+            Ceil => "budget",
+            Share => "share",
+            Bar => "",
+        }
+    }
+
+    /// The width in columns, including the space before it.
+    fn width(self) -> usize {
+        match self {
+            Calls => 6,
+            Input | Cached | Output | Tokens => 8,
+            Ceil => 9,
+            Cost => 10,
+            Read => 12,
+            Written => 13,
+            Share => 7,
+            Bar => BAR + 2,
+        }
+    }
+
+    fn cell(self, used: &Used, share: u64, ceiling: Option<u64>) -> String {
+        let usage = &used.usage;
+        match self {
+            // Journals of older versions have no call counts.
+            Calls if used.calls == 0 && usage.total() > 0 => "–".into(),
+            Calls => used.calls.to_string(),
+            Input => count(usage.input),
+            Read => count(usage.cache_read),
+            Written => count(usage.cache_write),
+            Cached => count(usage.cache_read.saturating_add(usage.cache_write)),
+            Output => count(usage.output),
+            Tokens => count(usage.total()),
+            Cost | Share if usage.total() == 0 => String::new(),
+            Cost => used.cost.map_or_else(|| "no price".into(), dollars),
+            Ceil => ceiling.map_or_else(String::new, |share| format!("{share}%")),
+            Share if share < 5 => "<1%".into(),
+            Share => format!("{}%", (share + 5) / 10),
+            Bar => bar(share),
+        }
+    }
+}
+
+/// Draws a bar for `share` thousandths, with at least one filled cell if the share is not 0. It uses line characters like
+/// the board's progress bar: block characters would look wrong on the highlighted row.
+fn bar(share: u64) -> String {
+    let cells = usize::try_from(share).unwrap_or(1000) * BAR;
+    let full = (cells + 500) / 1000;
+    let full = if share > 0 { full.max(1) } else { full };
+    format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
+}
+
+/// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
+/// budget for each agent.
+fn form(model: &Model, accounts: &Accounts, columns: usize) -> Vec<Column> {
+    let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
+        .iter()
+        .any(|c| model.limits.ceilings.of(*c).is_some());
+    let mut kept = FORMS.iter().map(|form| {
+        let kept = form.iter().filter(|c| match c {
+            Ceil => has_ceiling,
+            Cost => accounts.is_priced(),
+            Calls | Input | Read | Written | Cached | Output | Tokens | Share | Bar => true,
+        });
+        kept.copied().collect::<Vec<_>>()
+    });
+    let fits = |form: &Vec<Column>| NAMES_MIN + wide(form) <= columns;
+    kept.find(fits).unwrap_or_else(|| vec![Tokens, Share])
+}
+
+fn wide(form: &[Column]) -> usize {
+    form.iter().map(|c| c.width()).sum()
+}
+
+/// Formats the numeric columns of a row.
+fn figures(
+    form: &[Column],
+    used: &Used,
+    share: u64,
+    ceiling: Option<u64>,
+    style: Style,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    form.iter()
+        .map(|column| {
+            let cell = column.cell(used, share, ceiling);
+            let blanks = column.width().saturating_sub(width(&cell));
+            let style = match column {
+                Bar => theme.working,
+                Ceil if ceiling.is_some_and(|c| c >= 80) => theme.warn,
+                Cost if used.cost.is_none() => theme.dim,
+                Ceil | Cost | Calls | Input | Read | Written | Cached | Output | Tokens | Share => {
+                    style
+                }
+            };
+            Span::styled(format!("{}{cell}", " ".repeat(blanks)), style)
+        })
+        .collect()
+}
+
+fn heads(title: &str, names: usize, form: &[Column], theme: &Theme) -> CostLine {
+    let mut out = pad(title, names);
+    for column in form {
+        let blanks = column.width().saturating_sub(width(column.head()));
+        out.push_str(&" ".repeat(blanks));
+        out.push_str(column.head());
+    }
+    CostLine::plain(vec![Span::styled(out, theme.dim)])
+}
+
+/// Returns one row per agent and the total.
+pub fn agents(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let form = form(app, accounts, columns);
+    let names = columns.saturating_sub(wide(&form)).min(NAMES_MAX);
+    let mut out = vec![heads("  agent", names, &form, theme)];
+    for account in &accounts.all {
+        let style = if account.is_gone {
+            theme.dim
+        } else {
+            theme.text
+        };
+        let (shape, shape_style) = shape(app, account, theme);
+        let mut spans = vec![
+            Span::styled(shape, shape_style),
+            Span::raw(" "),
+            Span::styled(pad(&label(account), names.saturating_sub(2)), style),
+        ];
+        let ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
+            .into_iter()
+            .filter_map(|c| limits::of_agent(app, account, c))
+            .max();
+        let share = accounts.share(&account.used);
+        spans.extend(figures(&form, &account.used, share, ceiling, style, theme));
+        out.push(match &account.name {
+            Some(name) => CostLine::about(Target::Agent(name.clone()), spans),
+            None => CostLine::plain(spans),
+        });
+    }
+    let mut sum = vec![Span::styled(pad("  all", names), theme.title)];
+    // The total is always 100%: no bar.
+    let form: Vec<Column> = form.into_iter().filter(|c| *c != Bar).collect();
+    sum.extend(figures(&form, &accounts.sum, 1000, None, theme.text, theme));
+    out.push(CostLine::plain(sum));
+    out
+}
+
+fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
+    match &account.name {
+        Some(name) => {
+            let (shape, _, style) = style::activity(&app.activity(name), app.now, theme);
+            (shape, style)
+        }
+        None => ("·", theme.dim),
+    }
+}
+
+/// Returns the name and the number of subagents that are included.
+fn label(account: &Account) -> String {
+    let of = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    match (&account.name, account.others) {
+        (None, n) => of(n, "earlier agent", "earlier agents"),
+        (Some(name), 0) => name.to_string(),
+        (Some(name), n) => format!("{name} and {}", of(n, "subagent", "subagents")),
+    }
+}
+
+/// Returns one row per task with usage, and a row for usage outside tasks.
+pub fn tasks(model: &Model, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+    let dearest = model.costs.dearest();
+    if dearest.is_empty() {
+        return Vec::new();
+    }
+    let form = [Calls, Tokens, Cost, Share]
+        .into_iter()
+        .filter(|c| match c {
+            Calls => columns >= 70,
+            Cost => accounts.is_priced(),
+            Input | Read | Written | Cached | Output | Tokens | Ceil | Share | Bar => true,
+        });
+    let form: Vec<Column> = form.collect();
+    let names = columns.saturating_sub(wide(&form));
+    let mut out = vec![heads("  task", names, &form, theme)];
+    let mut rest = accounts.sum;
+    for (_, used) in &dearest {
+        rest = rest.since(*used);
+    }
+    for (id, used) in dearest.iter().take(TASKS_SHOWN) {
+        let share = accounts.share(used);
+        let task = model.board.get(*id);
+        let ((shape, style), words) = match task {
+            Some(task) => {
+                let by = Name::party(&task.owner).map_or_else(
+                    |_| String::new(),
+                    |n| format!("  @{}", text::called(n.as_str())),
+                );
+                let words = format!("{id} {}{by}", one_line(&task.subject));
+                let (shape, _, style) = style::task(&model.board, task, theme);
+                ((shape, style), words)
+            }
+            None => (("·", theme.dim), format!("{id} no longer on the board")),
+        };
+        let mut spans = vec![
+            Span::styled(shape, style),
+            Span::raw(" "),
+            Span::styled(
+                pad(
+                    &fit(&words, names.saturating_sub(3)),
+                    names.saturating_sub(2),
+                ),
+                theme.text,
+            ),
+        ];
+        spans.extend(figures(&form, used, share, None, theme.text, theme));
+        out.push(CostLine::about(Target::Task(*id), spans));
+    }
+    let beyond = dearest.len().saturating_sub(TASKS_SHOWN);
+    if beyond > 0 {
+        let words = format!("  … and {beyond} more tasks");
+        out.push(CostLine::plain(vec![Span::styled(words, theme.dim)]));
+    }
+    let share = accounts.share(&rest);
+    let mut spans = vec![Span::styled(pad("  outside tasks", names), theme.dim)];
+    spans.extend(figures(&form, &rest, share, None, theme.dim, theme));
+    out.push(CostLine::plain(spans));
+    out
+}

@@ -1,0 +1,97 @@
+//! Tests of the cost panel: totals, and layout at every width.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::ids::Name;
+use crate::domain::usage::Usage;
+use crate::protocol::EventKind;
+use crate::ui::fixture::{busy, name, tell};
+use crate::ui::model::agents::AgentView;
+use crate::ui::popups::costs::*;
+use crate::ui::text::width as columns_of;
+
+fn used(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> EventKind {
+    EventKind::UsageChanged {
+        agent,
+        total: Usage {
+            input: tokens,
+            ..Usage::default()
+        },
+        context: 0,
+        window: None,
+        assumed: false,
+        cost,
+        calls,
+    }
+}
+
+#[test]
+fn calls_count_for_the_open_task_of_the_agent_or_its_parent() {
+    let mut state = busy(160, 45);
+    let before = state.model.costs.clone();
+    let bob = name("bob");
+    let open = crate::ui::model::board::open_task(&state, &bob).map(|t| t.id);
+    let task = open.unwrap();
+    let known = state
+        .model
+        .agents
+        .get(&bob)
+        .map(AgentView::used)
+        .unwrap_or_default();
+    let total = |more| known.usage.total() + more;
+    tell(
+        &mut state,
+        vec![
+            // One call, then an increase by two, which is ignored because one of them is older than this screen.
+            used(bob.clone(), total(100), known.calls + 1, Some(1.0)),
+            used(bob.clone(), total(900), known.calls + 3, Some(2.0)),
+            used(Name::subagent(&bob, 1), 50, 1, None),
+            // carol has no task.
+            used(name("carol"), 70, 1, None),
+        ],
+    );
+    let counted = state
+        .model
+        .costs
+        .of(task)
+        .unwrap()
+        .since(before.of(task).unwrap_or_default());
+    // Usage that the fixture counts as output is counted as input here.
+    let expected = 100 + 50 + known.usage.output;
+    assert_eq!((counted.usage.total(), counted.calls), (expected, 2));
+}
+
+#[test]
+fn lines_fit_and_the_selection_is_visible_at_every_size() {
+    for (wide, high) in [
+        (60, 16),
+        (70, 20),
+        (80, 24),
+        (100, 30),
+        (140, 40),
+        (240, 70),
+    ] {
+        let mut state = busy(wide, high);
+        let names = crate::ui::tests::scenes::cast::large_team();
+        tell(&mut state, names);
+        tell(&mut state, crate::ui::tests::scenes::work::spending());
+        let lines = lines(&state, &Theme::default());
+        let targets: Vec<usize> = (0..lines.len())
+            .filter(|at| lines[*at].target.is_some())
+            .collect();
+        for at in targets {
+            let view = CostView {
+                selected: lines[at].target.clone(),
+            };
+            let place = place(state.size, &view, &lines);
+            let seen = place.first..place.first + usize::from(place.list.height);
+            assert!(seen.contains(&at), "{wide}x{high}: {at} not in {seen:?}");
+            // One column is for the selection mark.
+            let room = usize::from(place.list.width) - 1;
+            for line in &lines {
+                let taken: usize = line.spans.iter().map(|s| columns_of(&s.content)).sum();
+                assert!(taken <= room, "{wide}x{high}: {taken} of {room}: {line:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Tests of the log's filter, size limit and order.
+
+mod others;
+mod sentences;
+mod story;
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::stamp::Stamp;
+use crate::ui::UiState;
+use crate::ui::fixture::{NOON, started};
+use crate::ui::model::event_log::query::Query;
+use crate::ui::model::event_log::{About, EventLog, LINES_MAX, LogLine, Told, Tone, Topic};
+
+fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
+    LogLine {
+        number: 0,
+        at: Stamp(NOON),
+        topic,
+        tone,
+        about: About::Nothing,
+        who: vec![who.into()],
+        words: words.into(),
+    }
+}
+
+#[test]
+fn filter_finds_the_expected_lines() {
+    let lines = [
+        line(Topic::Task, Tone::Good, "alice", "alice completed #2 Parse"),
+        line(
+            Topic::Mail,
+            Tone::Plain,
+            "bob",
+            "bob → lead: std::fmt or tokio?",
+        ),
+        line(
+            Topic::Model,
+            Tone::Warn,
+            "alice",
+            "alice's call failed: rate limited",
+        ),
+    ];
+    let cases: [(&str, &[usize]); 12] = [
+        ("", &[0, 1, 2]),
+        ("ALICE", &[0, 2]),
+        ("who:@ali", &[0, 2]),
+        ("!who:alice", &[1]),
+        ("kind:task", &[0]),
+        ("kind:m", &[1]),
+        ("kind:mo", &[2]),
+        ("mail", &[1]),
+        ("!", &[2]),
+        ("! kind:task", &[]),
+        ("who: kind:", &[0, 1, 2]),
+        ("std::fmt", &[1]),
+    ];
+    for (text, expected) in cases {
+        let query = Query::new(text);
+        let found = (0..lines.len()).filter(|at| query.matches(&lines[*at]));
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
+        assert_eq!(query.problems(), [], "{text}");
+    }
+    let problems = |text: &str| -> Vec<String> {
+        let query = Query::new(text);
+        query.problems().iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        problems("colour:red kind:x"),
+        [
+            "colour: not one of who: kind:",
+            "x not one of task mail request team worktree model job notice"
+        ]
+    );
+}
+
+#[test]
+fn newest_lines_are_kept_in_order_of_time() {
+    let mut log = EventLog::default();
+    let says = |log: &mut EventLog, at: f64, words: &str| {
+        log.push(Stamp(at), Told::new(Topic::Task, words));
+    };
+    says(&mut log, 5.0, "later");
+    says(&mut log, 2.0, "earlier");
+    says(&mut log, 5.0, "last");
+    let words = |log: &EventLog| log.lines().map(|l| l.words.clone()).collect::<Vec<_>>();
+    assert_eq!(words(&log), ["earlier", "later", "last"]);
+    assert!(!log.is_cut());
+    for i in 0..LINES_MAX {
+        says(&mut log, 6.0, &i.to_string());
+    }
+    assert_eq!(log.len(), LINES_MAX);
+    assert_eq!(log.lines().next().unwrap().words, "0");
+    assert!(log.is_cut());
+}
+
+#[test]
+fn notices_are_kept_once_when_a_crew_is_read_again() {
+    let mut state = started(100, 30);
+    state.model.event_log = EventLog::default();
+    let at = state.now;
+    let told = |log: &mut EventLog| {
+        log.push(at, Told::new(Topic::Task, "a task"));
+        log.push(at, Told::new(Topic::Notice, "a notice"));
+    };
+    told(&mut state.model.event_log);
+    state.forget_crew();
+    let words = |s: &UiState| {
+        s.event_log
+            .lines()
+            .map(|l| l.words.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&state), ["a notice"]);
+    told(&mut state.model.event_log);
+    assert_eq!(words(&state), ["a notice", "a task"]);
+}

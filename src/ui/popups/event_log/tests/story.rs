@@ -1,0 +1,117 @@
+//! Test support: feeds events to a screen one by one.
+
+use std::sync::Arc;
+
+use crate::domain::chat::Outcome;
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
+use crate::domain::ids::{CallId, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::protocol::EventKind;
+use crate::ui::UiState;
+use crate::ui::fixture::{blank, name, ready, tell};
+use crate::ui::model::event_log::{LogLine, Tone};
+
+/// A screen that receives events. Each method returns the lines that its event adds to the log.
+pub struct Story {
+    pub state: UiState,
+    board: TaskGraph,
+    calls: u64,
+}
+
+impl Story {
+    pub fn new() -> Story {
+        let mut story = Story {
+            state: blank(100, 30),
+            board: TaskGraph::default(),
+            calls: 0,
+        };
+        story.hears(ready());
+        story
+    }
+
+    pub fn hears(&mut self, kind: EventKind) -> Vec<String> {
+        let before: Vec<u64> = self.state.event_log.lines().map(|l| l.number).collect();
+        tell(&mut self.state, vec![kind]);
+        let lines = self.state.event_log.lines();
+        let new = lines.filter(|l| !before.contains(&l.number));
+        new.map(shown).collect()
+    }
+
+    /// Sends the start and the end of a tool call.
+    pub fn calls(&mut self, agent: &str, tool: &str, input: serde_json::Value) {
+        self.calls += 1;
+        let call = CallId(format!("c{}", self.calls));
+        let (agent, tool) = (name(agent), tool.to_string());
+        self.hears(EventKind::ToolStarted {
+            agent: agent.clone(),
+            call: call.clone(),
+            tool: tool.clone(),
+            on: String::new(),
+            input,
+        });
+        self.hears(EventKind::ToolFinished {
+            agent,
+            call,
+            tool,
+            outcome: Outcome::Ok,
+            output: String::new(),
+            diff: String::new(),
+            took_ms: 1,
+        });
+    }
+
+    /// Sends a change of the board.
+    pub fn board(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) -> Vec<String> {
+        let mut next = self.board.clone();
+        change(&mut next, self.state.now);
+        let delta = self.board.delta(&next);
+        self.board = next;
+        self.hears(EventKind::BoardChanged {
+            changed: delta.changed,
+            removed: delta.removed,
+        })
+    }
+
+    pub fn does(&mut self, agent: &str, activity: Activity) -> Vec<String> {
+        let agent = name(agent);
+        self.hears(EventKind::ActivityChanged { agent, activity })
+    }
+
+    pub fn team(&mut self, members: &[(&str, MemberStatus)]) -> Vec<String> {
+        let mut team = Team::default();
+        for (who, status) in members {
+            let mut member = Member::new(name(who), "parser");
+            member.status = *status;
+            team.members.push(member);
+        }
+        let team = Arc::new(team);
+        self.hears(EventKind::TeamChanged { team })
+    }
+}
+
+/// Formats a line as the tests compare it: tone, topic, text.
+pub fn shown(line: &LogLine) -> String {
+    let tone = match line.tone {
+        Tone::Plain => "",
+        Tone::Good => "✓",
+        Tone::Warn => "▲",
+        Tone::Error => "✗",
+    };
+    format!("{tone}{} {}", line.topic.word(), line.words)
+}
+
+pub fn new(subject: &str, blocked_by: &[u64]) -> NewTask {
+    NewTask {
+        subject: subject.into(),
+        description: String::new(),
+        blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
+        tags: vec![],
+        worktree: String::new(),
+    }
+}
+
+pub fn claimer(who: &str) -> Claimer {
+    let (name, tags) = (name(who), vec![]);
+    Claimer { name, tags }
+}

@@ -1,0 +1,223 @@
+//! Draws the event log: one line per event, newest last, and the full text of the selected one below.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::app::App;
+use crate::ui::app::popup::LogView;
+use crate::ui::frame;
+use crate::ui::frame::popup::{open, search};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
+use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
+use crate::ui::popups::event_log::place;
+use crate::ui::text::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area::centered;
+use crate::ui::widgets::line_input::Searching;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// Minimum width, in columns, at which the kind of a line is shown beside its symbol.
+const KIND_FROM: u16 = 84;
+/// Columns of the kind.
+const KIND: usize = 9;
+
+/// Draws the event log. Returns the cursor position.
+pub fn draw(
+    app: &App,
+    view: &LogView,
+    theme: &Theme,
+    screen: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    let rows = view.rows(app);
+    let title = title(app, view, rows.len());
+    if app.model.event_log.is_empty() {
+        empty(app, &title, theme, screen, buffer);
+        return None;
+    }
+    let row = view.row(&rows);
+    let place = place(app, view, rows.len(), row.unwrap_or(0));
+    let below = frame::position(row, rows.len(), place.list.height, theme);
+    open(app, &title, below, theme, place.area, buffer);
+    let bar = Scrollbar::of_list(place.area, place.list, place.first, rows.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let cursor = place
+        .search
+        .map(|row| search(&view.filter, theme, row, buffer).0);
+    if let Some(row) = place.cut {
+        Line::styled(fit(&cut(app), usize::from(row.width)), theme.dim).render(row, buffer);
+    }
+    if rows.is_empty() {
+        let context = match view.searching {
+            Searching::Typing => Context::Filter,
+            Searching::Rest => Context::EventLog,
+        };
+        let key = app.prefs.keymap.key(context, Action::Back);
+        let words = format!("No matches. {key} clears the filter.");
+        Line::styled(words, theme.dim).render(place.list, buffer);
+    }
+    let shown = rows.iter().enumerate().skip(place.first);
+    for ((at, line), area) in shown.zip(place.list.rows()) {
+        let mark = if Some(at) == row {
+            frame::Row::Selected
+        } else {
+            frame::Row::Plain
+        };
+        let columns = usize::from(area.width).saturating_sub(1);
+        let spans = spans(app, line, place.area.width, columns, theme);
+        frame::row(mark, spans, theme, area, buffer);
+    }
+    if let Some(area) = place.whole {
+        let selected = row.and_then(|at| rows.get(at)).copied();
+        whole(app, view, selected, theme, area, buffer);
+    }
+    cursor
+}
+
+fn title(model: &Model, view: &LogView, shown: usize) -> String {
+    let all = model.event_log.len();
+    if view.is_filtered() {
+        let words = view.filter.text().trim();
+        return format!("Event log: {words} ({shown} of {all})");
+    }
+    "Event log".into()
+}
+
+/// Returns the note about older events above the first line.
+fn cut(model: &Model) -> String {
+    let most = count(LINES_MAX as u64);
+    match model.journal_path() {
+        Some(path) => format!("  … older events: {path} (at most {most} shown)"),
+        None => format!("  … older events are not kept (at most {most} shown)"),
+    }
+}
+
+fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let words = "No events yet. Changes to tasks, messages, requests and teammates appear here with their causes, and errors.";
+    let columns = 72.min(screen.width.saturating_sub(4));
+    let lines = wrap(words, usize::from(columns.saturating_sub(4)));
+    let rows = u16::try_from(lines.len()).unwrap_or(1);
+    let area = centered(screen, columns, rows + 2);
+    let inner = open(app, title, Vec::new(), theme, area, buffer);
+    for (line, row) in lines.into_iter().zip(inner.rows()) {
+        Line::styled(line, theme.dim).render(row, buffer);
+    }
+}
+
+fn spans(
+    app: &App,
+    line: &LogLine,
+    popup: u16,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let (shape, style) = look(line, theme);
+    let mut out = vec![
+        Span::styled(
+            format!("{} ", clock_to_the_second(line.at, &app.prefs.zone)),
+            theme.dim,
+        ),
+        Span::styled(format!("{shape} "), style),
+    ];
+    if popup >= KIND_FROM {
+        let kind = if line.tone.is_trouble() {
+            style
+        } else {
+            theme.dim
+        };
+        out.push(Span::styled(pad(line.topic.word(), KIND), kind));
+    }
+    let used: usize = out.iter().map(|s| width(&s.content)).sum();
+    let words = fit(&line.words, columns.saturating_sub(used));
+    out.push(Span::styled(words, theme.text));
+    out
+}
+
+/// Returns the symbol and style of a line: the severity's for warnings and errors, else its kind's.
+fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
+    match (line.tone, line.topic) {
+        (Tone::Warn, _) => ("▲", theme.warn),
+        (Tone::Error, _) => ("✗", theme.error),
+        (Tone::Good, Topic::Task) => ("✓", theme.ok),
+        (Tone::Good, topic) => (shape(topic), theme.ok),
+        (Tone::Plain, Topic::Task) => (shape(Topic::Task), theme.accent),
+        (Tone::Plain, Topic::Mail) => (shape(Topic::Mail), theme.user),
+        (Tone::Plain, Topic::Request) => (shape(Topic::Request), theme.waiting),
+        (Tone::Plain, Topic::Team) => (shape(Topic::Team), theme.working),
+        (Tone::Plain, Topic::Worktree) => (shape(Topic::Worktree), theme.accent),
+        (Tone::Plain, Topic::Model | Topic::Job) => (shape(line.topic), theme.tool),
+        (Tone::Plain, Topic::Notice) => (shape(Topic::Notice), theme.dim),
+    }
+}
+
+fn shape(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Task => "#",
+        Topic::Mail => "→",
+        Topic::Request => "◆",
+        Topic::Team => "⊙",
+        Topic::Worktree => "├",
+        Topic::Model => "◔",
+        Topic::Job => "$",
+        Topic::Notice => "·",
+    }
+}
+
+/// Returns the search terms of a line and what Enter opens.
+fn about(app: &App, line: &LogLine) -> String {
+    let key = app.prefs.keymap.key(Context::EventLog, Action::Open);
+    let who = line.who.iter().map(|who| format!(" who:{who}"));
+    let shows = match &line.about {
+        About::Nothing => String::new(),
+        About::Task(id) => format!(" · {key} shows task {id}"),
+        About::Agent(name) => format!(" · {key} shows {name}"),
+        About::Letter(_) => format!(" · {key} shows the message and its thread"),
+        About::Request(..) => format!(" · {key} shows the request, or who asked"),
+        About::Job(_) => format!(" · {key} shows the job"),
+    };
+    who.chain([shows]).collect()
+}
+
+/// Draws the full text of the selected line, or the error in the filter.
+fn whole(
+    app: &App,
+    view: &LogView,
+    selected: Option<&LogLine>,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
+    let mut rows = area.rows();
+    let Some(rule) = rows.next() else { return };
+    let columns = usize::from(rule.width);
+    Line::styled("─".repeat(columns), theme.border).render(rule, buffer);
+    let query = view.query();
+    let problem = query.problems().first().map(ToString::to_string);
+    let (text, style) = match (problem, selected) {
+        (Some(problem), _) => (problem, theme.warn),
+        (None, Some(line)) => (line.words.clone(), theme.text),
+        (None, None) => return,
+    };
+    let room = usize::from(area.height) - 1;
+    let mut lines = wrap_some(&text, columns.saturating_sub(1), room + 1);
+    if lines.len() > room {
+        lines.truncate(room);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{last}…"), columns.saturating_sub(1));
+        }
+    }
+    for line in lines {
+        if let Some(row) = rows.next() {
+            Line::styled(format!(" {line}"), style).render(row, buffer);
+        }
+    }
+    // What Enter opens, if there is room.
+    if let (Some(row), Some(line)) = (rows.next(), selected) {
+        let words = format!(" kind:{}{}", line.topic.word(), about(app, line));
+        Line::styled(fit(&words, columns), theme.dim).render(row, buffer);
+    }
+}

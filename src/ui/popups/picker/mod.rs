@@ -1,0 +1,4 @@
+//! The picker.
+
+pub(in crate::ui) mod place;
+pub(in crate::ui) mod rows;

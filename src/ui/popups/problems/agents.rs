@@ -1,0 +1,116 @@
+//! Problems with agents: failed, waiting, stalled, or still running after an approved shutdown. Pure.
+
+use std::time::Duration;
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::model::{Model, style};
+use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
+use crate::ui::text::age;
+use crate::ui::text::aging::Aging;
+use crate::ui::theme::Theme;
+
+/// After this time an approved shutdown is overdue. The crew sends a notice after the same time.
+const OVERDUE_AFTER: Duration = Duration::from_secs(120);
+
+/// Returns the problems with agents that are present.
+pub fn problems(app: &App) -> Vec<Problem> {
+    let present = app.present();
+    let all = present.iter();
+    all.flat_map(|name| [agent(app, name), overdue(app, name)])
+        .flatten()
+        .collect()
+}
+
+/// Returns the times whose age makes, or will make, an agent a problem.
+pub fn ages(model: &Model) -> Vec<Aging> {
+    let mut out = Vec::new();
+    for name in model.present() {
+        out.extend(model.event_log.asked_to_go(&name).map(|since| Aging {
+            since,
+            from: OVERDUE_AFTER,
+        }));
+        out.extend(busy_since(model, &name).map(|since| Aging {
+            since,
+            from: STALLED_AFTER,
+        }));
+    }
+    out
+}
+
+/// Returns when an agent began its current activity, or `None` if it is not busy.
+fn busy_since(model: &Model, name: &Name) -> Option<Stamp> {
+    match model.activity(name) {
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
+        Activity::Idle
+        | Activity::Backoff { .. }
+        | Activity::Queued { .. }
+        | Activity::NeedsYou { .. }
+        | Activity::Stuck { .. }
+        | Activity::Failed { .. }
+        | Activity::Gone => return None,
+    }
+    let since = model.agents.get(name).map(|a| a.since);
+    since.filter(|s| s.0 > 0.0)
+}
+
+/// Reports an agent that is still running after an approved shutdown.
+fn overdue(app: &App, name: &Name) -> Option<Problem> {
+    let asked = app.model.event_log.asked_to_go(name)?;
+    let passed = app.now.since(asked);
+    (passed >= OVERDUE_AFTER).then(|| Problem {
+        weight: Weight::Stuck,
+        cause: format!(
+            "{name} is still running, shutdown approved {} ago",
+            age(passed)
+        ),
+        help: "{panes.focus_team}, then {team.force} ends it by force; its task goes back to the board",
+    })
+}
+
+fn agent(app: &App, name: &Name) -> Option<Problem> {
+    let (weight, cause, help) = match app.activity(name) {
+        Activity::Failed { why } => (
+            Weight::Failed,
+            format!("{name} failed: {}", one_line(&why)),
+            "{panes.focus_team}, then {team.open} shows what it did; {panes.compose} writes to it",
+        ),
+        Activity::Stuck { why } => (
+            Weight::Stuck,
+            format!("{name} is stuck: {}", one_line(&why)),
+            "{panes.focus_team}, then {team.nudge} nudges it; {team.open}, then {panes.compose} writes to it",
+        ),
+        Activity::Backoff { cause, .. } => (
+            Weight::Waits,
+            format!("{name} is waiting to retry: {}", one_line(&cause)),
+            "{panes.models} chooses another model",
+        ),
+        Activity::Queued { place } => (
+            Weight::Waits,
+            format!("{name}'s call is queued at position {place}"),
+            "it continues automatically",
+        ),
+        Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {
+            let passed = app.now.since(busy_since(app, name)?);
+            if passed < STALLED_AFTER {
+                return None;
+            }
+            let (_, doing, _) = style::activity(&app.activity(name), app.now, &Theme::default());
+            (
+                Weight::Stuck,
+                format!("{name} is stalled: {doing} for {}", age(passed)),
+                "{panes.focus_team}, then {team.nudge} nudges it; {everywhere.interrupt} stops the shown agent",
+            )
+        }
+        // An agent that needs the user has a request, which is listed by itself.
+        Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
+    };
+    Some(Problem {
+        weight,
+        cause,
+        help,
+    })
+}

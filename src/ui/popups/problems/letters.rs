@@ -1,0 +1,71 @@
+//! Problems with unread messages, grouped by recipient. Pure.
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::domain::text::one_line;
+use crate::protocol::event::LetterStep;
+use crate::ui::app::App;
+use crate::ui::model::Model;
+use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
+use crate::ui::text::age;
+use crate::ui::text::aging::Aging;
+
+/// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
+fn unread(model: &Model) -> Vec<(String, usize, Stamp)> {
+    let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
+    for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
+        let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
+        match unread.iter_mut().find(|(who, ..)| *who == to) {
+            // Messages are in order of time: the first one is the oldest.
+            Some((_, count, _)) => *count += 1,
+            None => unread.push((to, 1, at)),
+        }
+    }
+    unread.retain(|(to, ..)| to != "user");
+    unread
+}
+
+fn is_here(to: &str, present: &[Name]) -> bool {
+    present.iter().any(|n| n.as_str().eq_ignore_ascii_case(to))
+}
+
+/// Returns the times of the oldest unread message of each recipient on the team.
+pub fn ages(model: &Model) -> Vec<Aging> {
+    let present = model.present();
+    let mut all = unread(model);
+    all.retain(|(to, ..)| is_here(to, &present));
+    let from = STALLED_AFTER;
+    let age = |(_, _, since)| Aging { since, from };
+    all.into_iter().map(age).collect()
+}
+
+/// Returns problems for messages to recipients who are not on the team, and for messages that are unread for too long.
+pub fn problems(app: &App) -> Vec<Problem> {
+    let present = app.present();
+    let told = unread(app).into_iter();
+    told.filter_map(|(to, count, since)| {
+        let letters = match count {
+            1 => "1 message".to_string(),
+            n => format!("{n} messages"),
+        };
+        let passed = app.now.since(since);
+        if !is_here(&to, &present) {
+            return Some(Problem {
+                weight: Weight::Stuck,
+                cause: format!(
+                    "{letters} for {to}, who is not on the team"
+                ),
+                help: "{panes.focus_inbox}, then {inbox.open} opens them; {panes.compose} writes to the lead",
+            });
+        }
+        (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
+            weight: Weight::Stuck,
+            cause: format!(
+                "{to} has not read {letters}, the oldest for {}",
+                age(passed)
+            ),
+            help: "{panes.focus_team}, then {team.nudge} nudges it; {panes.focus_inbox}, then {inbox.open} opens them",
+        })
+    })
+    .collect()
+}

@@ -1,0 +1,135 @@
+//! The problems popup: everything that blocks the work, each with its cause and the key that helps. Pure.
+
+mod agents;
+mod letters;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod told;
+
+use std::time::Duration;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::domain::request::Request;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::model::{Model, sentence};
+use crate::ui::text::aging::Aging;
+use crate::ui::text::{fit, wrap};
+use crate::ui::theme::Theme;
+
+/// Maximum number of problems listed.
+pub const PROBLEMS_MAX: usize = 100;
+
+/// Maximum width of a request's summary, in columns.
+const ABOUT_MAX: usize = 120;
+
+/// After this time in one activity an agent counts as stalled, and after this time a message counts as unread for too long.
+const STALLED_AFTER: Duration = Duration::from_secs(300);
+
+/// One problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The severity.
+    pub weight: Weight,
+    /// What is wrong and why, in one line.
+    pub cause: String,
+    /// What to do. Names of keys in braces are replaced by [`KeyMap::told`](crate::ui::keymap::KeyMap::told).
+    pub help: &'static str,
+}
+
+/// The severity of a problem, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// The user must act.
+    Person,
+    /// An agent failed or a file is damaged.
+    Failed,
+    /// The work may not continue without help.
+    Stuck,
+    /// The work will probably continue without help.
+    Waits,
+}
+
+/// Returns all problems, worst first, at most [`PROBLEMS_MAX`].
+pub fn problems(app: &App) -> Vec<Problem> {
+    let requests = (0..app.requests.len()).filter_map(|at| app.model.requests.at(at));
+    let asked = requests.map(|request| Problem {
+        weight: Weight::Person,
+        cause: asked_for(request),
+        help: "{panes.waiting} shows it",
+    });
+    let first = app.first_causes().map(|what| Problem {
+        weight: Weight::Person,
+        cause: what.to_string(),
+        help: "{panes.focus_lead} shows what to do",
+    });
+    let mut out: Vec<Problem> = first.chain(asked).collect();
+    out.extend(agents::problems(app));
+    out.extend(tasks::problems(app));
+    out.extend(letters::problems(app));
+    out.extend(told::problems(app));
+    out.sort_by_key(|p| p.weight);
+    out.truncate(PROBLEMS_MAX);
+    out
+}
+
+/// Summarizes a request in one line; its card has the details.
+fn asked_for(request: &Request) -> String {
+    let who = one_line(&sentence::request(request));
+    match sentence::about(request) {
+        Some(about) => format!("{who}: {}", fit(&about, ABOUT_MAX)),
+        None => who,
+    }
+}
+
+/// Returns the times whose age matters for problems, present or upcoming, so that the screen is redrawn when one changes.
+pub(in crate::ui) fn ages(model: &Model) -> Vec<Aging> {
+    agents::ages(model)
+        .into_iter()
+        .chain(letters::ages(model))
+        .collect()
+}
+
+/// Renders the popup, `width` columns wide.
+pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let all = problems(app);
+    if all.is_empty() {
+        let words = "No problems";
+        return vec![Line::styled(words, theme.dim)];
+    }
+    let mut out = Vec::new();
+    let mut push = |text: &str, head: (&'static str, Style), style: Style| {
+        for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
+            // Only the first line has the symbol.
+            let head = match i {
+                0 => vec![Span::styled(head.0, head.1), Span::raw(" ")],
+                _ => vec![Span::raw("  ")],
+            };
+            let line = Span::styled(line, style);
+            out.push(head.into_iter().chain([line]).collect());
+        }
+    };
+    let count = all.len();
+    for problem in all {
+        let head = match problem.weight {
+            Weight::Person => ("◆", theme.waiting),
+            Weight::Failed => ("✗", theme.error),
+            Weight::Stuck => ("▲", theme.warn),
+            Weight::Waits => ("◔", theme.dim),
+        };
+        push(&problem.cause, head, theme.text);
+        push(
+            &app.prefs.keymap.told(problem.help),
+            (" ", theme.dim),
+            theme.dim,
+        );
+    }
+    if count == PROBLEMS_MAX {
+        let words = format!("Only the first {PROBLEMS_MAX} are listed.");
+        push(&words, (" ", theme.dim), theme.dim);
+    }
+    out
+}

@@ -1,0 +1,201 @@
+//! Problems with tasks: no owner present, no teammate who can claim them, missing blockers, unmerged branches. Pure.
+
+use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::one_line;
+use crate::ui::model::Model;
+use crate::ui::model::board::history::Step;
+use crate::ui::model::board::index::Standing;
+use crate::ui::model::board::{branches, index};
+use crate::ui::popups::problems::{Problem, Weight};
+
+/// Maximum number of tasks named in one problem.
+const NAMED_MAX: usize = 8;
+
+/// Returns the problems with tasks.
+pub fn problems(model: &Model) -> Vec<Problem> {
+    let present = model.present();
+    let mut out: Vec<Problem> = model
+        .board
+        .tasks()
+        .filter_map(|t| task(model, t, &present))
+        .collect();
+    out.extend(nobody_there(model));
+    out.extend(unmerged(model));
+    out
+}
+
+fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
+    let id = task.id;
+    let problem = |weight, cause, help| {
+        Some(Problem {
+            weight,
+            cause,
+            help,
+        })
+    };
+    match index::standing(&model.board, task) {
+        Standing::InProgress | Standing::Assigned if is_here(&task.owner, present) => {
+            let many = format!(
+                "{id} is in attempt {}, now by {}",
+                task.attempts,
+                one_line(&task.owner)
+            );
+            let help = "{panes.focus_board}, then {board.open} shows the task and its history";
+            (task.attempts >= ATTEMPTS_MAX)
+                .then_some(())
+                .and_then(|()| problem(Weight::Waits, many, help))
+        }
+        Standing::InProgress | Standing::Assigned => problem(
+            Weight::Stuck,
+            format!(
+                "{id} is owned by {}, who is not on the team{}",
+                one_line(&task.owner),
+                what_waits(model, id)
+            ),
+            "{panes.compose} writes to the lead, who can reassign the task",
+        ),
+        Standing::Ready if task.attempts >= ATTEMPTS_MAX => problem(
+            Weight::Stuck,
+            format!(
+                "{id} was released {} times and is no longer assigned automatically{}",
+                task.attempts,
+                what_waits(model, id)
+            ),
+            "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
+        ),
+        Standing::Ready => {
+            if let Some(tags) = unknown_tags(model, task) {
+                return problem(
+                    Weight::Stuck,
+                    format!(
+                        "{id} requires the tags {tags}, no teammate has them{}",
+                        what_waits(model, id)
+                    ),
+                    "{panes.compose} writes to the lead, who can spawn a teammate with these tags or change them",
+                );
+            }
+            let who = given_back_by(model, task, present)?;
+            problem(
+                Weight::Waits,
+                format!("{id} is back on the board: its owner {who} left"),
+                "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
+            )
+        }
+        Standing::Blocked => {
+            let lost = task
+                .blocked_by
+                .iter()
+                .find(|b| model.board.get(**b).is_none())?;
+            problem(
+                Weight::Stuck,
+                format!("{id} is blocked by {lost}, which is not on the board"),
+                "{panes.compose} writes to the lead, who can remove the dependency",
+            )
+        }
+        Standing::Done => None,
+    }
+}
+
+fn is_here(owner: &str, present: &[Name]) -> bool {
+    owner == "user"
+        || present
+            .iter()
+            .any(|n| n.as_str().eq_ignore_ascii_case(owner))
+}
+
+/// Describes how many open tasks a task blocks, directly or indirectly.
+fn what_waits(model: &Model, id: TaskId) -> String {
+    let mut waiting = std::collections::BTreeSet::new();
+    let mut next = vec![id];
+    while let Some(id) = next.pop() {
+        let open = |b: &TaskId| {
+            let task = model.board.get(*b);
+            task.is_some_and(|t| t.status != TaskStatus::Completed && t.blocked_by.contains(&id))
+        };
+        for behind in model.board.dependants(id).into_iter().filter(open) {
+            if waiting.insert(behind) {
+                next.push(behind);
+            }
+        }
+    }
+    let mut all = waiting.iter();
+    match (all.next(), waiting.len()) {
+        (None, _) => String::new(),
+        (Some(one), 1) => format!("; it blocks {one}"),
+        (Some(_), n) => format!("; it blocks {n} tasks"),
+    }
+}
+
+/// Returns the tags of a task if no member on the team has all of them.
+fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
+    if task.tags.is_empty() {
+        return None;
+    }
+    let fits = |claimer: &Claimer| tags_fit(task, claimer);
+    let mut claimers = model.team.present().map(|m| Claimer {
+        name: m.name.clone(),
+        tags: m.tags.clone(),
+    });
+    (!claimers.any(|c| fits(&c))).then(|| one_line(&task.tags.join(" and ")))
+}
+
+/// Returns the last owner of a task if it left and the task was not claimed since.
+fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String> {
+    let last = model.history.of(task.id).next().map(|(_, step)| step);
+    match last {
+        Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),
+        Some(
+            Step::Released { .. }
+            | Step::Claimed { .. }
+            | Step::Completed { .. }
+            | Step::Freed
+            | Step::Blocked
+            | Step::Edited
+            | Step::Branch(_),
+        )
+        | None => None,
+    }
+}
+
+/// Reports unmerged branches, but only while no agent is busy: until then the lead may still merge them.
+fn unmerged(model: &Model) -> Option<Problem> {
+    let all = branches::to_merge(model);
+    if all.is_empty() || model.busy() > 0 {
+        return None;
+    }
+    let ids: Vec<String> = all
+        .iter()
+        .take(NAMED_MAX)
+        .map(ToString::to_string)
+        .collect();
+    let more = match all.len() - ids.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let are = if all.len() == 1 { "is" } else { "are" };
+    Some(Problem {
+        weight: Weight::Person,
+        cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
+        help: "{panes.focus_board}, then {board.merge} merges; the lead can merge, too",
+    })
+}
+
+/// Reports ready tasks when there are no teammates to assign them to.
+fn nobody_there(model: &Model) -> Option<Problem> {
+    if model.team.present().next().is_some() || model.busy() > 0 {
+        return None;
+    }
+    let ready = model.board.ready().count();
+    let what = match ready {
+        0 => return None,
+        1 => "1 task is ready".to_string(),
+        n => format!("{n} tasks are ready"),
+    };
+    Some(Problem {
+        weight: Weight::Waits,
+        cause: format!("{what} and there are no teammates"),
+        help: "{panes.compose} writes to the lead, who can spawn teammates or do the work",
+    })
+}

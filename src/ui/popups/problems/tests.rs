@@ -1,0 +1,305 @@
+//! Tests of which problems are listed, and when they disappear.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
+use crate::domain::ids::{RequestId, TaskId};
+use crate::domain::mail::LetterKind;
+use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, Member, MemberStatus, Team};
+use crate::domain::worktree::WorktreeName;
+use crate::protocol::EventKind;
+use crate::protocol::event::{LetterStep, Level};
+use crate::ui::Msg;
+use crate::ui::UiState;
+use crate::ui::app::onboarding;
+use crate::ui::fixture::{
+    NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
+};
+use crate::ui::popups::problems::*;
+use crate::ui::update;
+
+fn told(state: &UiState) -> Vec<(Weight, String)> {
+    let all = problems(state).into_iter();
+    all.map(|p| (p.weight, p.cause)).collect()
+}
+
+#[test]
+fn problems_are_listed_with_their_causes() {
+    let mut state = busy(100, 30);
+    let does = |agent: &str, activity| EventKind::ActivityChanged {
+        agent: name(agent),
+        activity,
+    };
+    let why = || "the server said no".to_string();
+    tell(
+        &mut state,
+        vec![
+            does("carol", Activity::Failed { why: why() }),
+            does("alice", Activity::Thinking),
+        ],
+    );
+    let now = state.now.after(std::time::Duration::from_secs(400));
+    update(&mut state, Msg::Tick { now });
+    assert_eq!(
+        told(&state),
+        [
+            (Weight::Person, "bob asks you to approve its plan".into()),
+            (Weight::Failed, "carol failed: the server said no".into()),
+            (Weight::Stuck, "alice is stalled: thinking for 6m".into()),
+            (
+                Weight::Stuck,
+                "carol has not read 1 message, the oldest for 6m".into()
+            ),
+        ]
+    );
+}
+
+#[test]
+fn tasks_with_absent_owners_are_problems() {
+    let mut state = started(70, 20);
+    let board = crate::ui::fixture::board_told(&crate::ui::fixture::board());
+    tell(&mut state, vec![board]);
+    let causes: Vec<String> = told(&state).into_iter().map(|(_, cause)| cause).collect();
+    assert_eq!(
+        causes,
+        [
+            "#2 is owned by bob, who is not on the team; it blocks #4",
+            "#3 is owned by alice, who is not on the team; it blocks #4",
+            "1 task is ready and there are no teammates",
+        ]
+    );
+}
+
+#[test]
+fn idle_crew_has_no_problems() {
+    let mut state = started(70, 20);
+    assert_eq!(told(&state), []);
+    press(&mut state, "esc p");
+    assert!(picture(&state).contains("No problems"));
+}
+
+#[test]
+fn onboarding_causes_are_problems_but_advice_is_not() {
+    for (weight, expected) in [
+        (onboarding::Weight::Missing, 1),
+        (onboarding::Weight::Trouble, 1),
+        (onboarding::Weight::Advice, 0),
+    ] {
+        let mut state = started(100, 30);
+        state.show_first(first_page(weight));
+        let cause = (Weight::Person, "Something is in the way.".to_string());
+        assert_eq!(told(&state), vec![cause; expected], "{weight:?}");
+    }
+    let mut state = started(100, 30);
+    state.show_first(first_page(onboarding::Weight::Missing));
+    press(&mut state, "p");
+    assert!(
+        picture(&state).contains("1 shows what to do"),
+        "{}",
+        picture(&state)
+    );
+}
+
+/// Advances the clock.
+fn wait(state: &mut UiState, seconds: u64) {
+    let now = state.now.after(std::time::Duration::from_secs(seconds));
+    update(state, Msg::Tick { now });
+}
+
+fn team(members: &[(&str, MemberStatus, &[&str])]) -> EventKind {
+    let mut team = Team::default();
+    for (who, status, tags) in members {
+        let mut member = Member::new(name(who), "parser");
+        member.status = *status;
+        member.tags = tags.iter().map(ToString::to_string).collect();
+        team.members.push(member);
+    }
+    let team = std::sync::Arc::new(team);
+    EventKind::TeamChanged { team }
+}
+
+fn claimer(who: &str) -> Claimer {
+    let (name, tags) = (name(who), vec![]);
+    Claimer { name, tags }
+}
+
+fn task(board: &mut TaskGraph, id: u64, tags: &[&str], worktree: &str) {
+    let new = NewTask {
+        subject: format!("Task {id}"),
+        description: String::new(),
+        blocked_by: vec![],
+        tags: tags.iter().map(ToString::to_string).collect(),
+        worktree: worktree.into(),
+    };
+    board.create(TaskId(id), new, Stamp(NOON)).unwrap();
+}
+
+fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
+    let delta = from.delta(to);
+    EventKind::BoardChanged {
+        changed: delta.changed,
+        removed: delta.removed,
+    }
+}
+
+#[test]
+fn unclaimable_and_released_tasks_are_problems() {
+    let mut state = started(100, 30);
+    let mut board = TaskGraph::default();
+    task(&mut board, 1, &["rust"], "");
+    task(&mut board, 2, &["rust", "sql"], "");
+    task(&mut board, 3, &[], "");
+    board
+        .claim(TaskId(3), &claimer("bob"), Stamp(NOON))
+        .unwrap();
+    let here = |bob| team(&[("alice", MemberStatus::Idle, &["Rust"]), ("bob", bob, &[])]);
+    tell(
+        &mut state,
+        vec![here(MemberStatus::Working), board_told(&board)],
+    );
+    let tags = "#2 requires the tags rust and sql, no teammate has them";
+    assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
+    // Bob leaves and its task is released.
+    let mut next = board.clone();
+    next.release(TaskId(3), &name("bob"), Stamp(NOON)).unwrap();
+    tell(
+        &mut state,
+        vec![changed(&board, &next), here(MemberStatus::Shutdown)],
+    );
+    let gone = "#3 is back on the board: its owner bob left";
+    let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, gone.into())];
+    assert_eq!(told(&state), expected);
+    // A new claim solves the problem; the fifth attempt is a problem again.
+    let mut last = next.clone();
+    for attempt in 0..4 {
+        last.claim(TaskId(3), &claimer("alice"), Stamp(NOON))
+            .unwrap();
+        if attempt < 3 {
+            last.release(TaskId(3), &name("alice"), Stamp(NOON))
+                .unwrap();
+        }
+    }
+    tell(&mut state, vec![changed(&next, &last)]);
+    let many = "#3 is in attempt 5, now by alice";
+    let expected = [(Weight::Stuck, tags.into()), (Weight::Waits, many.into())];
+    assert_eq!(told(&state), expected);
+}
+
+#[test]
+fn unread_messages_are_problems() {
+    let mut state = started(100, 30);
+    let here = team(&[("alice", MemberStatus::Idle, &[])]);
+    let sent = |id: &str, to: &str, step| EventKind::LetterMoved {
+        letter: letter(id, LetterKind::Message, "lead", to, "hello"),
+        step,
+    };
+    tell(
+        &mut state,
+        vec![
+            here,
+            sent("1", "alice", LetterStep::Sent),
+            sent("2", "alice", LetterStep::Sent),
+            sent("3", "dave", LetterStep::Sent),
+            sent("4", "user", LetterStep::Sent),
+        ],
+    );
+    let dave = "1 message for dave, who is not on the team";
+    assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
+    wait(&mut state, 400);
+    let alice = "alice has not read 2 messages, the oldest for 6m";
+    let expected = [(Weight::Stuck, alice.into()), (Weight::Stuck, dave.into())];
+    assert_eq!(told(&state), expected);
+    let read = ["1", "2"].map(|id| sent(id, "alice", LetterStep::Delivered));
+    tell(&mut state, read.into());
+    assert_eq!(told(&state), [(Weight::Stuck, dave.into())]);
+}
+
+#[test]
+fn overdue_shutdown_is_a_problem_until_done_or_declined() {
+    let asked = |id: &str| {
+        let (id, kind) = (RequestId(id.into()), RequestKind::Shutdown);
+        let (by, bob) = (name("user"), name("bob"));
+        let mut request = Request::new(id, kind, by, bob, String::new(), Stamp(NOON));
+        request.status = RequestStatus::Approved;
+        EventKind::RequestChanged { request }
+    };
+    let here = |status| team(&[("bob", status, &[])]);
+    let mut state = started(100, 30);
+    tell(&mut state, vec![here(MemberStatus::Idle), asked("a")]);
+    assert_eq!(told(&state), []);
+    wait(&mut state, 130);
+    let overdue = "bob is still running, shutdown approved 2m ago";
+    assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
+    let refused = EventKind::Notice {
+        level: Level::Warn,
+        agent: Some(name("bob")),
+        text: "bob does not shut down: a test runs. X ends it by force.".into(),
+    };
+    tell(&mut state, vec![refused]);
+    assert_eq!(told(&state), []);
+    tell(&mut state, vec![asked("b")]);
+    wait(&mut state, 130);
+    assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
+    tell(&mut state, vec![here(MemberStatus::Shutdown)]);
+    assert_eq!(told(&state), []);
+}
+
+#[test]
+fn unreadable_files_and_conflicts_are_problems_until_solved() {
+    let mut state = started(100, 30);
+    let notice = |text: &str| EventKind::notice(Level::Warn, text);
+    let unreadable = "The roster cannot be read: config.json: permission denied";
+    tell(&mut state, vec![notice(unreadable)]);
+    assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
+    tell(&mut state, vec![notice("The roster can be read again.")]);
+    assert_eq!(told(&state), []);
+    let damaged = ".team/requests/r1.json was damaged (no end) and set aside";
+    tell(&mut state, vec![notice(damaged), notice(damaged)]);
+    assert_eq!(told(&state), [(Weight::Failed, damaged.into())]);
+    // A merge conflict, the task that resolves it, and the merge.
+    let mut state = started(100, 30);
+    let mut board = TaskGraph::default();
+    task(&mut board, 1, &[], "");
+    let tree = WorktreeName::new("task-1").unwrap();
+    board.bind(TaskId(1), &tree, Stamp(NOON)).unwrap();
+    board
+        .complete(TaskId(1), &name("alice"), Stamp(NOON))
+        .unwrap();
+    let here = team(&[("alice", MemberStatus::Working, &[])]);
+    let conflict =
+        "wt/task-1 does not merge into main: conflict in a.rs. Task #2 was added to resolve it.";
+    tell(&mut state, vec![here, board_told(&board), notice(conflict)]);
+    assert_eq!(told(&state), [(Weight::Stuck, conflict.into())]);
+    let mut next = board.clone();
+    task(&mut next, 2, &[], "task-1");
+    tell(&mut state, vec![changed(&board, &next)]);
+    assert_eq!(told(&state), [(Weight::Waits, conflict.into())]);
+    tell(&mut state, vec![notice("wt/task-1 is merged into main.")]);
+    assert_eq!(told(&state), []);
+}
+
+#[test]
+fn worst_problems_are_kept_at_the_limit() {
+    let mut state = started(100, 30);
+    let mut board = TaskGraph::default();
+    for id in 1..=120 {
+        task(&mut board, id, &["rust"], "");
+    }
+    let why = "no such model".to_string();
+    let failed = Activity::Failed { why };
+    let agent = name("lead");
+    tell(
+        &mut state,
+        vec![
+            board_told(&board),
+            EventKind::ActivityChanged {
+                agent,
+                activity: failed,
+            },
+        ],
+    );
+    let all = problems(&state);
+    assert_eq!((all.len(), all[0].weight), (PROBLEMS_MAX, Weight::Failed));
+}

@@ -1,0 +1,91 @@
+//! Problems from notices that were not resolved since: unreadable or damaged files, merge conflicts. Pure.
+//!
+//! The notices are recognized by their text, so these constants must match the texts of the crew.
+
+use crate::domain::task::TaskStatus;
+use crate::ui::model::Model;
+use crate::ui::model::event_log::{About, LogLine, Topic};
+use crate::ui::popups::problems::{Problem, Weight};
+
+/// The text of a notice that files cannot be read, and of the notice that they can be read again.
+const UNREADABLE: (&str, &str) = (" cannot be read", " can be read again");
+/// The text of a notice about a damaged file.
+const DAMAGED: &str = "damaged";
+/// The text of a notice about a merge conflict.
+const CONFLICT: &str = " does not merge into ";
+
+/// Returns the problems found in the event log.
+pub fn problems(model: &Model) -> Vec<Problem> {
+    let mut out: Vec<Problem> = Vec::new();
+    for line in model.event_log.lines().filter(|l| l.tone.is_trouble()) {
+        let found = match line.topic {
+            Topic::Notice => file(model, line),
+            Topic::Worktree => conflict(model, line),
+            Topic::Task
+            | Topic::Mail
+            | Topic::Request
+            | Topic::Team
+            | Topic::Model
+            | Topic::Job => None,
+        };
+        // The same notice may occur several times.
+        out.extend(found.filter(|p| !out.contains(p)));
+    }
+    out
+}
+
+fn file(model: &Model, line: &LogLine) -> Option<Problem> {
+    let problem = |help| Problem {
+        weight: Weight::Failed,
+        cause: line.words.clone(),
+        help,
+    };
+    if let Some((what, _)) = line.words.split_once(UNREADABLE.0) {
+        let is_over = later(model, line).any(|l| {
+            let rest = l.words.strip_prefix(what);
+            rest.is_some_and(|r| r.starts_with(UNREADABLE.0) || r.starts_with(UNREADABLE.1))
+        });
+        return (!is_over).then(|| problem("crewdeck doctor checks the files"));
+    }
+    let is_damaged = line.words.contains(DAMAGED);
+    is_damaged
+        .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
+}
+
+fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
+    let (branch, _) = line.words.split_once(CONFLICT)?;
+    let name = branch.strip_prefix("wt/")?;
+    let is_over = later(model, line).any(|l| {
+        l.topic == Topic::Worktree && l.words.contains(branch) && l.words.contains("merged")
+    });
+    if is_over {
+        return None;
+    }
+    let mut here = model.board.tasks().filter(|t| t.worktree == name);
+    let is_solved_by_somebody = here.any(|t| t.status != TaskStatus::Completed);
+    let (weight, help) = match (is_solved_by_somebody, &line.about) {
+        (true, _) => (
+            Weight::Waits,
+            "a task to resolve it is open; {panes.focus_board}, then {board.open} shows the task",
+        ),
+        (false, About::Task(_)) => (
+            Weight::Stuck,
+            "{panes.focus_board}, then {board.diff} shows the branch and {board.merge} merges it",
+        ),
+        (false, _) => (
+            Weight::Stuck,
+            "{panes.compose} writes to the lead: it merges the branch",
+        ),
+    };
+    let cause = line.words.clone();
+    Some(Problem {
+        weight,
+        cause,
+        help,
+    })
+}
+
+fn later<'a>(model: &'a Model, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
+    let number = line.number;
+    model.event_log.lines().filter(move |l| l.number > number)
+}

@@ -1,0 +1,148 @@
+//! The list of skills: what agents can load, where each comes from, and which files are broken.
+
+use ratatui::text::{Line, Span};
+
+use crate::domain::skill::{BrokenSkill, Skill, SkillBook};
+use crate::domain::text::one_line;
+use crate::protocol::event::Level;
+use crate::ui::model::style;
+use crate::ui::text::wrap;
+use crate::ui::theme::Theme;
+
+/// Explains where to put a skill.
+const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
+    for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
+/// An example of a skill file.
+const EXAMPLE: [&str; 5] = [
+    "---",
+    "name: NAME",
+    "description: What it does, and when to load it",
+    "---",
+    "Instructions for the agent.",
+];
+
+/// Returns the lines of the list, `width` columns wide.
+pub fn lines(book: &SkillBook, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut out = Vec::new();
+    for broken in &book.broken {
+        out.extend(broken_lines(broken, width, theme));
+        out.push(Line::default());
+    }
+    if book.skills.is_empty() {
+        out.push(Line::styled("No skills yet.", theme.text));
+        out.push(Line::default());
+    }
+    for skill in &book.skills {
+        out.extend(skill_lines(skill, width, theme));
+        out.push(Line::default());
+    }
+    out.extend(styled(WHERE, width, theme.dim));
+    for row in EXAMPLE {
+        out.extend(indented(row, width, theme.dim));
+    }
+    out
+}
+
+fn skill_lines(skill: &Skill, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut origin = vec![skill.source.words().to_string()];
+    if !skill.path.is_empty() {
+        origin.push(one_line(&skill.path));
+    }
+    if !skill.tags.is_empty() {
+        origin.push(one_line(&skill.tags.join(", ")));
+    }
+    let mut out = styled(&one_line(&skill.name), width, theme.accent);
+    out.extend(indented(&one_line(&skill.description), width, theme.text));
+    out.extend(indented(&origin.join(" · "), width, theme.dim));
+    out
+}
+
+fn broken_lines(broken: &BrokenSkill, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let (shape, style) = style::level(Level::Warn, theme);
+    let head = format!("{shape} {}", one_line(&broken.path));
+    let mut out = styled(&head, width, style);
+    out.extend(indented(&one_line(&broken.why), width, theme.text));
+    out
+}
+
+fn styled(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
+    let rows = wrap(text, width).into_iter();
+    rows.map(|row| Line::styled(row, style)).collect()
+}
+
+fn indented(text: &str, width: usize, style: ratatui::style::Style) -> Vec<Line<'static>> {
+    let rows = wrap(text, width.saturating_sub(2)).into_iter();
+    rows.map(|row| Line::from(vec![Span::raw("  "), Span::styled(row, style)]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::skill::SkillSource;
+    use pretty_assertions::assert_eq;
+
+    fn text(book: &SkillBook, width: usize) -> Vec<String> {
+        let lines = lines(book, width, &Theme::default());
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn skills_and_broken_files_are_listed_with_path() {
+        let skill = |name: &str, source, path: &str, tags: &[&str]| Skill {
+            name: name.into(),
+            description: "Reads PDF files and writes them".into(),
+            tags: tags.iter().map(|t| (*t).into()).collect(),
+            source,
+            path: path.into(),
+            version: 0,
+        };
+        let book = SkillBook {
+            skills: vec![
+                skill(
+                    "pdf",
+                    SkillSource::Project,
+                    "skills/pdf/SKILL.md",
+                    &["a", "b"],
+                ),
+                skill("code-review", SkillSource::BuiltIn, "", &[]),
+            ],
+            broken: vec![BrokenSkill {
+                path: "skills/x/SKILL.md".into(),
+                why: "line 1: there is no text\u{1b}[2J".into(),
+            }],
+        };
+        let shown = text(&book, 60);
+        let at = shown
+            .iter()
+            .position(|l| l.starts_with("To add a skill"))
+            .unwrap();
+        assert_eq!(
+            shown[..at],
+            [
+                "▲ skills/x/SKILL.md",
+                "  line 1: there is no text␛[2J",
+                "",
+                "pdf",
+                "  Reads PDF files and writes them",
+                "  project · skills/pdf/SKILL.md · a, b",
+                "",
+                "code-review",
+                "  Reads PDF files and writes them",
+                "  built in",
+                "",
+            ]
+        );
+        assert!(
+            text(&book, 12)
+                .iter()
+                .all(|l| crate::ui::text::width(l) <= 12)
+        );
+    }
+
+    #[test]
+    fn empty_list_explains_where_to_put_skills() {
+        let shown = text(&SkillBook::default(), 80).join(" ");
+        assert!(shown.starts_with("No skills yet.  To add a skill, create"));
+    }
+}

@@ -1,0 +1,152 @@
+//! The thread of messages between two parties, oldest first, with time and delivery status. Pure.
+
+use ratatui::text::{Line, Span};
+
+use crate::domain::text::one_line;
+use crate::protocol::event::LetterStep;
+use crate::ui::app::App;
+use crate::ui::model::messages::{Progress, Traced};
+use crate::ui::model::{Model, sentence, style};
+use crate::ui::text::aging::Aging;
+use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
+use crate::ui::theme::Theme;
+
+/// Maximum number of messages shown, around the one that was opened.
+pub const THREAD_MAX: usize = 100;
+
+/// A rendered thread.
+pub struct Thread {
+    /// The lines of all shown messages.
+    pub lines: Vec<Line<'static>>,
+    /// The first line of the message that was opened.
+    pub opened: usize,
+}
+
+/// Returns the title: both parties and the number of messages.
+pub fn title(model: &Model, traced: &Traced) -> String {
+    let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
+    match model.letters.thread(traced).count() {
+        0 | 1 => format!("Message from {from} to {to}"),
+        n => format!("Messages between {from} and {to} ({n})"),
+    }
+}
+
+/// Returns the times of unread messages in the thread of message `number`; their age is on the screen.
+pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
+    let Some(traced) = model.letters.get(number) else {
+        return Vec::new();
+    };
+    let (_, shown) = around(model, traced);
+    let waiting = shown
+        .into_iter()
+        .filter(|t| t.progress(&model.team) == Progress::At(LetterStep::Sent));
+    waiting
+        .map(|t| Aging::at_once(t.letter.timestamp))
+        .collect()
+}
+
+/// Returns the messages of a thread that are shown, and the number of older ones that are not.
+fn around<'a>(model: &'a Model, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
+    let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
+    let at = all.iter().position(|t| t.number == traced.number);
+    let first = at
+        .unwrap_or(0)
+        .saturating_sub(THREAD_MAX / 2)
+        .min(all.len().saturating_sub(THREAD_MAX));
+    let shown = all.drain(first..).take(THREAD_MAX).collect();
+    (first, shown)
+}
+
+/// Renders the thread of a message, `width` columns wide.
+pub fn lay_out(app: &App, traced: &Traced, width: usize, theme: &Theme) -> Thread {
+    let (older, shown) = around(app, traced);
+    let whole = app.model.letters.thread(traced).count();
+    let newer = whole - older - shown.len();
+    let mut thread = Thread {
+        lines: Vec::new(),
+        opened: 0,
+    };
+    let missing = |count: usize, which: &str| {
+        let words = format!("{count} {which} messages are not shown here.");
+        Line::styled(words, theme.dim)
+    };
+    if older > 0 {
+        thread
+            .lines
+            .extend([missing(older, "older"), Line::default()]);
+    }
+    for (i, letter) in shown.into_iter().enumerate() {
+        if i > 0 {
+            thread.lines.push(Line::default());
+        }
+        let opened = if letter.number == traced.number && whole > 1 {
+            thread.opened = thread.lines.len();
+            Opened::Yes
+        } else {
+            Opened::No
+        };
+        thread.lines.extend(one(app, letter, opened, width, theme));
+    }
+    if newer > 0 {
+        thread
+            .lines
+            .extend([Line::default(), missing(newer, "newer")]);
+    }
+    thread
+}
+
+/// Whether a message is the one that was opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    Yes,
+    No,
+}
+
+fn one(
+    app: &App,
+    traced: &Traced,
+    opened: Opened,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let letter = &traced.letter;
+    let progress = traced.progress(&app.model.team);
+    let (shape, style) = style::progress(progress, theme);
+    let step = match progress {
+        Progress::At(LetterStep::Sent) if letter.timestamp.0 > 0.0 => {
+            let passed = app.now.since(letter.timestamp);
+            format!("{shape} not read yet, for {}", age(passed))
+        }
+        Progress::Unread => format!("{shape} not read: {} has left", one_line(&letter.to)),
+        Progress::At(_) => format!("{shape} {}", progress.word()),
+    };
+    let mark = match opened {
+        Opened::Yes => "› ",
+        Opened::No => "  ",
+    };
+    let time = clock_to_the_second(letter.timestamp, &app.prefs.zone);
+    let kind = format!("  {}", one_line(&letter.kind.to_string()).replace('_', " "));
+    let step = fit(&step, width / 2);
+    let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);
+    let route = one_line(&format!("{} → {}", letter.from, letter.to));
+    let route = fit(&route, room);
+    let kind = fit(&kind, room.saturating_sub(columns(&route)));
+    let blanks = room.saturating_sub(columns(&route) + columns(&kind)) + 1;
+    let mut out = vec![Line::from(vec![
+        Span::styled(mark, theme.accent),
+        Span::styled(format!("{time}  "), theme.dim),
+        Span::styled(route, theme.accent),
+        Span::styled(kind, theme.dim),
+        Span::raw(" ".repeat(blanks)),
+        Span::styled(step, style),
+    ])];
+    let text = if letter.kind.is_protocol() {
+        sentence::letter(letter)
+    } else {
+        letter.content.clone()
+    };
+    let text = wrap(&text, width.saturating_sub(2));
+    let text = text.into_iter();
+    out.extend(text.map(|line| Line::styled(format!("  {line}"), theme.text)));
+    out
+}

@@ -1,0 +1,190 @@
+//! Pure: the ages on the screen (such as "2m") and when the next one changes.
+
+use std::time::Duration;
+
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::ui::app::App;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::board as model_board;
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::{problems, thread};
+use crate::ui::text::aging::Aging;
+
+/// Returns the ages that may be on the screen.
+fn shown(app: &App) -> Vec<Aging> {
+    let mut all: Vec<Aging> = model_board::under_way(app)
+        .iter()
+        .copied()
+        .map(Aging::at_once)
+        .collect();
+    let of_task = |id: TaskId, all: &mut Vec<Aging>| {
+        if let Some(task) = app.model.board.get(id) {
+            let times = [task.created_at, task.updated_at];
+            let times = times.into_iter().chain(app.model.history.since(task));
+            all.extend(times.map(Aging::at_once));
+        }
+    };
+    if let Some(Popup::Reader(reader)) = app.popups.last() {
+        match reader.text {
+            Text::Task(id) => of_task(id, &mut all),
+            Text::Letter(number) => all.extend(thread::ages(app, number)),
+            Text::Problems => all.extend(problems::ages(app)),
+            Text::Help(_) | Text::Todo(_) | Text::Diff(_) | Text::Skills => {}
+        }
+    }
+    if let Some(Popup::Peek(Pane::Inbox)) = app.popups.last()
+        && let Some((_, peeked)) = rows::selected_letter(app)
+    {
+        all.extend(thread::ages(app, peeked.number));
+    }
+    if app.focus == Focus::Pane(Pane::Board)
+        && let Some((_, id)) = board::selected(app)
+    {
+        of_task(id, &mut all);
+    }
+    all.retain(|age| age.since.0 > 0.0);
+    all
+}
+
+/// Returns the time until the next age changes; `None` if there are no ages.
+pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
+    let left = |age: &Aging| age.lasts(app.now);
+    shown(app).iter().map(left).min()
+}
+
+/// Returns whether any age had a different text at `before`.
+pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
+    let is_other = |age: &Aging| age.reads(before) != age.reads(app.now);
+    shown(app).iter().any(is_other)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::task::TaskStatus;
+    use crate::ui::UiState;
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::mail::LetterKind;
+    use crate::protocol::event::LetterStep;
+    use crate::protocol::{Event, EventKind};
+    use crate::ui::fixture::letter;
+    use crate::ui::update;
+    use crate::ui::{Motion, Msg, next_tick};
+    use jiff::tz::TimeZone;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    const BEGUN: f64 = 1000.0;
+
+    /// An idle screen with a task, `passed` seconds after it was started.
+    fn at_rest(status: TaskStatus, passed: f64) -> UiState {
+        let task = json!({"id": 1, "subject": "A", "status": status, "updated_at": BEGUN});
+        let mut state = UiState::new(120, 40, TimeZone::UTC, Motion::Full);
+        let kind = EventKind::BoardChanged {
+            changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
+            removed: vec![],
+        };
+        let (seq, at) = (1, Stamp(BEGUN));
+        update(&mut state, Msg::Event(Event { seq, at, kind }));
+        let now = Stamp(BEGUN + passed);
+        update(&mut state, Msg::Tick { now });
+        state.take_dirty();
+        state
+    }
+
+    #[test]
+    fn next_tick_is_when_the_next_age_changes() {
+        let wait = |status, passed| next_tick(&at_rest(status, passed)).map(|w| w.as_secs_f64());
+        let table = [
+            (TaskStatus::Pending, 5.0, None),
+            (TaskStatus::Completed, 5.0, None),
+            (TaskStatus::InProgress, 5.25, Some(0.75)),
+            (TaskStatus::InProgress, 60.0, Some(60.0)),
+            (TaskStatus::InProgress, 150.0, Some(30.0)),
+            (TaskStatus::InProgress, 3600.0 * 1.5, Some(1800.0)),
+        ];
+        for (status, passed, expected) in table {
+            assert_eq!((passed, wait(status, passed)), (passed, expected));
+        }
+    }
+
+    #[test]
+    fn task_age_redraws_once_a_minute_in_first_hour() {
+        let mut state = at_rest(TaskStatus::InProgress, 61.0);
+        let end = Stamp(BEGUN + 3600.0);
+        let (mut wakes, mut frames) = (0, 0);
+        while let Some(wait) = next_tick(&state) {
+            let now = state.now.after(wait);
+            if now.0 > end.0 {
+                break;
+            }
+            update(&mut state, Msg::Tick { now });
+            wakes += 1;
+            frames += usize::from(state.take_dirty());
+        }
+        assert_eq!((wakes, frames), (59, 59));
+    }
+
+    /// The same with a message to the lead at the given step, and an open popup.
+    fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
+        let mut state = at_rest(TaskStatus::Completed, 0.0);
+        let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
+        one.timestamp = Stamp(BEGUN);
+        let kind = EventKind::LetterMoved { letter: one, step };
+        let (seq, at) = (2, Stamp(BEGUN));
+        update(&mut state, Msg::Event(Event { seq, at, kind }));
+        state.popups.push(Popup::read(text));
+        let now = Stamp(BEGUN + passed);
+        update(&mut state, Msg::Tick { now });
+        state.take_dirty();
+        state
+    }
+
+    #[test]
+    fn age_of_unread_message_updates_while_shown() {
+        let wait = |step, passed| {
+            let state = letter_read(Text::Letter(0), step, passed);
+            next_tick(&state).map(|wait| wait.as_secs_f64())
+        };
+        assert_eq!(wait(LetterStep::Sent, 5.25), Some(0.75));
+        assert_eq!(wait(LetterStep::Sent, 150.0), Some(30.0));
+        assert_eq!(wait(LetterStep::ActedOn, 5.25), None);
+
+        let mut state = letter_read(Text::Letter(0), LetterStep::Sent, 150.0);
+        let at = |passed| Msg::Tick {
+            now: Stamp(BEGUN + passed),
+        };
+        update(&mut state, at(179.0));
+        assert!(!state.take_dirty());
+        update(&mut state, at(180.0));
+        assert!(state.take_dirty());
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
+        // The preview shows the age too.
+        state.popups.push(Popup::Peek(Pane::Inbox));
+        assert_eq!(next_tick(&state).map(|wait| wait.as_secs()), Some(60));
+    }
+
+    #[test]
+    fn problem_appears_on_time_and_its_age_updates() {
+        let mut state = letter_read(Text::Problems, LetterStep::Sent, 10.0);
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            let wait = next_tick(&state).unwrap();
+            let now = state.now.after(wait);
+            update(&mut state, Msg::Tick { now });
+            assert!(state.take_dirty());
+            let causes = problems::problems(&state).into_iter().map(|p| p.cause);
+            seen.push((now.0 - BEGUN, causes.collect::<Vec<_>>().concat()));
+        }
+        let cause = |m| format!("lead has not read 1 message, the oldest for {m}m");
+        let expected = [(300.0, 5), (360.0, 6), (420.0, 7), (480.0, 8)];
+        assert_eq!(seen, expected.map(|(at, m)| (at, cause(m))));
+        // Without the popup no age is shown.
+        state.popups.clear();
+        assert_eq!(next_tick(&state), None);
+    }
+}

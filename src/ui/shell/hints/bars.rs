@@ -1,0 +1,182 @@
+//! Layout of clickable lines: hints, tabs and the buttons of cards and dialogs. Pure.
+//!
+//! Views draw these lines, and mouse handling finds its target with the same layout.
+
+use ratatui::layout::Rect;
+
+use crate::ui::app::App;
+use crate::ui::frame::layout::Layout;
+use crate::ui::frame::pane_key;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::board::index;
+use crate::ui::model::board::index::Standing;
+use crate::ui::panes::rows;
+use crate::ui::popups::buttons::asked;
+use crate::ui::shell::hints::{Hint, Urgency, hints};
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::tour;
+use crate::ui::text::{fit, width, wrap};
+use crate::ui::widgets::placed::{Placed, at_the_end, place};
+
+/// Columns for the mark before a status message and the spaces around it.
+const MESSAGE_MARGIN: usize = 5;
+/// Minimum width of a truncated status message, in columns; a shorter one would be useless.
+const MESSAGE_LEAST: usize = 16;
+
+/// Splits the status message into the text of the row above the hints, used only for a long message, and the text before
+/// the hints. Permanent hints and those of an open dialog keep their place.
+pub fn message(state: &UiState, row: Rect) -> (String, String) {
+    let Some(flash) = &state.flash else {
+        return (String::new(), String::new());
+    };
+    let kept = hints(state)
+        .into_iter()
+        .filter(|h| is_kept(h) || answers(state, h));
+    let kept: usize = kept.map(|h| wide(&h)).sum();
+    let columns = usize::from(row.width).saturating_sub(MESSAGE_MARGIN);
+    let room = columns.saturating_sub(kept);
+    if width(&flash.text) <= room {
+        return (String::new(), flash.text.clone());
+    }
+    if state.replay.is_some() {
+        // In a replay, the row above shows the player.
+        let before = (room >= MESSAGE_LEAST).then(|| fit(&flash.text, room));
+        return (String::new(), before.unwrap_or_default());
+    }
+    let mut lines = wrap(&flash.text, columns).into_iter();
+    let above = lines.next().unwrap_or_default();
+    let rest = lines.collect::<Vec<_>>().join(" ");
+    if room < MESSAGE_LEAST {
+        return (fit(&flash.text, columns), String::new());
+    }
+    (above, fit(&rest, room))
+}
+
+/// Returns the columns that the status message takes before the hints.
+fn message_room(state: &UiState, row: Rect) -> u16 {
+    match message(state, row) {
+        (_, before) if before.is_empty() => 0,
+        (_, before) => u16::try_from(width(&before) + MESSAGE_MARGIN).unwrap_or(row.width),
+    }
+}
+
+fn wide(hint: &Hint) -> usize {
+    width(&hint.key) + width(&hint.words) + 3
+}
+
+/// Whether the hint is for a button of the open dialog.
+fn answers(app: &App, hint: &Hint) -> bool {
+    let popup = app.popups.last();
+    popup.is_some_and(|p| {
+        asked(app, p)
+            .iter()
+            .any(|(action, _)| *action == hint.action)
+    })
+}
+
+fn is_kept(hint: &Hint) -> bool {
+    hint.urgency == Urgency::Always
+}
+
+/// Returns the hints that fit into the bottom line, after the status message.
+pub fn hint_line(state: &UiState, row: Rect) -> Vec<Placed<Hint>> {
+    let taken = message_room(state, row);
+    let row = Rect {
+        x: row.x + taken,
+        width: row.width - taken,
+        ..row
+    };
+    let all = hints(state);
+    let kept = |hint: &&Hint| is_kept(hint);
+    let columns = usize::from(row.width);
+    let mut room = columns.saturating_sub(all.iter().filter(kept).map(wide).sum());
+    let mut shown = Vec::new();
+    for hint in all {
+        if hint.urgency != Urgency::Always {
+            if wide(&hint) > room {
+                continue;
+            }
+            room -= wide(&hint);
+        }
+        shown.push((wide(&hint), hint));
+    }
+    place(row, shown)
+}
+
+/// Whether tabs show counts, which needs enough width.
+#[derive(Clone, Copy)]
+enum Counts {
+    Shown,
+    Hidden,
+}
+
+/// Returns the tabs of the panes that share one area, with their labels.
+pub fn tab_line(
+    app: &App,
+    layout: &Layout,
+    row: Rect,
+    offered: &[Pane],
+) -> Vec<Placed<(Pane, String)>> {
+    let label = |pane: Pane, counts: Counts| {
+        let mark = if layout.pane(pane).is_some() {
+            "▸"
+        } else {
+            " "
+        };
+        let count = match counts {
+            Counts::Shown => tab_count(app, pane),
+            Counts::Hidden => String::new(),
+        };
+        format!("{mark}{} {}{count} ", pane_key(app, pane), tab_title(pane))
+    };
+    let labels = |counts| offered.iter().map(move |p| label(*p, counts));
+    let wide: usize = labels(Counts::Shown).map(|l| width(&l)).sum();
+    let counts = if wide < usize::from(row.width) {
+        Counts::Shown
+    } else {
+        Counts::Hidden
+    };
+    let tabs = offered.iter().copied().zip(labels(counts));
+    place(
+        row,
+        tabs.map(|(pane, label)| (width(&label), (pane, label))),
+    )
+}
+
+fn tab_title(pane: Pane) -> &'static str {
+    match pane {
+        Pane::Needs => "Needs",
+        Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
+    }
+}
+
+fn tab_count(app: &App, pane: Pane) -> String {
+    match pane {
+        Pane::Board if !app.model.board.is_empty() => {
+            let done = index(app).count(Standing::Done);
+            format!(" {done}/{}", app.model.board.len())
+        }
+        Pane::Needs if app.model.requests.for_person() > 0 => {
+            format!(" ({})", app.model.requests.for_person())
+        }
+        Pane::Team if !app.model.team.members.is_empty() => {
+            format!(" {}", app.model.team.present().count())
+        }
+        Pane::Inbox if app.model.letters.unread(&app.model.team) > 0 => {
+            format!(" {}", app.model.letters.unread(&app.model.team))
+        }
+        Pane::Todo => rows::todo_progress(app).map_or_else(String::new, |p| format!(" {p}")),
+        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
+    }
+}
+
+/// Returns the hint that hides the tour line, at the end of that line, or `None` if there is no line or no room.
+pub fn tour_away(state: &UiState, row: Rect) -> Option<Placed<String>> {
+    let line = tour::line(state)?;
+    let key = tour::dismissed_by(state);
+    // The tip itself is more important: the key that hides it is also in the help.
+    let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));
+    let forms = [format!(" {key} hide tips "), format!(" {key} hide ")];
+    let words = forms.into_iter().find(|words| width(words) <= room)?;
+    Some(at_the_end(row, words))
+}

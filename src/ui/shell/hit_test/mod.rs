@@ -1,0 +1,75 @@
+//! Mouse hit test: everything that can be clicked, with its rectangle. Uses the same layout functions as the views. Pure.
+
+mod over;
+mod panes;
+
+use ratatui::layout::{Position, Rect};
+
+use crate::ui::frame::hit::Hit;
+use crate::ui::frame::layout::Class;
+use crate::ui::keymap::Action;
+use crate::ui::shell;
+use crate::ui::shell::hints::bars;
+use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
+use crate::ui::widgets::placed::Placed;
+
+/// Returns the target at a cell.
+pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
+    let here = Position::new(column, row);
+    let found = targets(state).into_iter().find(|t| t.at.contains(here));
+    found.map_or(Hit::Nothing, |t| t.what)
+}
+
+/// Returns all targets, topmost first. Where targets overlap, the first one is hit.
+pub fn targets(state: &UiState) -> Vec<Placed<Hit>> {
+    let layout = layout::layout(state, state.size);
+    if layout.class == Class::Small {
+        // Such a screen only shows a message about its size.
+        return Vec::new();
+    }
+    let hints = bars::hint_line(state, layout.hints).into_iter();
+    let mut out: Vec<Placed<Hit>> = hints
+        .map(|hint| hint.map(|hint| Hit::Button(hint.action)))
+        .collect();
+    if let Some(popup) = state.popups.last() {
+        over::popup(state, popup, &mut out);
+        return out;
+    }
+    over::offers(state, &layout, &mut out);
+    let mut put = |at: Rect, what: Hit| out.push(Placed { at, what });
+    if let (Some(line), Some(player)) = (layout.replay, &state.replay) {
+        let (turn, bar) = shell::view::replay_places(player, line);
+        put(turn, Hit::Button(Action::PauseOrPlay));
+        put(bar, Hit::Replay(line));
+    }
+    if let Some(away) = layout.tour.and_then(|row| bars::tour_away(state, row)) {
+        put(away.at, Hit::Button(Action::DismissTour));
+    }
+    if let Some(line) = layout.banner {
+        put(line, Hit::Button(Action::Waiting));
+    }
+    if let Some((line, offered)) = &layout.tabs {
+        for tab in bars::tab_line(state, &layout, *line, offered) {
+            put(tab.at, Hit::Tab(tab.what.0));
+        }
+    }
+    for piece in shell::view::status_places(state, layout.status) {
+        put(piece.at, piece.what);
+    }
+    for (pane, area) in &layout.panes {
+        panes::on_the_frame(state, *pane, *area, &mut out);
+    }
+    out.extend(layout.border.map(|at| Placed {
+        at,
+        what: Hit::Border,
+    }));
+    for (pane, area) in &layout.panes {
+        panes::inside(state, *pane, *area, &mut out);
+    }
+    out.extend(layout.composer.map(|at| Placed {
+        at,
+        what: Hit::Composer,
+    }));
+    out
+}

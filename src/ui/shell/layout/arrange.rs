@@ -1,0 +1,257 @@
+//! Places the panes for each layout. Pure.
+
+use ratatui::layout::Rect;
+
+use crate::domain::screen::Arrangement;
+use crate::ui::app::App;
+use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::Model;
+use crate::ui::panes::needs::card;
+use crate::ui::panes::rows;
+use crate::ui::shell::layout::shares;
+use crate::ui::shell::layout::shares::{Content, Keys};
+use crate::ui::widgets::composer::{ROWS_MAX, Room};
+use crate::ui::widgets::cut::{cut_left, cut_top};
+
+/// Places one pane and a tab line for the others. On narrow screens the focus layout omits the tab line to save a row.
+pub fn one(app: &App, out: &mut Layout, body: Rect) {
+    let pane = app.focus.pane();
+    let is_bare = out.class == Class::Narrow && app.arrangement.screen.layout == Arrangement::Focus;
+    let body = if is_bare {
+        body
+    } else {
+        let (tabs, body) = cut_top(body, 1);
+        let offered = Pane::ALL
+            .into_iter()
+            .filter(|p| *p != Pane::Needs || !app.model.requests.is_empty() || pane == Pane::Needs)
+            .collect();
+        out.tabs = Some((tabs, offered));
+        body
+    };
+    let body = banner(app, out, body, pane);
+    alone(app, out, pane, body);
+}
+
+/// Places the conversation beside one area with tabs for the other panes.
+pub fn middle(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 58);
+    conversation(app, out, left, Todo::Elsewhere);
+    let right = needs(app, out, right);
+    let (tabs, pane) = cut_top(right, 1);
+    out.tabs = Some((tabs, TABS.to_vec()));
+    out.panes.push((app.arrangement.tab, pane));
+}
+
+/// Places the conversation beside a column with all other panes.
+pub fn wide(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 50);
+    conversation(app, out, left, Todo::AboveComposer);
+    let right = needs(app, out, right);
+    let content = |pane: Pane, rows: usize| Content {
+        rows,
+        keys: if app.focus == Focus::Pane(pane) {
+            Keys::Here
+        } else {
+            Keys::Elsewhere
+        },
+    };
+    let rows = shares::column(
+        right.height,
+        app.model.board.len(),
+        content(Pane::Team, app.model.team.members.len()),
+        content(Pane::Inbox, app.model.letters.len()),
+    );
+    let (board, right) = cut_top(right, rows.board);
+    let (team, inbox) = cut_top(right, rows.team);
+    out.panes.extend([
+        (Pane::Board, board),
+        (Pane::Team, team),
+        (Pane::Inbox, inbox),
+    ]);
+}
+
+/// Places the board in the larger left column, and the conversation with its todo list on the right.
+pub fn board_first(app: &App, out: &mut Layout, body: Rect) {
+    let (left, right) = columns(app, out, body, 62);
+    let right = needs(app, out, right);
+    conversation(app, out, right, Todo::WhereRoom);
+    // The strip below the board fits the team and some messages.
+    let letters = if app.model.letters.is_empty() {
+        shares::EMPTY
+    } else {
+        left.height / 4
+    };
+    let strip = shares::strip(left.height, app.model.team.members.len()).max(letters);
+    if out.class == Class::Wide {
+        let (board, below) = cut_top(left, left.height.saturating_sub(strip));
+        let (team, inbox) = cut_left(below, below.width / 2);
+        out.panes.extend([
+            (Pane::Board, board),
+            (Pane::Team, team),
+            (Pane::Inbox, inbox),
+        ]);
+    } else {
+        let (board, below) = cut_top(left, left.height.saturating_sub(strip + 1));
+        let (tabs, below) = cut_top(below, 1);
+        let pane = match app.arrangement.tab {
+            Pane::Inbox => Pane::Inbox,
+            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => Pane::Team,
+        };
+        out.tabs = Some((tabs, vec![Pane::Team, Pane::Inbox]));
+        out.panes.extend([(Pane::Board, board), (pane, below)]);
+    }
+}
+
+/// Places the conversation and an area with tabs one above the other, for narrow and tall screens.
+pub fn stacked(app: &App, out: &mut Layout, body: Rect) {
+    let body = needs(app, out, body);
+    let shared = |out: &mut Layout, area: Rect| {
+        let (tabs, pane) = cut_top(area, 1);
+        out.tabs = Some((tabs, TABS.to_vec()));
+        out.panes.push((app.arrangement.tab, pane));
+    };
+    let (upper, lower) = cut_top(body, body.height * 11 / 20);
+    match app.arrangement.screen.layout {
+        Arrangement::Wall | Arrangement::Focus => {
+            conversation(app, out, upper, Todo::Elsewhere);
+            shared(out, lower);
+        }
+        Arrangement::Board => {
+            shared(out, upper);
+            conversation(app, out, lower, Todo::Elsewhere);
+        }
+    }
+}
+
+/// Splits the body into two columns. The left one gets `default` percent unless the user moved the border.
+fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
+    let percent =
+        |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
+    let share = app.arrangement.screen.left(default);
+    // By default the conversation is not wider than its longest lines.
+    let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
+    let width = match app.arrangement.screen.layout {
+        Arrangement::Wall if share == default => percent(share).min(needs),
+        Arrangement::Board if share == default => {
+            percent(share).max(body.width.saturating_sub(needs))
+        }
+        Arrangement::Wall | Arrangement::Board | Arrangement::Focus => percent(share),
+    };
+    let (left, right) = cut_left(body, width);
+    // The edges of both frames: a target of one column is hard to hit.
+    out.border = Some(Rect {
+        x: right.x.saturating_sub(1),
+        width: 2,
+        ..body
+    });
+    (left, right)
+}
+
+/// Gives one pane the whole body.
+pub fn alone(app: &App, out: &mut Layout, pane: Pane, body: Rect) {
+    if pane == Pane::Lead {
+        conversation(app, out, body, Todo::Elsewhere);
+    } else {
+        out.panes.push((pane, body));
+    }
+}
+
+/// Where the todo list is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Todo {
+    AboveComposer,
+    /// Above the composer if the conversation is high enough or the list has the focus.
+    WhereRoom,
+    /// Not with the conversation.
+    Elsewhere,
+}
+
+/// Lowest conversation in rows that has room for the todo list.
+const TALK_FROM: u16 = 15;
+
+fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
+    let upper = if app.replay.is_some() {
+        area
+    } else {
+        let composer = if out.class == Class::Narrow && is_idle(app) {
+            // Rows are scarce: an empty composer is one row with a hint.
+            1
+        } else {
+            composer_height(app, area)
+        };
+        let (upper, composer) = cut_top(area, area.height.saturating_sub(composer));
+        out.composer = Some(composer);
+        upper
+    };
+    let items = app
+        .model
+        .agents
+        .get(&app.shown)
+        .map_or(0, |a| a.todo.items().len());
+    let has_focus = app.focus == Focus::Pane(Pane::Todo);
+    let is_wanted = items > 0 && app.arrangement.screen.shows_todo();
+    let is_here = match todo {
+        Todo::AboveComposer => has_focus || is_wanted,
+        Todo::WhereRoom => has_focus || is_wanted && upper.height >= TALK_FROM,
+        Todo::Elsewhere => false,
+    };
+    if is_here {
+        let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
+        let most = (upper.height / 3).max(3);
+        let height = if rows::todo_is_done(app) && !has_focus {
+            // A completed list shows its title and count only.
+            1
+        } else {
+            wanted.saturating_add(2).min(most)
+        };
+        let (talk, list) = cut_top(upper, upper.height.saturating_sub(height));
+        out.panes.push((Pane::Lead, talk));
+        out.panes.push((Pane::Todo, list));
+    } else {
+        out.panes.push((Pane::Lead, upper));
+    }
+}
+
+/// Whether the composer is empty and not focused.
+fn is_idle(app: &App) -> bool {
+    app.focus != Focus::Composer && app.input.composer.is_empty()
+}
+
+/// Returns the height of the composer with its frame: the rows of its text, up to [`ROWS_MAX`] and a third of the area.
+fn composer_height(app: &App, area: Rect) -> u16 {
+    let width = area.width.saturating_sub(4);
+    let limit = ROWS_MAX.min(area.height / 3).max(1);
+    let room = Room {
+        width,
+        height: limit,
+    };
+    let rows = app.input.composer.window(room).rows.len();
+    u16::try_from(rows).unwrap_or(limit).clamp(1, limit) + 2
+}
+
+/// Places Needs you on top of a column, if it has requests or the focus. Returns the rest of the column.
+fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
+    let has_focus = app.focus == Focus::Pane(Pane::Needs);
+    if app.model.requests.is_empty() && !has_focus {
+        return column;
+    }
+    // With the focus it is larger, so that the user sees the whole request.
+    let share = if has_focus { 75 } else { 45 };
+    let most = (column.height * share / 100).max(8);
+    let wanted = card::height(app, column.width.saturating_sub(4), most);
+    let height = wanted.saturating_add(2).clamp(6, most);
+    let (top, rest) = cut_top(column, height);
+    out.panes.push((Pane::Needs, top));
+    rest
+}
+
+/// Places the banner for waiting requests if Needs you is not in view. Returns the rest of the body.
+pub fn banner(model: &Model, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
+    if pane == Pane::Needs || model.requests.for_person() == 0 {
+        return body;
+    }
+    let (line, rest) = cut_top(body, 1);
+    out.banner = Some(line);
+    rest
+}

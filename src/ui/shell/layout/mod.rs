@@ -1,0 +1,140 @@
+//! Computes where everything is on the screen, from its size and the user's layout. Views, mouse and page keys use it.
+
+mod arrange;
+mod shares;
+
+use ratatui::layout::Rect;
+
+use crate::domain::screen::Arrangement;
+use crate::ui::frame::layout::{Class, Layout, class, is_one};
+use crate::ui::shell::layout::arrange::{alone, banner, board_first, middle, one, stacked, wide};
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::{peek, tour};
+
+/// Computes the layout of a screen of size `area`.
+pub fn layout(state: &UiState, area: Rect) -> Layout {
+    let mut out = lay_out(state, area);
+    peek::make_room(state, &mut out);
+    out
+}
+
+fn lay_out(state: &UiState, area: Rect) -> Layout {
+    let class = class(area);
+    let row = |y: u16| Rect::new(area.x, y, area.width, 1.min(area.height));
+    let mut out = Layout {
+        class,
+        status: row(area.y),
+        hints: row(area.bottom().saturating_sub(1)),
+        tour: None,
+        replay: None,
+        tabs: None,
+        banner: None,
+        border: None,
+        panes: Vec::new(),
+        composer: None,
+        peek: None,
+    };
+    if class == Class::Small {
+        return out;
+    }
+    let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    if state.replay.is_some() {
+        body.height -= 1;
+        out.replay = Some(row(body.bottom()));
+    } else if tour::line(state).is_some() {
+        body.height -= 1;
+        out.tour = Some(row(body.bottom()));
+    }
+    let one_at_a_time = is_one(class, area.height, state.arrangement.screen.layout);
+    if let Some(pane) = state.arrangement.zoom.filter(|_| !one_at_a_time) {
+        let body = banner(state, &mut out, body, pane);
+        alone(state, &mut out, pane, body);
+        return out;
+    }
+    match (class, state.arrangement.screen.layout) {
+        (Class::Small, _) => {}
+        _ if one_at_a_time => one(state, &mut out, body),
+        (Class::Narrow, _) => stacked(state, &mut out, body),
+        (Class::Middle | Class::Wide, Arrangement::Focus) => one(state, &mut out, body),
+        (Class::Middle, Arrangement::Wall) => middle(state, &mut out, body),
+        (Class::Wide, Arrangement::Wall) => wide(state, &mut out, body),
+        (Class::Middle | Class::Wide, Arrangement::Board) => board_first(state, &mut out, body),
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::UiState;
+    use crate::ui::fixture;
+    use crate::ui::keymap::pane::{Focus, Pane};
+
+    #[test]
+    fn class_follows_the_size() {
+        let cases = [
+            (59, 16, Class::Small),
+            (60, 15, Class::Small),
+            (60, 16, Class::Narrow),
+            (99, 50, Class::Narrow),
+            (100, 16, Class::Middle),
+            (139, 50, Class::Middle),
+            (140, 16, Class::Wide),
+        ];
+        for (width, height, expected) in cases {
+            assert_eq!(class(Rect::new(0, 0, width, height)), expected);
+        }
+    }
+
+    #[test]
+    fn areas_cover_the_screen_without_overlap() {
+        let sizes = (60..=400).step_by(17).chain([61, 99, 100, 139, 140, 400]);
+        for width in sizes {
+            let mut state = fixture::busy(width, 60);
+            for height in (16..60).chain([90, 120]) {
+                for arrangement in Arrangement::ALL {
+                    state.arrangement.screen.layout = arrangement;
+                    for focus in [
+                        Focus::Composer,
+                        Focus::Pane(Pane::Needs),
+                        Focus::Pane(Pane::Todo),
+                    ] {
+                        state.focus = focus;
+                        for share in [None, Some(0), Some(100)] {
+                            state.arrangement.screen.wall_left = share;
+                            state.arrangement.screen.board_left = share;
+                            check(&state, Rect::new(0, 0, width, height));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(state: &UiState, area: Rect) {
+        let layout = layout(state, area);
+        let mut parts: Vec<Rect> = layout.panes.iter().map(|(_, r)| *r).collect();
+        parts.extend([layout.status, layout.hints]);
+        parts.extend(layout.composer);
+        parts.extend(layout.banner);
+        parts.extend(layout.tabs.map(|(r, _)| r));
+        for (i, one) in parts.iter().enumerate() {
+            assert_eq!(area.intersection(*one), *one, "{area}");
+            for other in &parts[i + 1..] {
+                assert!(!one.intersects(*other), "{area}: {one} {other}");
+            }
+        }
+        let cells: u32 = parts.iter().map(|r| r.area()).sum();
+        assert_eq!(cells, area.area(), "{area}: cells are not covered");
+    }
+
+    #[test]
+    fn needs_you_is_on_top_of_its_column() {
+        for width in [100, 160] {
+            let layout = layout(&fixture::busy(width, 40), Rect::new(0, 0, width, 40));
+            let needs = layout.pane(Pane::Needs).unwrap();
+            assert_eq!(needs.y, 1);
+            assert_eq!(layout.at(needs.x, needs.y), Some(Focus::Pane(Pane::Needs)));
+        }
+    }
+}

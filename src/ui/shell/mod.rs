@@ -1,0 +1,13 @@
+//! The shell: dispatches keys, mouse and events to panes and popups, and draws the whole screen.
+
+pub(in crate::ui) mod ages;
+pub(in crate::ui) mod contexts;
+pub(in crate::ui) mod hints;
+pub(in crate::ui) mod hit_test;
+pub(in crate::ui) mod layout;
+pub(in crate::ui) mod peek;
+pub(in crate::ui) mod state;
+pub(in crate::ui) mod tick;
+pub(in crate::ui) mod tour;
+pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;

@@ -1,0 +1,105 @@
+//! The whole state of the dashboard: what panes and popups share, and what only the shell needs.
+
+use std::ops::{Deref, DerefMut};
+
+use jiff::tz::TimeZone;
+
+use crate::domain::attention::Matter;
+use crate::domain::stamp::Stamp;
+use crate::ui::app::App;
+use crate::ui::app::key_guard::KeyGuard;
+use crate::ui::app::popup::Popup;
+use crate::ui::attention::Attention;
+use crate::ui::frame::hit::Pointer;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::requests::RequestBook;
+use crate::ui::shell::peek::Reading;
+use crate::ui::shell::tour::Tour;
+use crate::ui::theme::motion::Motion;
+
+/// The state of the UI.
+#[derive(Debug)]
+pub struct UiState {
+    pub(in crate::ui) app: App,
+    /// What the mouse drags, and its last click.
+    pub(in crate::ui) pointer: Pointer,
+    /// How far the peeked item is scrolled.
+    pub(in crate::ui) reading: Reading,
+    pub(in crate::ui) tour: Tour,
+    pub(in crate::ui) attention: Attention,
+}
+
+impl UiState {
+    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
+        UiState {
+            app: App::new(width, height, zone, motion),
+            pointer: Pointer::default(),
+            reading: Reading::default(),
+            tour: Tour::Shown,
+            attention: Attention::wanting(&Matter::ALL),
+        }
+    }
+}
+
+impl Deref for UiState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl DerefMut for UiState {
+    fn deref_mut(&mut self) -> &mut App {
+        &mut self.app
+    }
+}
+
+impl UiState {
+    /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
+    pub fn end_of_session(&mut self, now: Stamp) {
+        self.now = now;
+        self.model.agents.end_of_session();
+        self.model.requests = RequestBook::default();
+        self.model.rules.clear();
+        self.model.jobs.end_of_session(now);
+        self.model.queued.clear();
+        self.keys.interrupted = None;
+        self.flash = None;
+        self.attention.forget();
+        self.keys.guard = KeyGuard {
+            moved_at: (self.focus != Focus::Composer).then_some(now),
+            hold: None,
+        };
+        self.focus = Focus::Composer;
+        self.dirty = true;
+    }
+
+    /// Sets the kinds of events that notify the user.
+    pub fn call_for(&mut self, matters: &[Matter]) {
+        self.attention.want(matters);
+    }
+}
+
+impl UiState {
+    /// Marks all earlier events as seen, so that none of them notifies the user.
+    pub fn caught_up(&mut self, now: Stamp) {
+        self.now = now;
+        self.flash = None;
+        self.attention.forget();
+        self.dirty = true;
+    }
+
+    /// Handles the end of the process that ran the crew: its agents stop; the user's focus stays.
+    pub fn end_of_run(&mut self, now: Stamp) {
+        let focus = self.focus;
+        self.end_of_session(now);
+        if focus == Focus::Pane(Pane::Needs) {
+            // The previewed request is closed and must not receive keys.
+            self.popups.retain(|p| !matches!(p, Popup::Peek(_)));
+        } else {
+            self.focus = focus;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Pure: when the screen next changes without input.
+
+use std::time::Duration;
+
+use crate::domain::team::Activity;
+use crate::ui::replay;
+use crate::ui::shell::ages;
+use crate::ui::shell::state::UiState;
+use crate::ui::theme::motion::{Motion, SPIN};
+
+/// Returns the time until the screen next changes without input; `None` if it does not.
+pub fn next_tick(state: &UiState) -> Option<Duration> {
+    if let Some(player) = &state.replay
+        && player.motion() == replay::Motion::Paused
+    {
+        return None;
+    }
+    let coming = state.replay.as_ref().and_then(|p| p.next_in());
+    let flash = state.flash.as_ref().map(|f| f.until.since(state.now));
+    let any = |wanted: fn(&Activity) -> bool| {
+        state
+            .present()
+            .iter()
+            .any(|name| wanted(&state.activity(name)))
+    };
+    let counting = any(Activity::is_busy) || (state.shows_jobs() && state.model.jobs.running() > 0);
+    let spinning = any(Activity::is_running);
+    let busy = match state.prefs.motion {
+        Motion::Full if spinning => Some(SPIN),
+        Motion::Full | Motion::Reduced if counting => Some(Duration::from_secs(1)),
+        Motion::Full | Motion::Reduced => None,
+    };
+    let call = state.attention.next_in(state.now);
+    let ages = ages::last_for(state);
+    let hold = state.keys.guard.hold.as_ref();
+    let hold = hold.map(|hold| hold.until.since(state.now));
+    [busy, flash, coming, call, ages, hold]
+        .into_iter()
+        .flatten()
+        .min()
+}

@@ -1,0 +1,304 @@
+//! The tour line: tells a new user what to press next while the demo runs. It depends only on the state of the screen.
+//! Pure.
+
+use crate::domain::ids::Name;
+use crate::domain::request::{Decider, Request, RequestKind};
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::clip;
+use crate::ui::app::popup::{Choice, Popup, Text};
+use crate::ui::app::{App, onboarding};
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
+use crate::ui::model::Model;
+use crate::ui::model::board::{branches, index};
+use crate::ui::panes::{board, rows};
+use crate::ui::shell::state::UiState;
+use crate::ui::text::width;
+
+/// The provider of the demo.
+const DEMO: &str = "demo";
+/// Maximum length of a name in the line, in characters.
+const NAME_MAX: usize = 16;
+/// Columns reserved for the mark before the line and the hint after it, without the key of the hint.
+const MARGIN: usize = 11;
+/// The number of completed tasks after which the tour points to the board.
+const SOME_DONE: usize = 2;
+
+/// The mark before the line.
+pub const MARK: &str = " ▸ ";
+
+/// Whether the tour line is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tour {
+    /// Shown in the demo.
+    #[default]
+    Shown,
+    /// Hidden by the user.
+    Dismissed,
+}
+
+impl Tour {
+    /// Toggles between shown and hidden.
+    #[must_use]
+    pub fn turned(self) -> Tour {
+        match self {
+            Tour::Shown => Tour::Dismissed,
+            Tour::Dismissed => Tour::Shown,
+        }
+    }
+}
+
+/// Returns the line: the onboarding page in short, what a viewer can do, or the next step of the demo. `None` if none of
+/// these applies or the user has hidden the line.
+pub fn line(state: &UiState) -> Option<String> {
+    if state.tour == Tour::Dismissed {
+        return None;
+    }
+    if let Some(line) = onboarding::line(state, room(state)) {
+        return Some(line);
+    }
+    if let Some(line) = state.seat.line(room(state)) {
+        return Some(line);
+    }
+    let is_demo = state
+        .model
+        .setup
+        .as_ref()
+        .is_some_and(|s| s.provider == DEMO);
+    if !is_demo {
+        return None;
+    }
+    let key = |context, action| state.prefs.keymap.key(context, action);
+    if let Some(popup) = state.popups.last() {
+        return Some(over(state, popup));
+    }
+    let request = rows::selected_request(state).map(|(_, request)| request);
+    if let Some(request) = request.filter(|r| r.decider != Decider::Lead) {
+        return Some(waiting(state, request));
+    }
+    if !state.shown.is_lead() {
+        let name = name(state.shown.as_str());
+        let who = if is_live(state, &state.shown) {
+            format!("This is {name}, live.")
+        } else if state.shown.parent().is_some() {
+            format!("{name} has ended.")
+        } else {
+            format!("{name} has shut down.")
+        };
+        let back = key(Context::Panes, Action::Back);
+        return Some(match state.focus {
+            Focus::Composer => format!("{who} {back} twice goes back to the lead"),
+            Focus::Pane(_) => format!("{who} {back} goes back to the lead"),
+        });
+    }
+    Some(match state.focus {
+        Focus::Pane(Pane::Board) => at_the_board(state),
+        Focus::Pane(Pane::Team) => match rows::selected_member(state) {
+            Some((_, member)) => {
+                let open = key(Context::In(Pane::Team), Action::Open);
+                let live = if is_live(state, &member) { "live " } else { "" };
+                format!("{open} opens the {live}transcript of the selected agent")
+            }
+            None => stage(state),
+        },
+        Focus::Pane(pane @ Pane::Inbox) if !state.model.letters.is_empty() => format!(
+            "{} and {} choose a message, {} reads it",
+            key(Context::Panes, Action::Move(Scroll::LineUp)),
+            key(Context::Panes, Action::Move(Scroll::LineDown)),
+            key(Context::In(pane), Action::Open),
+        ),
+        Focus::Pane(_) | Focus::Composer => stage(state),
+    })
+}
+
+/// Whether `agent` may still add to its conversation.
+fn is_live(model: &Model, agent: &Name) -> bool {
+    model.activity(agent) != Activity::Gone
+}
+
+/// Returns the tip for the board: its keys for the selected task.
+fn at_the_board(app: &App) -> String {
+    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let Some(task) = board::selected(app).and_then(|(_, id)| app.model.board.get(id)) else {
+        return stage(app);
+    };
+    let (turn, open) = (key(Action::TurnBoard), key(Action::Open));
+    let changes = if branches::has_tree(app, task) {
+        format!(", {}: its changes", key(Action::Diff))
+    } else {
+        String::new()
+    };
+    format!("{turn}: graph or list, {open}: the task{changes}")
+}
+
+/// Returns the tip for a popup: what it shows. Its keys are in the hint line.
+fn over(app: &App, popup: &Popup) -> String {
+    let words = match popup {
+        Popup::Reader(reader) => match reader.text {
+            Text::Help(_) => "All keys, those of the current pane first",
+            Text::Todo(_) => "A step of the agent's todo list",
+            Text::Task(_) => "The details and the history of the task",
+            Text::Diff(_) => "The changes on the task's branch, by file",
+            Text::Letter(_) => "All messages between these two agents",
+            Text::Problems => "Problems and fixes",
+            Text::Skills => "Instructions that agents load when they need them",
+        },
+        Popup::Picker(picker) => match picker.choice {
+            Choice::Palette { .. } => "Type to filter the actions",
+            Choice::Models => "The models that the server offers",
+            Choice::Scopes(_) => "Choose what the whole team may do without asking",
+            Choice::Copy => "Choose what to copy from the conversation",
+            Choice::Rules => "Permissions of the whole team",
+            Choice::Themes => "A live preview of the selected theme",
+        },
+        Popup::Comment(_) => "Sent with your decision",
+        Popup::Jobs { .. } => "The background jobs of all agents",
+        Popup::EventLog(_) => "Everything that happened in the crew, newest last",
+        Popup::Costs(_) => "Tokens and cost of each agent and task",
+        Popup::Peek(_) => {
+            let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
+            let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
+            return format!("{down}/{up} move; preview follows");
+        }
+        Popup::Task(_) => "Teammates claim the tasks that you add",
+        Popup::Confirm(_) => "Confirm or cancel",
+    };
+    words.into()
+}
+
+/// Returns the columns that are available for the line, between the mark and the hint that hides it.
+fn room(app: &App) -> usize {
+    usize::from(app.size.width).saturating_sub(width(&dismissed_by(app)) + MARGIN)
+}
+
+/// Returns the key that hides the line, as shown on the screen.
+pub fn dismissed_by(app: &App) -> String {
+    app.prefs
+        .keymap
+        .key(Context::Everywhere, Action::DismissTour)
+}
+
+fn waiting(app: &App, request: &Request) -> String {
+    let needs = |action| app.prefs.keymap.key(Context::In(Pane::Needs), action);
+    let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
+    let comment = needs(Action::Comment);
+    let has_keys = app.focus == Focus::Pane(Pane::Needs);
+    let target = name(request.target.as_str());
+    let what = match request.kind {
+        RequestKind::Question if has_keys => {
+            return format!("{comment} answers in your own words, {no} declines");
+        }
+        RequestKind::Question => {
+            let from = name(request.from.as_str());
+            return format!(
+                "{from} has a question: {}, then {comment}",
+                app.waiting_key()
+            );
+        }
+        RequestKind::Plan => format!("{target}'s plan needs approval"),
+        RequestKind::Shutdown => format!("{target}'s shutdown needs approval"),
+        RequestKind::Permission | RequestKind::Ceiling => {
+            format!("{target} needs your approval")
+        }
+    };
+    if has_keys {
+        return format!("{yes} approves, {no} rejects, {comment} adds a comment");
+    }
+    format!("{what}: {}, then {yes}", app.waiting_key())
+}
+
+/// Returns the tip for the current progress of the work.
+fn stage(app: &App) -> String {
+    let context = match app.focus {
+        Focus::Composer => Context::Composer,
+        Focus::Pane(_) => Context::Panes,
+    };
+    let go = |pane: Pane| app.prefs.keymap.key(context, Action::Focus(pane));
+    let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
+    let turn = app
+        .prefs
+        .keymap
+        .key(Context::In(Pane::Board), Action::TurnBoard);
+    let (done, all) = (
+        index(app).count(index::Standing::Done),
+        app.model.board.len(),
+    );
+    let is_lead_busy = app.activity(&Name::lead()).is_busy();
+    if all == 0 {
+        return match app.focus {
+            _ if is_lead_busy => "The lead is reading the repo and planning".into(),
+            Focus::Composer => {
+                let send = app.prefs.keymap.key(Context::Composer, Action::Send);
+                format!("The lead is idle: write to it, {send} sends")
+            }
+            Focus::Pane(_) => {
+                let compose = app.prefs.keymap.key(Context::Panes, Action::Compose);
+                format!("The lead is idle: {compose} writes to it")
+            }
+        };
+    }
+    if app.model.team.members.is_empty() {
+        return format!("{}: the board with tasks and dependencies", go(Pane::Board));
+    }
+    let solving = |t: &&Task| t.status != TaskStatus::Completed && t.subject.starts_with("Merge ");
+    if let Some(task) = app.model.board.tasks().find(solving) {
+        return format!(
+            "Task {} fixes a merge conflict: {} shows its owner",
+            task.id,
+            go(Pane::Board)
+        );
+    }
+    if done == all {
+        return all_done(app, &go(Pane::Board), is_lead_busy);
+    }
+    if done < SOME_DONE && app.model.team.present().next().is_some() {
+        return format!("{}, then {open}: watch a teammate, live", go(Pane::Team));
+    }
+    if app.model.letters.len() > 1 && done > SOME_DONE * 2 {
+        return format!("{}: the messages between agents", go(Pane::Inbox));
+    }
+    format!(
+        "{}, then {turn}: the board as graph or list",
+        go(Pane::Board)
+    )
+}
+
+/// Returns the tip for when all tasks are completed. `board` is the key of the board.
+fn all_done(app: &App, board: &str, is_lead_busy: bool) -> String {
+    let unmerged = branches::unmerged(app).len();
+    if unmerged > 0 && is_lead_busy {
+        return "All tasks are done: the lead merges the branches".into();
+    }
+    if unmerged > 0 {
+        let mark = branches::UNMERGED;
+        return format!("All tasks are done, {unmerged} not merged: {board} shows which ({mark})");
+    }
+    if is_lead_busy {
+        return "All tasks are done and merged: the lead finishes".into();
+    }
+    if app.busy() > 0 {
+        return "All tasks are done and merged: the team finishes".into();
+    }
+    let quit = match app.focus {
+        Focus::Composer => "/quit".into(),
+        Focus::Pane(_) => app.prefs.keymap.key(Context::Panes, Action::Close),
+    };
+    let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
+    let whole = format!(
+        "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
+    );
+    if width(&whole) <= room(app) {
+        return whole;
+    }
+    format!("Next: {quit}, then run crewdeck in your own project")
+}
+
+fn name(text: &str) -> String {
+    clip(text, NAME_MAX)
+}
+
+#[cfg(test)]
+#[path = "tour_tests.rs"]
+mod tests;

@@ -1,0 +1,271 @@
+//! Tests of the tour line: its text as the work progresses, and when it is shown.
+
+use pretty_assertions::assert_eq;
+
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
+use crate::domain::ids::TaskId;
+use crate::domain::mail::LetterKind;
+use crate::domain::request::RequestKind;
+use crate::domain::stamp::Stamp;
+use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::worktree::{Branch, BranchState, WorktreeName};
+use crate::protocol::event::{LetterStep, Setup};
+use crate::protocol::{Command, EventKind};
+use crate::ui::Do;
+use crate::ui::fixture::{board_told, letter, name, picture, plan, press, ready, team, tell, told};
+use crate::ui::shell::tour::tests::tips::{DidIt, at_teammate, on_board, tips};
+use crate::ui::shell::tour::*;
+
+fn demo() -> EventKind {
+    match ready() {
+        EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+            provider: DEMO.into(),
+            ..setup
+        }),
+        other => other,
+    }
+}
+
+/// A board of six tasks, the first `done` of them completed; the last one resolves a conflict.
+fn six(done: u64) -> EventKind {
+    let mut board = TaskGraph::default();
+    for id in 1..=6 {
+        let subject = if id == 6 {
+            "Merge main into wt/task-5: conflict in a"
+        } else {
+            "Work"
+        };
+        let new = NewTask {
+            subject: subject.into(),
+            ..NewTask::default()
+        };
+        board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+        if id <= done {
+            let who = name("alice");
+            let claimer = crate::domain::graph::Claimer {
+                name: who.clone(),
+                tags: vec![],
+            };
+            board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
+            board.complete(TaskId(id), &who, Stamp(3.0)).unwrap();
+        }
+    }
+    board_told(&board)
+}
+
+fn without_conflict(done: u64) -> Vec<EventKind> {
+    vec![demo(), six(done), removed(6), has_team()]
+}
+
+fn renamed(id: u64) -> EventKind {
+    let mut board = TaskGraph::default();
+    let new = NewTask {
+        subject: "Work".into(),
+        ..NewTask::default()
+    };
+    board.create(TaskId(id), new, Stamp(4.0)).unwrap();
+    board_told(&board)
+}
+
+fn removed(id: u64) -> EventKind {
+    EventKind::BoardChanged {
+        changed: vec![],
+        removed: vec![TaskId(id)],
+    }
+}
+
+fn has_team() -> EventKind {
+    EventKind::TeamChanged {
+        team: team().into(),
+    }
+}
+
+fn at_rest() -> EventKind {
+    let mut team = team();
+    for member in &mut team.members {
+        member.status = MemberStatus::Idle;
+    }
+    EventKind::TeamChanged { team: team.into() }
+}
+
+/// A team whose members have all shut down.
+fn all_gone() -> EventKind {
+    let mut team = team();
+    for member in &mut team.members {
+        member.status = MemberStatus::Shutdown;
+    }
+    EventKind::TeamChanged { team: team.into() }
+}
+
+fn two_letters() -> Vec<EventKind> {
+    let moved = |id| EventKind::LetterMoved {
+        letter: letter(id, LetterKind::Message, "alice", "bob", "hello"),
+        step: LetterStep::Sent,
+    };
+    vec![moved("a"), moved("b")]
+}
+
+fn asks(kind: RequestKind) -> EventKind {
+    let mut request = plan("r1", "1. Look");
+    request.kind = kind;
+    EventKind::RequestChanged { request }
+}
+
+#[path = "tour_tips.rs"]
+mod tips;
+
+/// A new activity of the lead.
+fn lead(activity: Activity) -> EventKind {
+    EventKind::ActivityChanged {
+        agent: name("lead"),
+        activity,
+    }
+}
+
+/// A board of five completed tasks with worktrees; the branches of `unmerged` are not merged.
+fn branches(unmerged: &[u64]) -> Vec<EventKind> {
+    let mut board = TaskGraph::default();
+    for id in 1..=5 {
+        let new = NewTask {
+            subject: "Work".into(),
+            worktree: format!("task-{id}"),
+            ..NewTask::default()
+        };
+        board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+        let claimer = Claimer {
+            name: name("alice"),
+            tags: vec![],
+        };
+        board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
+        board
+            .complete(TaskId(id), &claimer.name, Stamp(3.0))
+            .unwrap();
+    }
+    let branch = |id: u64| Branch {
+        worktree: WorktreeName::new(&format!("task-{id}")).unwrap(),
+        state: if unmerged.contains(&id) {
+            BranchState::Unmerged {
+                into: "main".into(),
+                size: None,
+            }
+        } else {
+            BranchState::Merged {
+                into: "main".into(),
+                commit: String::new(),
+            }
+        },
+    };
+    let branches = (1..=5).map(branch).collect();
+    vec![
+        demo(),
+        board_told(&board),
+        has_team(),
+        EventKind::BranchesChanged { branches },
+    ]
+}
+
+#[test]
+fn tips_follow_the_state_and_fit_the_line() {
+    for tip in tips() {
+        let mut state = told(70, 20, tip.events);
+        press(&mut state, tip.before);
+        assert_eq!(line(&state).as_deref(), Some(tip.says), "{}", tip.before);
+        let columns = width(tip.says);
+        assert!(columns <= 56, "too wide for 70 columns: {}", tip.says);
+    }
+}
+
+#[test]
+fn keys_named_in_tips_do_what_the_tip_says() {
+    for tip in tips() {
+        let mut all = String::new();
+        for (keys, does) in &tip.ways {
+            let mut state = told(70, 20, tip.events.clone());
+            press(&mut state, tip.before);
+            assert_eq!(line(&state).as_deref(), Some(tip.says));
+            let done = press(&mut state, keys);
+            assert!(does(&state, &done), "{keys}: {}: {done:?}", tip.says);
+            all.push_str(&keys.replace('"', " "));
+            all.push(' ');
+        }
+        for key in keys_in(tip.says) {
+            let is_pressed = all.split_whitespace().any(|pressed| pressed == key);
+            assert!(is_pressed, "nothing tries {key}: {}", tip.says);
+        }
+    }
+}
+
+/// Returns the keys named in a text, in the syntax of `press`.
+fn keys_in(text: &str) -> Vec<String> {
+    let words = text
+        .split([' ', ',', ':', '/', '.'])
+        .filter(|w| !w.is_empty());
+    let is_key = |word: &&str| {
+        let is_single = word.len() == 1 && word.chars().all(|c| c.is_ascii_alphanumeric());
+        let is_named = ["Enter", "Esc", "F1", "Space"].contains(word);
+        word.starts_with("Alt+") || word.starts_with("Ctrl+") || is_single || is_named
+    };
+    let pressed = |word: &str| match word.len() {
+        1 => word.to_string(),
+        _ => word.to_lowercase(),
+    };
+    // The article "a", and counts of tasks.
+    let is_prose = |word: &&str| {
+        let article = *word == "a" && !text.contains("then a") && !text.starts_with("a ");
+        let article = article || *word == "A" && text.starts_with("A ");
+        article || text.contains(&format!(", {word} not merged"))
+    };
+    let keys = words.filter(is_key).filter(|word| !is_prose(word));
+    keys.map(pressed).collect()
+}
+
+/// The keys that the scripted lead of the demo names must work wherever the focus is.
+#[test]
+fn keys_in_the_demo_script_work_from_everywhere() {
+    const SCRIPT: &str = include_str!("../../../assets/demo/script.yaml");
+    let tried: [(&str, &str, DidIt); 4] = [
+        ("`Alt+3`", "alt+3", on_board),
+        ("`D`", "alt+3 D", |_, done| {
+            matches!(done, [Do::Command(Command::ShowDiff { .. })])
+        }),
+        ("`Alt+4`", "alt+4", |state, _| {
+            state.focus == Focus::Pane(Pane::Team)
+        }),
+        ("`Enter`", "alt+4 enter", at_teammate),
+    ];
+    let quoted = SCRIPT
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("command:"));
+    for line in quoted.filter(|line| line.contains("`Alt+") || line.contains("(`")) {
+        for word in line.split('`').skip(1).step_by(2) {
+            let is_tried = tried
+                .iter()
+                .any(|(name, ..)| name.trim_matches('`') == word);
+            assert!(is_tried || word == "/quit", "nothing tries {word}: {line}");
+        }
+    }
+    for before in ["", "esc", "alt+5", "alt+4 enter", "alt+4 enter i"] {
+        for (name, keys, does) in tried {
+            let mut state = told(160, 45, branches(&[]));
+            press(&mut state, before);
+            let done = press(&mut state, keys);
+            assert!(does(&state, &done), "{name} after {before:?}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn line_is_only_in_the_demo_and_a_key_toggles_it() {
+    let state = told(70, 20, vec![ready()]);
+    assert_eq!(line(&state), None);
+    let mut state = told(70, 20, without_conflict(0));
+    assert!(picture(&state).contains("watch a teammate"));
+    press(&mut state, "alt+h");
+    assert_eq!(line(&state), None);
+    tell(&mut state, vec![asks(RequestKind::Plan), six(2)]);
+    press(&mut state, "esc 4");
+    assert_eq!(line(&state), None);
+    assert!(!picture(&state).contains(&dismissed_by(&state)));
+    press(&mut state, "alt+h");
+    assert!(line(&state).is_some());
+}

@@ -1,0 +1,299 @@
+//! Test data: the tips of the tour, each with the keys that it names and what they do.
+
+use crate::ui::app::board_view;
+use crate::ui::shell::tour::tests::*;
+
+/// Checks whether the keys of a tip did what it says.
+pub type DidIt = fn(&UiState, &[Do]) -> bool;
+
+/// A tip: the events and keys before it, its text, and for each key sequence that it names a check of the effect.
+pub struct Tip {
+    pub events: Vec<EventKind>,
+    pub before: &'static str,
+    pub says: &'static str,
+    pub ways: Vec<(&'static str, DidIt)>,
+}
+
+fn tip(events: Vec<EventKind>, before: &'static str, says: &'static str) -> Tip {
+    Tip {
+        events,
+        before,
+        says,
+        ways: Vec::new(),
+    }
+}
+
+impl Tip {
+    fn does(mut self, keys: &'static str, check: fn(&UiState, &[Do]) -> bool) -> Tip {
+        self.ways.push((keys, check));
+        self
+    }
+}
+
+pub fn on_board(state: &UiState, _: &[Do]) -> bool {
+    state.focus == Focus::Pane(Pane::Board)
+}
+
+fn at_lead(state: &UiState, _: &[Do]) -> bool {
+    state.shown.is_lead()
+}
+
+pub fn at_teammate(state: &UiState, _: &[Do]) -> bool {
+    !state.shown.is_lead()
+}
+
+fn decided(_: &UiState, done: &[Do]) -> bool {
+    matches!(done, [Do::Command(Command::Decide { .. })])
+}
+
+fn comments(state: &UiState, _: &[Do]) -> bool {
+    matches!(state.popups.last(), Some(Popup::Comment(_)))
+}
+
+fn with(mut events: Vec<EventKind>, more: Vec<EventKind>) -> Vec<EventKind> {
+    events.extend(more);
+    events
+}
+
+#[allow(clippy::too_many_lines)] // one list of all tips
+pub fn tips() -> Vec<Tip> {
+    let asked = |kind| with(without_conflict(0), vec![asks(kind)]);
+    let idle_lead = || lead(Activity::Idle);
+    let busy_lead = || lead(Activity::Thinking);
+    vec![
+        tip(
+            vec![demo(), busy_lead()],
+            "",
+            "The lead is reading the repo and planning",
+        ),
+        tip(
+            vec![demo(), idle_lead()],
+            "",
+            "The lead is idle: write to it, Enter sends",
+        )
+        .does("\"hello\" enter", |_, done| {
+            matches!(done, [Do::Command(Command::Prompt { .. })])
+        }),
+        tip(
+            vec![demo(), idle_lead()],
+            "esc",
+            "The lead is idle: i writes to it",
+        )
+        .does("i", |state, _| state.focus == Focus::Composer),
+        tip(
+            vec![demo(), six(0)],
+            "",
+            "Alt+3: the board with tasks and dependencies",
+        )
+        .does("alt+3", on_board),
+        tip(
+            without_conflict(1),
+            "",
+            "Alt+4, then Enter: watch a teammate, live",
+        )
+        .does("alt+4 enter", at_teammate),
+        tip(
+            without_conflict(1),
+            "esc",
+            "4, then Enter: watch a teammate, live",
+        )
+        .does("4 enter", at_teammate),
+        tip(
+            without_conflict(2),
+            "",
+            "Alt+3, then v: the board as graph or list",
+        )
+        .does("alt+3 v", |state, _| {
+            state.board_view.shape != board_view::Shape::default()
+        }),
+        tip(
+            vec![demo(), six(5), has_team()],
+            "",
+            "Task #6 fixes a merge conflict: Alt+3 shows its owner",
+        )
+        .does("alt+3", on_board),
+        tip(
+            with(vec![demo(), six(5), has_team(), renamed(6)], two_letters()),
+            "",
+            "Alt+5: the messages between agents",
+        )
+        .does("alt+5", |state, _| state.focus == Focus::Pane(Pane::Inbox)),
+        // The end: the lead is named only while it is busy, merging only while there are unmerged branches.
+        tip(
+            with(branches(&[4, 5]), vec![busy_lead()]),
+            "",
+            "All tasks are done: the lead merges the branches",
+        ),
+        tip(
+            with(branches(&[4, 5]), vec![idle_lead()]),
+            "",
+            "All tasks are done, 2 not merged: Alt+3 shows which (⇡)",
+        )
+        .does("alt+3", on_board),
+        tip(
+            with(branches(&[]), vec![busy_lead()]),
+            "",
+            "All tasks are done and merged: the lead finishes",
+        ),
+        tip(
+            with(branches(&[]), vec![idle_lead()]),
+            "",
+            "All tasks are done and merged: the team finishes",
+        ),
+        tip(
+            with(branches(&[]), vec![idle_lead(), at_rest()]),
+            "",
+            "Next: /quit, then run crewdeck in your own project",
+        )
+        .does("\"/quit\" enter", |_, done| done == [Do::Quit]),
+        tip(
+            with(branches(&[]), vec![idle_lead(), at_rest()]),
+            "esc",
+            "Next: q, then run crewdeck in your own project",
+        )
+        .does("q", |_, done| done == [Do::Quit]),
+        // Requests that wait for the user.
+        tip(
+            asked(RequestKind::Plan),
+            "",
+            "bob's plan needs approval: Alt+w, then a",
+        )
+        .does("alt+w a", decided),
+        tip(
+            asked(RequestKind::Shutdown),
+            "esc",
+            "bob's shutdown needs approval: w, then a",
+        )
+        .does("w a", decided),
+        tip(
+            asked(RequestKind::Permission),
+            "",
+            "bob needs your approval: Alt+w, then a",
+        )
+        .does("alt+w a", decided),
+        tip(
+            asked(RequestKind::Permission),
+            "alt+w",
+            "a approves, r rejects, c adds a comment",
+        )
+        .does("a", decided)
+        .does("r", decided)
+        .does("c", comments),
+        tip(
+            asked(RequestKind::Question),
+            "",
+            "bob has a question: Alt+w, then c",
+        )
+        .does("alt+w c", comments),
+        tip(
+            asked(RequestKind::Question),
+            "alt+w",
+            "c answers in your own words, r declines",
+        )
+        .does("c", comments)
+        .does("r", decided),
+        // Tips that depend on the focus.
+        tip(
+            without_conflict(0),
+            "alt+3",
+            "v: graph or list, Enter: the task",
+        )
+        .does("v", |state, _| {
+            state.board_view.shape != board_view::Shape::default()
+        })
+        .does("enter", |state, _| !state.popups.is_empty()),
+        tip(
+            branches(&[4]),
+            "alt+3",
+            "v: graph or list, Enter: the task, D: its changes",
+        )
+        .does("v", |state, _| {
+            state.board_view.shape != board_view::Shape::default()
+        })
+        .does("enter", |state, _| !state.popups.is_empty())
+        .does("D", |_, done| {
+            matches!(done, [Do::Command(Command::ShowDiff { .. })])
+        }),
+        tip(
+            without_conflict(0),
+            "alt+4",
+            "Enter opens the live transcript of the selected agent",
+        )
+        .does("enter", |state, _| state.focus == Focus::Pane(Pane::Lead)),
+        tip(
+            with(without_conflict(0), two_letters()),
+            "alt+5",
+            "k and j choose a message, Enter reads it",
+        )
+        .does("k", |state, _| state.selected.letter.is_some())
+        .does("k j", |state, _| state.focus == Focus::Pane(Pane::Inbox))
+        .does("enter", |state, _| !state.popups.is_empty()),
+        tip(
+            without_conflict(0),
+            "alt+5",
+            "4, then Enter: watch a teammate, live",
+        )
+        .does("4 enter", at_teammate),
+        tip(
+            without_conflict(0),
+            "alt+4 enter",
+            "This is alice, live. Esc goes back to the lead",
+        )
+        .does("esc", at_lead),
+        tip(
+            without_conflict(0),
+            "alt+4 enter i",
+            "This is alice, live. Esc twice goes back to the lead",
+        )
+        .does("esc esc", at_lead),
+        // All teammates have shut down.
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4",
+            "Enter opens the transcript of the selected agent",
+        )
+        .does("enter", at_teammate),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "",
+            "Alt+3, then v: the board as graph or list",
+        )
+        .does("alt+3 v", |state, _| {
+            state.board_view.shape != board_view::Shape::default()
+        }),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4 enter",
+            "alice has shut down. Esc goes back to the lead",
+        )
+        .does("esc", at_lead),
+        tip(
+            with(without_conflict(0), vec![all_gone()]),
+            "alt+4 enter i",
+            "alice has shut down. Esc twice goes back to the lead",
+        )
+        .does("esc esc", at_lead),
+        // Over a popup.
+        tip(
+            without_conflict(0),
+            "f1",
+            "All keys, those of the current pane first",
+        ),
+        tip(
+            without_conflict(0),
+            "alt+3 space",
+            "j/k move; preview follows",
+        )
+        .does("j", |state, _| {
+            matches!(state.popups.last(), Some(Popup::Peek(_)))
+        })
+        .does("k", |state, _| {
+            matches!(state.popups.last(), Some(Popup::Peek(_)))
+        }),
+        tip(
+            without_conflict(0),
+            "alt+3 enter",
+            "The details and the history of the task",
+        ),
+    ]
+}

@@ -1,0 +1,169 @@
+//! Carries out the actions of the key map.
+
+use crate::protocol::event::Level;
+use crate::ui::app::drafts;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{Popup, Text, push};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::Way;
+use crate::ui::panes::lead::complete_update;
+use crate::ui::panes::lead::complete_update::Taken;
+use crate::ui::panes::{board, needs};
+use crate::ui::popups::confirm::{merge, task_actions};
+use crate::ui::popups::{costs, event_log, reader, task_form, themes};
+use crate::ui::replay::Player;
+use crate::ui::shell::peek;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::{
+    areas, compose, find, first, movement, popups, replay, screen, todo,
+};
+
+/// Runs `action`.
+#[allow(clippy::too_many_lines)] // every action, once
+pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+    let refused = state.seat.refuses(action);
+    let refused = refused.or_else(|| first::refuses(state, action));
+    if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
+        state.say(Level::Info, why);
+        return;
+    }
+    match action {
+        Action::Help => popups::help(state),
+        Action::Palette => popups::palette(state),
+        Action::EventLog => event_log::update::open(state),
+        Action::Trouble => event_log::update::trouble(state),
+        Action::Problems => push(state, Popup::read(Text::Problems)),
+        Action::Costs => costs::update::open(state),
+        Action::Peek => peek::update::open(state),
+        Action::Todo => todo::turn(state, out),
+        Action::Print => out.extend(find::whole(state).map(Do::Print)),
+        Action::ReadOutside => out.extend(find::whole(state).map(Do::ReadOutside)),
+        Action::Skills => popups::skills(state),
+        Action::Models => popups::models(state, out),
+        Action::Themes => themes::update::open(state),
+        Action::Enlarge => movement::enlarge(state),
+        Action::Restore => state.arrangement.zoom = None,
+        Action::Layout => screen::next(state, out),
+        Action::Jobs => popups::jobs(state),
+        Action::Kill => popups::kill(state, out),
+        Action::Subagent => navigation::subagent(state),
+        Action::Compact => compose::compact(state, "", out),
+        Action::Open => popups::open(state),
+        Action::Filter => popups::filter(state),
+        Action::Accept => {
+            let next = match complete_update::take(state) {
+                Taken::Command(action) => Some(action),
+                Taken::Name => None,
+                Taken::Nothing => popups::accept(state, out),
+            };
+            if let Some(next) = next {
+                act(state, next, out);
+            }
+        }
+        Action::TurnBoard => {
+            let area = areas::board_area(state);
+            board::update::turn(state, area);
+        }
+        Action::Pan(toward) => {
+            let area = areas::board_area(state);
+            board::update::pan(state, area, toward);
+        }
+        Action::ZoomIn => {
+            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
+            board::update::zoom(state, area, zoom.nearer());
+        }
+        Action::ZoomOut => {
+            let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
+            board::update::zoom(state, area, zoom.farther());
+        }
+        Action::Copy => popups::copy(state, out),
+        Action::CopyMenu => find::copy_menu(state),
+        Action::Search => find::begin(state),
+        Action::NextMatch => find::next(state, Way::Forward),
+        Action::PrevMatch => find::next(state, Way::Back),
+        Action::NextPrompt => find::prompt(state, Way::Forward),
+        Action::PrevPrompt => find::prompt(state, Way::Back),
+        Action::NextFile => reader::update::file(state, Way::Forward),
+        Action::PrevFile => reader::update::file(state, Way::Back),
+        Action::Waiting => navigation::waiting(state),
+        Action::Focus(pane) => movement::focus_or_zoom(state, pane),
+        Action::NextPane => movement::cycle(state, Way::Forward),
+        Action::PrevPane => movement::cycle(state, Way::Back),
+        Action::Compose => navigation::compose(state),
+        Action::Move(by) => movement::scroll(state, by),
+        Action::Next => movement::neighbour(state, Way::Forward),
+        Action::Prev => movement::neighbour(state, Way::Back),
+        Action::Follow => movement::follow(state),
+        Action::Back => movement::back(state),
+        Action::Close => movement::close(state, out),
+        Action::Mouse => screen::give_mouse(state, out),
+        Action::Interrupt => compose::interrupt(state, out),
+        Action::Send => {
+            if let Some(next) = compose::send(state, out) {
+                act(state, next, out);
+            }
+        }
+        Action::Complete => complete_update::put_in(state),
+        Action::Newline => compose::newline(state),
+        Action::Older => {
+            let width = compose::width(state);
+            state.input.composer.older(width);
+        }
+        Action::Newer => {
+            let width = compose::width(state);
+            state.input.composer.newer(width);
+        }
+        Action::DeleteToStart => compose::delete_to_start(state),
+        Action::EditOutside => drafts::edit_outside(state, out),
+        Action::Approve => {
+            let area = areas::needs_area(state);
+            needs::update::approve(state, area, out);
+        }
+        Action::ApproveForTeam => {
+            let area = areas::needs_area(state);
+            needs::update::choose_scope(state, area);
+        }
+        Action::Rules => popups::rules(state),
+        Action::Reject => {
+            let area = areas::needs_area(state);
+            needs::update::reject(state, area, out);
+        }
+        Action::Comment => needs::update::comment(state),
+        Action::Claim => task_actions::claim(state, out),
+        Action::Release => task_actions::release(state, out),
+        Action::CompleteTask => task_actions::complete(state, out),
+        Action::RemoveTree => task_actions::ask_removal(state, out),
+        Action::CopyPlace => task_actions::copy_place(state, out),
+        Action::AddTask => task_form::update::add(state),
+        Action::EditTask => task_form::update::edit(state),
+        Action::NextField => task_form::update::turn(state, Way::Forward),
+        Action::PrevField => task_form::update::turn(state, Way::Back),
+        Action::TurnWait => task_form::update::turn_wait(state),
+        Action::Merge => merge::ask(state),
+        Action::MergeAll => merge::all(state, out),
+        Action::Diff => popups::ask_diff(state, out),
+        Action::EditComment => needs::update::edit_comment(state, out),
+        Action::Choose(number) => needs::update::choose(state, number, out),
+        Action::AskShutdown => needs::update::ask_shutdown(state, out),
+        Action::Force => needs::update::force(state),
+        Action::Nudge => needs::update::nudge(state, out),
+        Action::StartDemo
+        | Action::LookAgain
+        | Action::MakeRepository
+        | Action::ApproveSettings
+        | Action::WithoutSettings => {
+            first::take_up(state, action, out);
+        }
+        Action::DismissTour => state.tour = state.tour.turned(),
+        Action::PauseOrPlay => replay::turn(state, Player::pause_or_play),
+        Action::Step => replay::turn(state, Player::step),
+        Action::StepBack => replay::turn(state, Player::step_back),
+        Action::Jump => replay::turn(state, Player::jump),
+        Action::JumpBack => replay::turn(state, Player::jump_back),
+        Action::Faster => replay::speed(state, Player::faster),
+        Action::Slower => replay::speed(state, Player::slower),
+        Action::Suspend => out.push(Do::Suspend),
+        Action::Quit => out.push(Do::Quit),
+    }
+}

@@ -1,0 +1,39 @@
+//! Areas of panes that keys count by.
+
+use ratatui::layout::Rect;
+
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::rows;
+use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
+use crate::ui::transcript::Viewport;
+
+/// Returns the viewport of the shown conversation.
+pub fn viewport(state: &UiState) -> Viewport {
+    let layout = layout::layout(state, state.size);
+    let area = layout
+        .pane(Pane::Lead)
+        .map(|area| frame_layout::talk(state, area))
+        .unwrap_or_default();
+    frame_layout::viewport(area)
+}
+
+/// Returns the number of visible rows of a pane; at least 1.
+pub fn page_of(state: &UiState, pane: Pane) -> usize {
+    let layout = layout::layout(state, state.size);
+    let inside = layout.pane(pane).map(frame_layout::inside);
+    let list = inside.map(|inside| rows::places(state, pane, inside).1);
+    usize::from(list.map_or(1, |area| area.height)).max(1)
+}
+
+/// The inside of the board; empty where it is not in view.
+pub fn board_area(state: &UiState) -> Rect {
+    let area = layout::layout(state, state.size).pane(Pane::Board);
+    area.map(frame_layout::inside).unwrap_or_default()
+}
+
+/// The frame of Needs you, where it is in view.
+pub fn needs_area(state: &UiState) -> Option<Rect> {
+    layout::layout(state, state.size).pane(Pane::Needs)
+}

@@ -1,0 +1,314 @@
+//! The composer: sending and addressing messages, slash commands and interrupting an agent.
+
+use crate::domain::ids::Name;
+use crate::domain::team::Activity;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::app::popup::{CommentStage, Popup, Written};
+use crate::ui::app::task_form::Field;
+use crate::ui::app::{App, TWICE, onboarding};
+use crate::ui::keymap::pane::Focus;
+use crate::ui::keymap::{Action, Context, SLASH};
+use crate::ui::model::{QUEUED_MAX, Queued};
+use crate::ui::panes::needs::answers;
+use crate::ui::popups::confirm;
+use crate::ui::popups::text_areas::{comment, composer, fields, words};
+use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
+use crate::ui::text::bytes;
+use crate::ui::widgets::composer::{Pasted, Room};
+
+/// Sends the message in the composer. Returns the action if the text is a slash command.
+pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
+    let text = app.input.composer.text();
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    if let Some(focus) = text.strip_prefix("/compact ") {
+        let focus = focus.trim().to_string();
+        app.input.composer.take();
+        compact(app, &focus, out);
+        return None;
+    }
+    if let Some(found) = slash(text) {
+        let Ok(action) = found else {
+            let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
+            let text = format!("Unknown command {text}. Available: {}.", known.join(" "));
+            app.say(Level::Warn, text);
+            return None;
+        };
+        app.input.composer.take();
+        return Some(action);
+    }
+    if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
+        let keys = onboarding::keys_line(app);
+        app.say_while(
+            Level::Info,
+            format!("No crew yet: the message stays here. {keys}"),
+            |app| app.first_page().map(|p| p.weight) == Some(Weight::Missing),
+        );
+        return None;
+    }
+    let (to, words, addressed) = match addressed(app, text) {
+        Ok(found) => found,
+        Err(why) => {
+            app.say(Level::Warn, why);
+            return None;
+        }
+    };
+    if addressed == Addressed::Shown && answers::answer(app, words, out) {
+        return None;
+    }
+    if words.is_empty() {
+        app.say(Level::Info, format!("Write a message after @{to}."));
+        return None;
+    }
+    if let Some(parent) = to.parent() {
+        let text = format!("Subagents take no messages. Write to {parent} instead (@{parent} …).");
+        app.say(Level::Warn, text);
+        return None;
+    }
+    if app.activity(&to) == Activity::Gone {
+        app.say_while(
+            Level::Warn,
+            format!("{to} has shut down. Ask the lead to spawn it again."),
+            move |app| app.activity(&to) == Activity::Gone,
+        );
+        return None;
+    }
+    let command = Command::Prompt {
+        to: to.clone(),
+        text: words.into(),
+    };
+    if let Some(text) = answers::still_open(app, &to) {
+        app.say(Level::Info, text);
+    } else if !app.seat.is_crew() {
+        let text = format!("Sent to {to} as a message; it is read between two steps.");
+        app.say(Level::Info, text);
+    } else if to != app.shown {
+        app.say(Level::Info, format!("Sent to {to}."));
+    }
+    app.model.queued.push(Queued {
+        to,
+        text: words.into(),
+    });
+    if app.model.queued.len() > QUEUED_MAX {
+        app.model.queued.remove(0);
+    }
+    app.input.composer.take();
+    out.push(Do::Command(command));
+    None
+}
+
+/// Compacts the conversation of the shown agent.
+pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
+    let agent = app.shown.clone();
+    if agent.parent().is_some() {
+        app.say(Level::Warn, "Subagents compact automatically.");
+        return;
+    }
+    let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
+    let (before, of) = (ended(app, &agent), agent.clone());
+    app.say_while(
+        Level::Info,
+        format!("Compacting the conversation of {agent}…"),
+        move |app| ended(app, &of) == before,
+    );
+    out.push(Do::Command(Command::Compact {
+        agent,
+        focus: focus.into(),
+    }));
+}
+
+/// Looks up a one-word message that starts with a slash: its action, or `Err` for an unknown command. `None` for
+/// anything else, such as a path.
+fn slash(text: &str) -> Option<Result<Action, ()>> {
+    let word = text.strip_prefix('/')?;
+    if word.is_empty() || !word.chars().all(|c| c.is_ascii_lowercase()) {
+        return None;
+    }
+    let found = SLASH.iter().find(|(name, _, _)| *name == text);
+    Some(found.map(|(_, action, _)| *action).ok_or(()))
+}
+
+/// How the recipient of a message was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Addressed {
+    /// By `@name` at the start.
+    ByName,
+    /// By the conversation that is shown.
+    Shown,
+}
+
+/// Returns the recipient and the text of a message: `@name text`, else the shown agent. Fails for an unknown name.
+fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed), String> {
+    let Some(rest) = text.strip_prefix('@') else {
+        return Ok((app.shown.clone(), text, Addressed::Shown));
+    };
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, words) = rest.split_at(end);
+    let name = name.trim_end_matches([',', ':']);
+    let Ok(party) = Name::party(name) else {
+        return Ok((app.shown.clone(), text, Addressed::Shown));
+    };
+    if party.same(&Name::lead()) {
+        return Ok((Name::lead(), words.trim(), Addressed::ByName));
+    }
+    match app.model.team.find(&party) {
+        Some(member) => Ok((member.name.clone(), words.trim(), Addressed::ByName)),
+        None => Err(format!("{}.", app.model.team.unknown(name))),
+    }
+}
+
+/// Inserts a line break.
+pub fn newline(app: &mut App) {
+    match app.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.newline(),
+        // The other fields are single-line.
+        Some(Some(Written::Task(form))) if form.field == Field::Description => {
+            form.writing().newline();
+        }
+        Some(
+            Some(Written::Search | Written::Filter(_) | Written::Choice(_) | Written::Task(_))
+            | None,
+        ) => {}
+        None => app.input.composer.newline(),
+    }
+}
+
+/// Deletes from the cursor to the start of the line.
+pub fn delete_to_start(app: &mut App) {
+    match app.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.delete_to_start(),
+        Some(Some(Written::Task(form))) => form.writing().delete_to_start(),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        None => app.input.composer.delete_to_start(),
+    }
+}
+
+/// Returns the width of the focused text field, in columns.
+pub fn width(state: &UiState) -> u16 {
+    room(state).map_or(u16::MAX, |room| room.width)
+}
+
+/// Scrolls the focused text field only if its cursor is out of view.
+pub fn reveal(state: &mut UiState) {
+    let Some(room) = room(state) else {
+        return;
+    };
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Comment(text))) => text.reveal(room),
+        Some(Some(Written::Task(form))) => form.in_view().reveal(room),
+        Some(Some(Written::Search | Written::Filter(_) | Written::Choice(_)) | None) => {}
+        None => state.input.composer.reveal(room),
+    }
+}
+
+/// Warns if a paste was truncated.
+pub fn report(app: &mut App, pasted: Pasted) {
+    match pasted {
+        Pasted::Whole => {}
+        Pasted::Cut { kept, of } => {
+            let text = format!(
+                "Pasted {} of {}. For longer text, save it to a file and name the file.",
+                bytes(kept),
+                bytes(of)
+            );
+            app.say(Level::Warn, text);
+        }
+    }
+}
+
+/// Closes a popup, interrupts the shown agent, clears the focused draft, or quits on a second press when the agent is
+/// idle. Each step takes its own key press, so a double tap on a draft does not quit.
+pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(Popup::Task(_)) = app.popups.last() {
+        return crate::ui::popups::task_form::update::close(app);
+    }
+    if app.popups.pop().is_some() {
+        return;
+    }
+    let agent = app.shown.clone();
+    let is_running = app.holds_crew() && app.is_running(&agent);
+    if is_running && app.keys.interrupted.as_ref() != Some(&agent) {
+        let waiting = app
+            .model
+            .queued
+            .iter()
+            .filter(|q| q.to.same(&agent))
+            .count();
+        let next = match waiting {
+            0 => String::new(),
+            1 => " Your queued message is sent next.".into(),
+            n => format!(" Your {n} queued messages are sent next."),
+        };
+        app.keys.interrupted = Some(agent.clone());
+        let stopped = agent.clone();
+        app.say_while(
+            Level::Info,
+            format!("Stopping {agent}. Partial work is kept.{next}"),
+            move |app| app.keys.interrupted.as_ref() == Some(&stopped),
+        );
+        out.push(Do::Command(Command::Interrupt { agent }));
+        return;
+    }
+    if !app.input.composer.is_empty() && app.focus == Focus::Composer {
+        app.input.composer.take();
+        app.keys.quit_armed = None;
+        let key = app.prefs.keymap.key(Context::Composer, Action::Older);
+        app.say(Level::Info, format!("Draft cleared. {key} brings it back."));
+        return;
+    }
+    let again = app
+        .keys
+        .quit_armed
+        .is_some_and(|at| app.now.since(at) <= TWICE);
+    if again {
+        out.push(Do::Quit);
+        return;
+    }
+    app.keys.quit_armed = Some(app.now);
+    let key = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
+    let text = match (app.seat.leaves(), confirm::still(app)) {
+        (Some(words), _) => format!("Press {key} again to leave.{words}"),
+        (None, None) => format!("Press {key} again to quit."),
+        (None, Some(still)) => format!("Press {key} again to quit. {still}"),
+    };
+    app.say(Level::Info, text);
+    // The message expires together with the quit confirmation.
+    if let Some(flash) = &mut app.flash {
+        flash.until = app.now.after(TWICE);
+    }
+}
+
+/// Cancels the pending quit confirmation and its status message.
+pub fn disarm(app: &mut App) {
+    let Some(at) = app.keys.quit_armed.take() else {
+        return;
+    };
+    let until = at.after(TWICE);
+    app.flash.take_if(|flash| flash.until == until);
+    app.dirty = true;
+}
+
+/// Returns the size of the multi-line text area that has the keyboard focus, if there is one.
+pub fn room(state: &UiState) -> Option<Room> {
+    match state.popups.last() {
+        Some(popup @ Popup::Comment(comment)) if comment.stage == CommentStage::Writing => {
+            Some(self::comment(state, popup).into())
+        }
+        Some(popup @ Popup::Task(form)) => {
+            let places = fields(state, popup, form);
+            let own = places.each.iter().find(|(of, _)| *of == form.field);
+            own.map(|(_, area)| words(*area).into())
+        }
+        None if state.focus == Focus::Composer => {
+            let area = layout::layout(state, state.size).composer;
+            area.map(|area| composer(area).into())
+        }
+        Some(_) | None => None,
+    }
+}

@@ -1,0 +1,20 @@
+//! Editing of pane filters.
+
+use crate::ui::app::App;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::widgets::line_input::LineInput;
+
+/// Edits the filter of a pane and selects its first match.
+pub fn write(app: &mut App, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
+    let Some(filter) = app.filters.written(pane) else {
+        return;
+    };
+    edit(&mut filter.words);
+    match pane {
+        Pane::Board => app.selected.task = None,
+        Pane::Team => app.selected.member = None,
+        // `None` selects the newest message.
+        Pane::Inbox => app.selected.letter = None,
+        Pane::Lead | Pane::Todo | Pane::Needs => {}
+    }
+}

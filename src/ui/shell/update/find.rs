@@ -1,0 +1,128 @@
+//! Conversation actions: search, prompt navigation and copying.
+
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{Choice, Popup};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
+use crate::ui::popups::reader::update::tell;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::areas;
+use crate::ui::transcript::{Portion, Transcript};
+use crate::ui::widgets::line_input::LineInput;
+
+/// The key context of the conversation pane.
+const LEAD: Context = Context::In(Pane::Lead);
+
+fn shown(app: &mut App) -> &mut Transcript {
+    &mut app.model.agents.entry(&app.shown).transcript
+}
+
+/// Opens the search field.
+pub fn begin(app: &mut App) {
+    navigation::focus(app, Pane::Lead);
+    shown(app).begin_search();
+}
+
+/// Edits the search text.
+pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
+    let viewport = areas::viewport(state);
+    shown(state).write_search(edit, viewport);
+}
+
+/// Closes the search field and keeps the search.
+pub fn keep(app: &mut App) {
+    shown(app).keep_search();
+    if shown(app).search().is_some() && shown(app).found().1 == 0 {
+        app.say(Level::Info, "No matches in this conversation.");
+    }
+}
+
+/// Ends the search. Returns whether there was one.
+pub fn end(app: &mut App) -> bool {
+    let is_there = shown(app).search().is_some();
+    if is_there {
+        shown(app).end_search();
+    }
+    is_there
+}
+
+/// Goes to the next or previous match.
+pub fn next(state: &mut UiState, way: Way) {
+    if !state.popups.is_empty() {
+        return crate::ui::popups::reader::update::next(state, way);
+    }
+    if shown(state).search().is_none() {
+        let key = state.prefs.keymap.key(LEAD, Action::Search);
+        state.say(
+            Level::Info,
+            format!("Press {key} to search this conversation."),
+        );
+        return;
+    }
+    let viewport = areas::viewport(state);
+    let round = shown(state).next_match(way, viewport);
+    tell(state, round, way, "No matches in this conversation.");
+}
+
+/// Goes to the next or previous prompt of the user.
+pub fn prompt(state: &mut UiState, way: Way) {
+    navigation::focus(state, Pane::Lead);
+    let viewport = areas::viewport(state);
+    if !shown(state).go_to_prompt(way, viewport) {
+        let words = match way {
+            Way::Forward => {
+                let key = state.prefs.keymap.key(LEAD, Action::Follow);
+                format!("No prompt below. {key} follows the newest output.")
+            }
+            Way::Back => "No prompt above.".into(),
+        };
+        state.say(Level::Info, words);
+    }
+}
+
+/// Opens the menu of conversation parts to copy.
+pub fn copy_menu(app: &mut App) {
+    if shown(app).portions().is_empty() {
+        let is_empty = |app: &App| {
+            let shown = app.model.agents.get(&app.shown);
+            shown.is_none_or(|agent| agent.transcript.portions().is_empty())
+        };
+        app.say_while(Level::Info, "Nothing to copy here yet.", is_empty);
+        return;
+    }
+    crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
+}
+
+/// Copies a part of the conversation.
+pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
+    app.popups.pop();
+    let Some(text) = shown(app).text_of(portion) else {
+        app.say(Level::Info, "That text no longer exists.");
+        return;
+    };
+    let what = match portion {
+        Portion::Cell(_) => "the message",
+        Portion::Code(..) => "the code",
+        Portion::Whole => "the conversation",
+    };
+    app.say(Level::Info, format!("Copied {what}."));
+    out.push(Do::Copy(text));
+}
+
+/// Returns the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
+pub fn whole(app: &mut App) -> Option<String> {
+    let text = shown(app).text_of(&Portion::Whole);
+    let text = text.filter(|text| !text.trim().is_empty());
+    if text.is_none() {
+        let text = "This conversation is empty.";
+        app.say_while(Level::Info, text, |app| {
+            let shown = app.model.agents.get(&app.shown);
+            shown.is_none_or(|agent| !agent.has_spoken)
+        });
+    }
+    text
+}

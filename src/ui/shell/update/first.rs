@@ -1,0 +1,78 @@
+//! Actions of the setup page.
+
+use crate::protocol::EventKind;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
+use crate::ui::app::popup::{Popup, Question};
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::lead::onboarding::lines;
+use crate::ui::shell::layout;
+use crate::ui::shell::state::UiState;
+use crate::ui::theme::Theme;
+
+/// Shown when the user approves settings that are not completely visible.
+const TOO_LONG: &str =
+    "Not all settings are visible. Make the window larger, or run crewdeck trust in a shell.";
+
+/// Runs `action` if the setup page offers it; otherwise does nothing.
+pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
+    if !offers(state, action) {
+        return;
+    }
+    let (words, wish) = if action == Action::StartDemo {
+        ("Starting the demo…", Do::StartDemo)
+    } else if action == Action::MakeRepository {
+        ("Running git…", Do::MakeRepository)
+    } else if action == Action::ApproveSettings {
+        if !fits(state) {
+            state.say(Level::Warn, TOO_LONG);
+            return;
+        }
+        crate::ui::app::popup::push(state, Popup::Confirm(Question::ApproveSettings));
+        return;
+    } else if action == Action::WithoutSettings {
+        ("Starting without them…", Do::WithoutSettings)
+    } else {
+        ("Checking again…", Do::LookAgain)
+    };
+    state.say(Level::Info, words);
+    out.push(wish);
+}
+
+/// Approves the settings shown on the page.
+pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
+    if offers(app, Action::ApproveSettings) {
+        app.say(Level::Info, "Approved: starting with these settings…");
+        out.push(Do::ApproveSettings);
+    }
+}
+
+/// Tracks prompts and turn ends of the lead for the setup page.
+pub fn heard(app: &mut App, event: &EventKind) {
+    if let EventKind::Prompted { agent, text } = event {
+        app.asked(agent, text);
+    } else if let EventKind::TurnEnded { agent, end } = event {
+        app.unanswered(agent, end);
+    }
+}
+
+/// Returns why `action` is unavailable without a crew; `None` if it is available.
+pub fn refuses(app: &App, action: Action) -> Option<String> {
+    let is_the_crews = matches!(action, Action::Models | Action::Compact);
+    let page = app.first_page().filter(|_| is_the_crews)?;
+    (page.weight == Weight::Missing).then(|| format!("No crew is running yet. {}", keys_line(app)))
+}
+
+/// Returns whether all steps of the page fit on the screen.
+pub fn fits(state: &UiState) -> bool {
+    let layout = layout::layout(state, state.size);
+    let (Some(area), Some(page)) = (layout.pane(Pane::Lead), drawn(state)) else {
+        return false;
+    };
+    let area = frame_layout::inside(area).inner(frame_layout::BESIDE_TEXT);
+    state.popups.is_empty() && lines(state, page, &Theme::default(), area).is_whole
+}

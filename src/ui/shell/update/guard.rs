@@ -1,0 +1,142 @@
+//! Key guard: ignores keys for a short time after the focus changed by itself, and keeps the focus where the next
+//! request appears.
+
+use std::mem::{Discriminant, discriminant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::Request;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
+use crate::ui::app::popup::Popup;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Found};
+use crate::ui::panes::rows;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::unknown;
+
+/// The target of the next key.
+#[derive(PartialEq)]
+struct Target {
+    focus: Focus,
+    popups: usize,
+    popup: Option<(Discriminant<Popup>, Option<RequestId>)>,
+    request: Option<RequestId>,
+}
+
+fn target(app: &App) -> Target {
+    let popup = app.popups.last();
+    let decides = match popup {
+        None => app.focus == Focus::Pane(Pane::Needs),
+        Some(popup) => matches!(popup, Popup::Peek(Pane::Needs)),
+    };
+    let selected = || rows::selected_request(app).map(|(_, r)| r.id.clone());
+    Target {
+        focus: app.focus,
+        popups: app.popups.len(),
+        popup: popup.map(|p| (discriminant(p), p.request().cloned())),
+        request: decides.then(selected).flatten(),
+    }
+}
+
+/// Applies a change that was not caused by a key. If the key target changes, keys are ignored for [`SETTLE`]. A popup
+/// opened by a key accepts keys at once.
+pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
+    let before = target(state);
+    change(state);
+    end_hold(state);
+    let after = target(state);
+    if after != before && after.popups <= before.popups {
+        state.keys.guard.moved_at = Some(state.now);
+    }
+}
+
+/// Returns whether `key` comes too soon after such a change; if so, shows a status message.
+pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
+    let Some(moved_at) = app.keys.guard.moved_at else {
+        return false;
+    };
+    // A replay decides nothing, and its clock is not that of the keys.
+    if app.replay.is_some() || app.now.since(moved_at) >= SETTLE || leads_away(app, key, name) {
+        app.keys.guard.moved_at = None;
+        return false;
+    }
+    app.keys.prefix = None;
+    let is_text = matches!(key.code, KeyCode::Char(_))
+        && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    let writes = app.contexts().into_iter().any(unknown::takes_text);
+    if is_text && !writes {
+        // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
+        app.keys.guard.moved_at = Some(app.now);
+    }
+    let selected = rows::selected_request(app).map(|(_, r)| r.from.clone());
+    let why = match (app.focus, selected) {
+        (Focus::Pane(Pane::Needs), Some(from)) if app.is_in_panes() => {
+            format!("Key ignored: a new request from {from} is shown. Read it first.")
+        }
+        _ if writes => "Key ignored: the focus just moved here.".into(),
+        _ => "Key ignored: the focus just changed.".into(),
+    };
+    app.note(Level::Info, &why);
+    true
+}
+
+/// Returns whether a key is always safe: a chord or function key that moves the focus, interrupts or opens help.
+fn leads_away(app: &App, key: KeyEvent, name: &str) -> bool {
+    let is_chord = matches!(key.code, KeyCode::F(_))
+        || key
+            .modifiers
+            .intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
+    let found = app.prefs.keymap.lookup(&app.contexts(), name);
+    is_chord
+        && matches!(
+            found,
+            Found::Action(
+                Action::Waiting
+                    | Action::Interrupt
+                    | Action::Focus(_)
+                    | Action::Help
+                    | Action::Palette
+                    | Action::Suspend
+            )
+        )
+}
+
+/// Handles the last decision while Needs you is focused. If the user decided `last`, the focus stays while the agent
+/// continues, for at most [`HOLD`].
+pub fn all_decided(app: &mut App, last: &Request) {
+    let is_users = last.decided_by == Name::user().as_str();
+    if is_users && app.is_running(&last.from) && app.replay.is_none() {
+        app.keys.guard.hold = Some(Hold {
+            asker: last.from.clone(),
+            until: app.now.after(HOLD),
+        });
+    } else {
+        give_back(app);
+    }
+}
+
+fn end_hold(app: &mut App) {
+    let Some(hold) = &app.keys.guard.hold else {
+        return;
+    };
+    if app.focus != Focus::Pane(Pane::Needs) || !app.model.requests.is_empty() {
+        app.keys.guard.hold = None;
+        return;
+    }
+    let goes_on = hold.until > app.now && app.is_running(&hold.asker);
+    if !goes_on && app.popups.is_empty() {
+        give_back(app);
+    }
+}
+
+fn give_back(app: &mut App) {
+    app.keys.guard.hold = None;
+    if let Some(focus) = app.keys.before_needs.take() {
+        app.focus = focus;
+        app.arrangement.zoom = None;
+        app.dirty = true;
+    }
+}

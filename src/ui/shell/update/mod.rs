@@ -1,0 +1,111 @@
+//! Pure state update: applies keys, mouse, events and time to the UI state and returns effects.
+
+pub(in crate::ui) mod act;
+pub(in crate::ui) mod areas;
+mod compose;
+mod cursor;
+mod events;
+mod filter;
+pub(in crate::ui) mod find;
+mod first;
+mod guard;
+pub(in crate::ui) mod hear;
+mod jump;
+mod keep_selection;
+mod mouse;
+pub(in crate::ui) mod movement;
+mod popups;
+pub(in crate::ui) mod press;
+mod refused;
+mod replay;
+mod screen;
+mod todo;
+mod unknown;
+
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use ratatui::layout::Rect;
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::Event;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::Popup;
+use crate::ui::attention::Window;
+use crate::ui::panes::needs::answers;
+use crate::ui::popups::task_form;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::hear::hear;
+use crate::ui::shell::update::press::{paste, press};
+use crate::ui::shell::update::replay::clock;
+pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
+
+/// An input of [`update`].
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // passed on once and never stored
+pub enum Msg {
+    /// A key press, with its time.
+    Key(KeyEvent, Stamp),
+    /// Pasted text.
+    Paste(String),
+    Mouse(MouseEvent),
+    /// The new terminal size: columns, rows.
+    Resize(u16, u16),
+    /// An event from the crew.
+    Event(Event),
+    Tick {
+        /// The current time.
+        now: Stamp,
+    },
+    /// The terminal window gained or lost focus.
+    Window(Window),
+    /// The text returned by `$EDITOR`. Answers [`Do::EditComposer`].
+    Edited(String),
+}
+
+/// Applies `msg` to the state and returns the effects to run. Does no IO and reads no clock: the same messages give
+/// the same state.
+pub fn update(state: &mut UiState, msg: Msg) -> Vec<Do> {
+    let mut out = Vec::new();
+    let may_write = !matches!(msg, Msg::Event(_) | Msg::Tick { .. } | Msg::Window(_));
+    match msg {
+        Msg::Key(key, now) => {
+            guard::watch(state, |state| clock(state, now));
+            state.attention.pressed(state.now);
+            if key.kind != KeyEventKind::Release {
+                press(state, key, &mut out);
+            }
+        }
+        Msg::Paste(text) => paste(state, &text),
+        Msg::Mouse(event) => mouse::mouse(state, event, &mut out),
+        Msg::Resize(width, height) => {
+            state.size = Rect::new(0, 0, width, height);
+            state.dirty = true;
+        }
+        Msg::Event(event) => guard::watch(state, |state| hear(state, &event)),
+        Msg::Tick { now } => guard::watch(state, |state| clock(state, now)),
+        Msg::Window(window) => state.attention.window(window),
+        Msg::Edited(text) => {
+            let text = text.trim_end_matches('\n');
+            let edited = state.input.drafts.edited.take();
+            if let Some(lost) = edited.filter(|(id, _)| state.model.requests.get(id).is_none()) {
+                let why = "The request was closed in the meantime.";
+                answers::return_comment(state, &lost.1, text, why);
+            } else if let Some(Popup::Comment(comment)) = state.popups.last_mut() {
+                comment.text.set(text);
+            } else if let Some(form) = task_form::update::form(state) {
+                let text = form.fitting(text);
+                form.writing().set(&text);
+            } else {
+                state.input.composer.set(text);
+            }
+            state.dirty = true;
+        }
+    }
+    answers::follow(state);
+    state.withdraw_stale();
+    if may_write && state.dirty {
+        compose::reveal(state);
+    }
+    out.extend(state.attention.due(state.now).map(Do::Call));
+    replay::hold_back(state, &mut out);
+    out
+}

@@ -1,0 +1,268 @@
+//! Mouse input: wheel, clicks and drags.
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
+
+use crate::ui::app::effect::Do;
+use crate::ui::app::input::Completion;
+use crate::ui::app::popup::Popup;
+use crate::ui::frame::hit::{Held, Hit, Scrolls};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::{Scroll, Toward};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::{board, rows};
+use crate::ui::popups::reader;
+use crate::ui::shell::peek::Go;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::act::act;
+use crate::ui::shell::update::{areas, compose, cursor, jump, movement, replay, screen};
+use crate::ui::shell::{hit_test, layout, peek};
+
+/// Lines that one notch of the wheel scrolls.
+const NOTCH: usize = 3;
+/// Columns that one wheel notch scrolls the task graph sideways.
+const NOTCH_COLUMNS: usize = 6;
+
+/// Whether the previous click hit the same target, with no key press in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Click {
+    First,
+    Again,
+}
+
+/// Applies a mouse event.
+pub fn mouse(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    match event.kind {
+        MouseEventKind::ScrollUp => wheel(state, event, Toward::Up),
+        MouseEventKind::ScrollDown => wheel(state, event, Toward::Down),
+        MouseEventKind::ScrollLeft => wheel(state, event, Toward::Left),
+        MouseEventKind::ScrollRight => wheel(state, event, Toward::Right),
+        MouseEventKind::Down(MouseButton::Left) => {
+            // The release of the previous drag may have happened outside the window.
+            let_go(state, out);
+            click(state, event, out);
+        }
+        MouseEventKind::Drag(MouseButton::Left) => pull(state, event, out),
+        // A move without a button means that the release was missed.
+        MouseEventKind::Up(MouseButton::Left) | MouseEventKind::Moved => let_go(state, out),
+        MouseEventKind::Down(_) | MouseEventKind::Up(_) | MouseEventKind::Drag(_) => {}
+    }
+}
+
+fn let_go(state: &mut UiState, out: &mut Vec<Do>) {
+    match std::mem::take(&mut state.pointer.held) {
+        Held::Border => out.push(Do::SaveScreen(state.arrangement.screen)),
+        Held::Nothing | Held::Ground(_) | Held::Replay(_) | Held::Scrollbar(..) => {}
+    }
+}
+
+fn pull(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    let is_covered = match state.pointer.held {
+        Held::Scrollbar(Scrolls::Popup, _) => state.popups.is_empty(),
+        Held::Nothing
+        | Held::Border
+        | Held::Ground(_)
+        | Held::Replay(_)
+        | Held::Scrollbar(Scrolls::Pane(_), _) => !state.is_in_panes(),
+    };
+    if is_covered {
+        // A popup now covers the dragged element.
+        return let_go(state, out);
+    }
+    let here = Position::new(event.column, event.row);
+    match state.pointer.held {
+        Held::Nothing => return,
+        Held::Border => screen::drag(state, event.column),
+        Held::Ground(before) => {
+            let by = |from: u16, to: u16| {
+                isize::from(from.cast_signed()) - isize::from(to.cast_signed())
+            };
+            let area = areas::board_area(state);
+            // The graph follows the mouse, so the viewport moves the other way.
+            board::update::shift(state, area, (by(before.x, here.x), by(before.y, here.y)));
+            state.pointer.held = Held::Ground(here);
+        }
+        Held::Replay(line) => replay::seek(state, line, event.column),
+        Held::Scrollbar(of, bar) => jump::jump(state, of, bar, event.row),
+    }
+    state.pointer.clicked = None;
+    state.dirty = true;
+}
+
+/// Returns the scroll direction; Shift turns up and down into left and right.
+fn turned(event: MouseEvent, toward: Toward) -> Toward {
+    if !event.modifiers.contains(KeyModifiers::SHIFT) {
+        return toward;
+    }
+    match toward {
+        Toward::Up | Toward::Left => Toward::Left,
+        Toward::Down | Toward::Right => Toward::Right,
+    }
+}
+
+fn wheel(state: &mut UiState, event: MouseEvent, toward: Toward) {
+    state.dirty = true;
+    state.pointer.clicked = None;
+    let toward = turned(event, toward);
+    let lines = match toward {
+        Toward::Up => Some(Scroll::LineUp),
+        Toward::Down => Some(Scroll::LineDown),
+        Toward::Left | Toward::Right => None,
+    };
+    if let Some(Popup::Peek(_)) = state.popups.last()
+        && !peek::update::is_in_list(state, Position::new(event.column, event.row))
+    {
+        for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+            peek::update::read(state, Go::By(by));
+        }
+        return;
+    }
+    if let Some(popup) = state.popups.last() {
+        // A list moves one row per notch.
+        let is_text = matches!(popup, Popup::Reader(_));
+        let times = if is_text { NOTCH } else { 1 };
+        for by in std::iter::repeat_n(lines, times).flatten() {
+            movement::scroll(state, by);
+        }
+        return;
+    }
+    let under = layout::layout(state, state.size).at(event.column, event.row);
+    let Some(pane) = under.map(Focus::pane) else {
+        return;
+    };
+    if pane == Pane::Board {
+        let zooms = event.modifiers.contains(KeyModifiers::CONTROL);
+        let (area, zoom) = (areas::board_area(state), state.board_view.camera.zoom);
+        return match (toward, zooms) {
+            (Toward::Up, true) => board::update::zoom(state, area, zoom.nearer()),
+            (Toward::Down, true) => board::update::zoom(state, area, zoom.farther()),
+            (Toward::Up | Toward::Down, false) => board::update::wheel(state, area, toward, NOTCH),
+            (Toward::Left | Toward::Right, _) => {
+                board::update::wheel(state, area, toward, NOTCH_COLUMNS)
+            }
+        };
+    }
+    for by in std::iter::repeat_n(lines, NOTCH).flatten() {
+        movement::scroll_pane(state, pane, by);
+    }
+}
+
+fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
+    let here = Position::new(event.column, event.row);
+    let hit = hit_test::at(state, here.x, here.y);
+    let click = match state.pointer.clicked.take() {
+        Some(before) if before == hit => Click::Again,
+        Some(_) | None => Click::First,
+    };
+    // A click cancels a pending key sequence and the key guard: the user has chosen the focus.
+    state.keys.prefix = None;
+    state.keys.guard.moved_at = None;
+    state.keys.left_composer = false;
+    compose::disarm(state);
+    match hit.clone() {
+        Hit::Nothing | Hit::Popup => return,
+        Hit::Replay(line) => {
+            state.pointer.held = Held::Replay(line);
+            replay::seek(state, line, event.column);
+        }
+        Hit::Border => state.pointer.held = Held::Border,
+        Hit::Scrollbar(of, bar) => {
+            state.pointer.held = Held::Scrollbar(of, bar);
+            jump::jump(state, of, bar, event.row);
+        }
+        Hit::Ground => {
+            state.pointer.held = Held::Ground(here);
+            navigation::focus(state, Pane::Board);
+        }
+        Hit::Tab(pane) | Hit::Pane(pane) => navigation::focus(state, pane),
+        Hit::Button(action) => act(state, action, out),
+        Hit::In(pane, action) => {
+            navigation::focus(state, pane);
+            act(state, action, out);
+        }
+        Hit::Row(pane, at) => row(state, pane, at, click, out),
+        Hit::Task(task) => {
+            let selected = crate::ui::panes::board::selected(state).map(|(_, id)| id);
+            let had_keys = state.focus == Focus::Pane(Pane::Board);
+            board::update::click(state, task);
+            if had_keys && selected == Some(task) {
+                act(state, Action::Open, out);
+            }
+        }
+        Hit::Talk(at) => {
+            navigation::focus(state, Pane::Lead);
+            let viewport = areas::viewport(state);
+            let transcript = &mut state.shown_agent().transcript;
+            transcript.open_at(at, viewport);
+        }
+        Hit::Composer => cursor::in_composer(state, here),
+        Hit::Comment => cursor::in_comment(state, here),
+        Hit::Field(field) => cursor::in_field(state, field, here),
+        Hit::Offer(at) => {
+            state.input.completion = Completion::Offered(at);
+            act(state, Action::Accept, out);
+        }
+        Hit::PopupRow(_) if click == Click::Again => {
+            let action = match state.popups.last() {
+                Some(
+                    Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Costs(_) | Popup::Peek(_),
+                ) => Action::Open,
+                Some(
+                    Popup::Picker(_)
+                    | Popup::Reader(_)
+                    | Popup::Comment(_)
+                    | Popup::Task(_)
+                    | Popup::Confirm(_),
+                )
+                | None => Action::Accept,
+            };
+            act(state, action, out);
+            return;
+        }
+        Hit::PopupRow(at) => match state.popups.last_mut() {
+            Some(Popup::Picker(picker)) => picker.row = at,
+            Some(Popup::Jobs { row }) => *row = at,
+            Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::select(state, at),
+            Some(Popup::Costs(_)) => crate::ui::popups::costs::update::select(state, at),
+            Some(
+                Popup::Peek(_)
+                | Popup::Task(_)
+                | Popup::Reader(_)
+                | Popup::Comment(_)
+                | Popup::Confirm(_),
+            )
+            | None => {}
+        },
+        Hit::HelpRow(action) => {
+            reader::close_help(state);
+            act(state, action, out);
+        }
+        Hit::File(file) => {
+            crate::ui::popups::reader::update::go_to_file(state, file);
+        }
+        Hit::BesidePopup => {
+            state.popups.pop();
+        }
+    }
+    state.pointer.clicked = Some(hit);
+    state.dirty = true;
+}
+
+/// Selects a list row. Opens it if it was already selected in the focused pane.
+fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
+    let had_keys = state.focus == Focus::Pane(pane);
+    let selected = match pane {
+        Pane::Todo => rows::selected_todo(state),
+        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
+        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
+        // Opening a request leaves the card, so it takes a second click.
+        Pane::Needs => (click == Click::Again).then_some(at),
+        Pane::Lead | Pane::Board => None,
+    };
+    navigation::focus(state, pane);
+    jump::select(state, pane, at);
+    if had_keys && selected == Some(at) {
+        act(state, Action::Open, out);
+    }
+}

@@ -1,0 +1,139 @@
+//! A key press or a paste: an action, or text.
+
+use crossterm::event::KeyEvent;
+
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::input::Completion;
+use crate::ui::app::popup::{Popup, Written};
+use crate::ui::app::status_message::Flash;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context, Found};
+use crate::ui::keys;
+use crate::ui::popups::reader;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::update::act::act;
+use crate::ui::shell::update::{compose, filter, find, guard, unknown};
+
+pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Do>) {
+    let Some(name) = keys::name_of(key) else {
+        return;
+    };
+    state.dirty = true;
+    state.pointer.clicked = None;
+    if guard::ignores(state, key, &name) {
+        return;
+    }
+    // A replay's clock can be paused, so a message there would never expire.
+    let is_read = |flash: &Flash| flash.is_read(state.now);
+    if state.replay.is_some() || state.flash.as_ref().is_some_and(is_read) {
+        state.flash = None;
+    }
+    let contexts = state.contexts();
+    let whole = match state.keys.prefix.take() {
+        Some(first) => format!("{first} {name}"),
+        None => name,
+    };
+    let found = state.prefs.keymap.lookup(&contexts, &whole);
+    // The first key of a two-key sequence may belong to the interrupt action, so wait for the second one.
+    if !matches!(found, Found::Action(Action::Interrupt) | Found::Prefix) {
+        compose::disarm(state);
+    }
+    match found {
+        Found::Action(action) => {
+            act(state, action, out);
+            state.keys.left_composer &= action == Action::Back;
+        }
+        Found::Prefix => state.keys.prefix = Some(whole),
+        // An unbound two-key sequence is dropped as a whole.
+        Found::Nothing if whole.contains(' ') => {}
+        Found::Nothing => {
+            if let Some(action) = unknown::helps(state, &whole) {
+                state.popups.clear();
+                let is_there = |pane| state.focus == Focus::Pane(pane);
+                if !matches!(action, Action::Focus(pane) if is_there(pane)) {
+                    act(state, action, out);
+                }
+                return;
+            }
+            text_key(state, key);
+            unknown::tell(state, &whole);
+        }
+    }
+}
+
+/// Types an unbound key into the focused text field, if there is one.
+pub fn text_key(state: &mut UiState, key: KeyEvent) {
+    let width = compose::width(state);
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Search)) => reader::update::write(state, |words| {
+            words.key(key);
+        }),
+        Some(Some(Written::Filter(words))) => {
+            words.key(key);
+        }
+        Some(Some(Written::Choice(picker))) => {
+            picker.search.key(key);
+            picker.row = 0;
+        }
+        Some(Some(Written::Comment(text))) => text.key(key, width),
+        Some(Some(Written::Task(form))) => form.writing().key(key, width),
+        Some(None) => {}
+        None => match state.focus {
+            Focus::Composer => {
+                state.input.composer.key(key, width);
+                state.input.completion = Completion::Fresh;
+            }
+            Focus::Pane(pane) if state.is_filtering() => {
+                filter::write(state, pane, |words| {
+                    words.key(key);
+                });
+            }
+            Focus::Pane(Pane::Lead) if state.is_searching() => {
+                find::write(state, |words| {
+                    words.key(key);
+                });
+            }
+            Focus::Pane(_) => {}
+        },
+    }
+}
+
+pub fn paste(state: &mut UiState, text: &str) {
+    state.dirty = true;
+    compose::disarm(state);
+    let is_searching = state.is_searching();
+    match state.popups.last_mut().map(Popup::written) {
+        Some(Some(Written::Search)) => reader::update::write(state, |words| words.insert(text)),
+        Some(Some(Written::Filter(words))) => words.insert(text),
+        Some(Some(Written::Choice(picker))) => {
+            picker.search.insert(text);
+            picker.row = 0;
+        }
+        Some(Some(Written::Comment(comment))) => {
+            let pasted = comment.paste(text);
+            compose::report(state, pasted);
+        }
+        Some(Some(Written::Task(form))) => {
+            let text = form.fitting(text);
+            let pasted = form.writing().paste(&text);
+            compose::report(state, pasted);
+        }
+        Some(None) => {}
+        None if is_searching => find::write(state, |words| words.insert(text)),
+        None => match state.focus {
+            Focus::Pane(pane) if state.is_filtering() => {
+                filter::write(state, pane, |words| words.insert(text));
+            }
+            Focus::Composer => {
+                let pasted = state.input.composer.paste(text);
+                compose::report(state, pasted);
+            }
+            // Panes take single keys as commands, so pasted text is never applied to them.
+            Focus::Pane(_) => {
+                let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
+                state.say(Level::Info, format!("Press {key} to write, then paste."));
+            }
+        },
+    }
+}

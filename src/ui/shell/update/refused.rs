@@ -1,0 +1,90 @@
+//! Answers of the crew to commands: text was delivered, or was rejected and returns as a draft.
+
+use crate::domain::ids::Name;
+use crate::domain::redact;
+use crate::protocol::Asked;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::model::{Model, Models, Queued};
+use crate::ui::panes::needs::answers;
+use crate::ui::popups::task_form;
+
+/// Reports a rejected command and restores the state that waited for its answer.
+pub fn refused(app: &mut App, asked: Option<&Asked>, why: &str) {
+    app.note(Level::Warn, why);
+    let Some(asked) = asked else { return };
+    match asked {
+        Asked::Prompt { to, text } => give_back(app, to, text, why),
+        Asked::Interrupt { agent } => {
+            app.keys.interrupted.take_if(|waits| waits.same(agent));
+        }
+        Asked::Decide { request } => {
+            app.model.requests.forget_answer(request);
+            answers::refused(app, request, why);
+        }
+        Asked::AddTask => task_form::update::refused(app, None, why),
+        Asked::EditTask { task } => task_form::update::refused(app, Some(*task), why),
+        Asked::ListModels => {
+            if app.model.models == Models::Asked {
+                app.model.models = Models::Listed(Vec::new());
+            }
+        }
+        Asked::Compact { .. }
+        | Asked::KillJob { .. }
+        | Asked::TakeBack { .. }
+        | Asked::AskShutdown { .. }
+        | Asked::Force { .. }
+        | Asked::Nudge { .. }
+        | Asked::ClaimTask { .. }
+        | Asked::ReleaseTask { .. }
+        | Asked::CompleteTask { .. }
+        | Asked::Merge { .. }
+        | Asked::MergeAll
+        | Asked::ShowDiff { .. }
+        | Asked::JudgeWorktree { .. }
+        | Asked::RemoveWorktree { .. }
+        | Asked::UseModel
+        | Asked::Other => {}
+    }
+}
+
+/// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
+/// the oldest one is removed.
+pub fn arrived(model: &mut Model, to: &Name, text: &str) {
+    if !take_exactly(model, to, text) && text.contains(redact::MARK) {
+        oldest(model, to);
+    }
+}
+
+/// Handles a delivered message of the user, which may come from another window. The crew's own window shows it as
+/// queued until its agent reads it.
+pub fn sent(app: &mut App, to: &Name, text: &str) {
+    if !app.seat.is_crew() && !take_exactly(app, to, text) && text.contains(redact::MARK) {
+        oldest(app, to);
+    }
+}
+
+fn take_exactly(model: &mut Model, to: &Name, text: &str) -> bool {
+    exactly(model, to, text).is_some()
+}
+
+fn exactly(model: &mut Model, to: &Name, text: &str) -> Option<Queued> {
+    let is_it = |q: &Queued| q.to.same(to) && q.text == text;
+    let at = model.queued.iter().position(is_it)?;
+    Some(model.queued.remove(at))
+}
+
+/// Removes and returns the oldest queued message to `to`.
+fn oldest(model: &mut Model, to: &Name) -> Option<Queued> {
+    let at = model.queued.iter().position(|q| q.to.same(to))?;
+    Some(model.queued.remove(at))
+}
+
+/// Returns rejected text as a draft to its recipient.
+fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
+    if let Some(words) = exactly(app, to, text).or_else(|| oldest(app, to)) {
+        let returned = app.return_words(&words.to, &words.text);
+        let place = answers::place(app, &words.to, returned, "Your message");
+        app.note(Level::Warn, format!("{why} {place}").trim_end());
+    }
+}

@@ -1,0 +1,148 @@
+//! Replay of a recording: time, steps and jumps apply past events to the screen.
+
+use ratatui::layout::Rect;
+
+use crate::domain::stamp::Stamp;
+use crate::protocol::Event;
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::{App, UNCHANGED};
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::model::event_log::EventLog;
+use crate::ui::replay::{Player, Seek};
+use crate::ui::shell;
+use crate::ui::shell::hints;
+use crate::ui::shell::state::UiState;
+use crate::ui::shell::tour::Tour;
+use crate::ui::shell::update::hear::{hear, tick};
+use crate::ui::shell::update::replay;
+
+/// Starts a replay.
+pub fn begin(state: &mut UiState, player: Player) {
+    state.replay = Some(Box::new(player));
+    state.tour = Tour::Dismissed;
+    state.attention.want(&[]);
+    state.focus = Focus::Pane(Pane::Lead);
+    state.dirty = true;
+}
+
+/// Advances the replay to the wall-clock time `now`.
+pub fn go(state: &mut UiState, now: Stamp) {
+    let Some(mut player) = state.replay.take() else {
+        return;
+    };
+    let told = player.go(now).len();
+    state.replay = Some(player);
+    on(state, told);
+}
+
+/// Moves the replay by `by`.
+pub fn turn(state: &mut UiState, by: fn(&mut Player) -> Seek) {
+    moved(state, by);
+}
+
+/// Changes the speed.
+pub fn speed(app: &mut App, by: fn(&mut Player)) {
+    if let Some(player) = &mut app.replay {
+        by(player);
+        app.dirty = true;
+    }
+}
+
+/// Seeks to the clicked position of the progress bar.
+pub fn seek(state: &mut UiState, line: Rect, column: u16) {
+    let Some(player) = &state.replay else { return };
+    if let Some(share) = shell::view::share_of(player, line, column) {
+        moved(state, |player| player.seek_share(share));
+    }
+}
+
+fn moved(state: &mut UiState, by: impl FnOnce(&mut Player) -> Seek) {
+    let Some(player) = &mut state.replay else {
+        return;
+    };
+    let (seek, all) = (by(player), player.happened());
+    state.dirty = true;
+    match seek {
+        Seek::On(more) => on(state, more),
+        Seek::Back => {
+            forget_the_past(state);
+            on(state, all);
+        }
+    }
+}
+
+/// Resets the crew, the event log and the clock; keeps the user's own state.
+fn forget_the_past(app: &mut App) {
+    app.forget_crew();
+    app.model.event_log = EventLog::default();
+    app.flash = None;
+    app.now = Stamp::default();
+}
+
+/// Applies the newest `more` past events and sets the replay's time.
+fn on(state: &mut UiState, more: usize) {
+    let Some(player) = state.replay.take() else {
+        return;
+    };
+    let past = player.past();
+    let (known, news) = past.split_at(past.len().saturating_sub(more));
+    let focus = state.focus;
+    recall(state, known.last(), news);
+    state.focus = focus;
+    tick(state, player.clock());
+    state.dirty |= more > 0;
+    state.replay = Some(player);
+}
+
+/// Applies recorded `events` that follow `before`, without notifying the user.
+pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
+    let mut before = before.map(|e| e.seq);
+    for event in events {
+        // Sequence numbers restart with each crewdeck process; agents of the previous one are no longer running.
+        if before.is_some_and(|seq| event.seq <= seq) {
+            state.end_of_session(event.at);
+        }
+        before = Some(event.seq);
+        hear(state, event);
+    }
+}
+
+/// Returns why `action` is unavailable in a replay: no form or question should lead to nothing. `None` if it is
+/// available.
+pub fn refuses(app: &App, action: Action) -> Option<String> {
+    // These also display something or quit.
+    let looks = [
+        Action::Compose,
+        Action::Diff,
+        Action::Interrupt,
+        Action::Models,
+    ];
+    let is_change = hints::acts_on_the_crew(action) && !looks.contains(&action);
+    (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
+}
+
+/// Drops effects that would reach a crew.
+pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
+    if app.replay.is_none() {
+        return;
+    }
+    let before = out.len();
+    out.retain(|wish| !matches!(wish, Do::Command(_) | Do::EditComposer));
+    if out.len() < before {
+        app.model.requests.forget_answers();
+        app.model.queued.clear();
+        app.input.task_forms.come_back();
+        app.say(Level::Info, UNCHANGED);
+    }
+}
+
+/// Advances the recording if one is played, else the wall clock.
+pub fn clock(state: &mut UiState, now: Stamp) {
+    if state.replay.is_some() {
+        replay::go(state, now);
+    } else {
+        tick(state, now);
+    }
+}

@@ -1,0 +1,59 @@
+//! Layout changes: the next layout, mouse capture and the column border.
+
+use crate::domain::screen::Arrangement;
+use crate::protocol::event::Level;
+use crate::ui::app::effect::Do;
+use crate::ui::app::{App, MouseOwner};
+use crate::ui::frame::layout as frame_layout;
+use crate::ui::frame::layout::{Class, TALL};
+use crate::ui::keymap::{Action, Context};
+
+/// Switches to the next layout and saves it.
+pub fn next(app: &mut App, out: &mut Vec<Do>) {
+    let is_low = frame_layout::class(app.size) == Class::Narrow && app.size.height < TALL;
+    app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {
+        // A screen with room for one pane shows this layout like the wall.
+        Arrangement::Board if is_low => Arrangement::Focus,
+        next => next,
+    };
+    app.arrangement.zoom = None;
+    // The focused pane stays visible.
+    if frame_layout::TABS.contains(&app.focus.pane()) {
+        app.arrangement.tab = app.focus.pane();
+    }
+    let about = match app.arrangement.screen.layout {
+        Arrangement::Wall if is_low => "wall: one pane and the tabs",
+        Arrangement::Focus if is_low => "focus: one pane, no tabs",
+        other => other.about(),
+    };
+    let text = format!("Layout: {about}.");
+    app.say(Level::Info, text);
+    out.push(Do::SaveScreen(app.arrangement.screen));
+}
+
+/// Captures the mouse, or returns it to the terminal.
+pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
+    app.prefs.mouse = match app.prefs.mouse {
+        MouseOwner::Terminal => MouseOwner::Crewdeck,
+        MouseOwner::Crewdeck => MouseOwner::Terminal,
+    };
+    let words = match app.prefs.mouse {
+        MouseOwner::Crewdeck => {
+            let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
+            format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
+        }
+        MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
+    };
+    app.say(Level::Info, words);
+    out.push(Do::Mouse(app.prefs.mouse));
+}
+
+/// Moves the border between the columns to a screen column, within its bounds.
+pub fn drag(app: &mut App, column: u16) {
+    let width = app.size.width.max(1);
+    let share = u32::from(column) * 100 / u32::from(width);
+    app.arrangement
+        .screen
+        .set_left(u16::try_from(share).unwrap_or(0));
+    app.dirty = true;
+}

@@ -1,0 +1,108 @@
+//! Feedback for keys without a binding in the focused context.
+
+use crate::domain::text::harmless;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::popup::{Popup, Text};
+use crate::ui::frame::elsewhere::{instead, place};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Bound, Context, Found};
+use crate::ui::keys;
+
+/// Tells the user that the key `name` does nothing here, or where it works. Silent while text is typed and while an
+/// unread warning is shown.
+pub fn tell(app: &mut App, name: &str) {
+    let contexts = app.contexts();
+    let is_unread = app.flash.as_ref().is_some_and(|f| f.level != Level::Info);
+    if is_unread || contexts.iter().any(|context| takes_text(*context)) {
+        return;
+    }
+    let key = harmless(&keys::shown(name));
+    let words = elsewhere(app, name).map_or_else(
+        || format!("{key} does nothing here{}", help(app, &contexts)),
+        |place| format!("{key} works in {place}"),
+    );
+    app.say(Level::Info, words);
+}
+
+/// Returns the action of a key that the open problems page recommends. The key also closes the page.
+pub fn helps(app: &App, name: &str) -> Option<Action> {
+    let reads = |p: &Popup| {
+        matches!(p, Popup::Reader(r) if r.text == Text::Problems) && p.context() == Context::Reader
+    };
+    if !app.popups.last().is_some_and(reads) {
+        return None;
+    }
+    match app.prefs.keymap.lookup(&[Context::Panes], name) {
+        Found::Action(
+            action @ (Action::Waiting | Action::Focus(_) | Action::Compose | Action::Models),
+        ) => Some(action),
+        Found::Action(_) | Found::Prefix | Found::Nothing => None,
+    }
+}
+
+/// Returns the panes in which the key `name` is bound; `None` while a popup is open.
+fn elsewhere(app: &App, name: &str) -> Option<String> {
+    if !app.popups.is_empty() {
+        return None;
+    }
+    let means = |pane: &Pane| {
+        let mut bound = app.prefs.keymap.in_context(Context::In(*pane));
+        bound.find(|b| b.keys.iter().any(|key| key == name))
+    };
+    let all: Vec<&Bound> = Pane::ALL.iter().filter_map(means).collect();
+    match all.as_slice() {
+        [] => None,
+        [one] => instead(app, one.context, one.words),
+        _ => {
+            let panes = Pane::ALL.into_iter().filter(|pane| means(pane).is_some());
+            let places: Vec<String> = panes.map(|pane| place(app, pane)).collect();
+            Some(format!("{}.", places.join(", ")))
+        }
+    }
+}
+
+/// Returns the end of the sentence: the key that opens the help, if there is one.
+fn help(app: &App, contexts: &[Context]) -> String {
+    let shows = |c: &Context| {
+        app.prefs
+            .keymap
+            .in_context(*c)
+            .find(|b| b.action == Action::Help)
+    };
+    let bound = contexts.iter().find_map(shows);
+    bound.map_or_else(
+        || ".".into(),
+        |bound| format!("; {} shows the keys.", bound.shown()),
+    )
+}
+
+/// Returns whether keys are typed as text in this context.
+pub(in crate::ui) fn takes_text(context: Context) -> bool {
+    match context {
+        Context::Composer
+        | Context::Completion
+        | Context::Filter
+        | Context::Search
+        | Context::Picker
+        | Context::TaskForm
+        | Context::Comment => true,
+        Context::Everywhere
+        | Context::FirstRun
+        | Context::Panes
+        | Context::In(_)
+        | Context::Choices
+        | Context::Reader
+        | Context::Diff
+        | Context::CommentVerdict
+        | Context::Jobs
+        | Context::Costs
+        | Context::Peek
+        | Context::EventLog
+        | Context::Confirm
+        | Context::ConfirmMerge
+        | Context::ConfirmLoss
+        | Context::Leave
+        | Context::Replay => false,
+    }
+}

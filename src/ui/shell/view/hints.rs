@@ -1,0 +1,55 @@
+//! The line at the bottom: the status message and the key hints.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use crate::protocol::event::Level;
+use crate::ui::model::style;
+use crate::ui::shell::hints::Urgency;
+use crate::ui::shell::hints::bars::{hint_line, message};
+use crate::ui::shell::state::UiState;
+use crate::ui::theme::Theme;
+
+/// The gap between the parts; unstyled, since a background would show.
+const BLANK: &str = " ";
+
+/// Draws the line.
+pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let (above, before) = message(state, row);
+    let level = state.flash.as_ref().map(|flash| flash.level);
+    let (shape, style) = style::level(level.unwrap_or(Level::Info), theme);
+    let shape = if above.is_empty() { shape } else { " " };
+    if !before.is_empty() {
+        // Only the message gets the style; hints inherit what their own style does not set.
+        Span::styled(format!(" {shape} {before}"), style).render(row, buffer);
+    }
+    for placed in hint_line(state, row) {
+        let hint = placed.what;
+        let words = match hint.urgency {
+            Urgency::Usual | Urgency::Always => theme.dim,
+            Urgency::Now => theme.waiting,
+        };
+        let key = Span::styled(hint.key, theme.accent);
+        let words = Span::styled(hint.words, words);
+        let blank = || Span::raw(BLANK);
+        Line::from(vec![blank(), key, blank(), words, blank()]).render(placed.at, buffer);
+    }
+}
+
+/// Draws the part of a long message that needs a second row, over the lowest row of the panes.
+pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let (Some(flash), Some(y)) = (&state.flash, row.y.checked_sub(1)) else {
+        return;
+    };
+    let (above, _) = message(state, row);
+    if above.is_empty() {
+        return;
+    }
+    let place = Rect { y, ..row }.intersection(buffer.area);
+    Clear.render(place, buffer);
+    buffer.set_style(place, theme.ground);
+    let (shape, style) = style::level(flash.level, theme);
+    Line::styled(format!(" {shape} {above}"), style).render(place, buffer);
+}

@@ -1,0 +1,167 @@
+//! Pure: draws the state into terminal cells. Each file draws one part; none changes the state.
+
+mod hints;
+mod replay;
+mod status;
+mod tour;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::ui::app::{App, popup};
+use crate::ui::frame::layout::{Class, Layout};
+use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::sentence;
+use crate::ui::panes::lead::{complete_view, onboarding};
+use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
+use crate::ui::shell::hints::bars;
+use crate::ui::shell::state::UiState;
+pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
+pub use crate::ui::shell::view::status::places as status_places;
+use crate::ui::shell::{layout, peek};
+use crate::ui::text::{fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::{frame, popups};
+
+/// Draws the whole screen.
+pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
+    let area = frame.area();
+    let cursor = draw_on(state, cache, theme, area, frame.buffer_mut());
+    if let Some(cursor) = cursor.filter(|at| area.contains(*at)) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// Draws the whole screen into `buffer`. Returns the cursor position.
+fn draw_on(
+    state: &UiState,
+    cache: &mut ViewCache,
+    theme: &Theme,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Option<Position> {
+    if area.is_empty() {
+        return None;
+    }
+    buffer.set_style(area, theme.ground);
+    let layout = layout::layout(state, area);
+    if layout.class == Class::Small {
+        onboarding::too_small(area, theme, buffer);
+        return None;
+    }
+    status::draw(state, theme, layout.status, buffer);
+    hints::draw(state, theme, layout.hints, buffer);
+    if let Some(row) = layout.tour {
+        tour::draw(state, theme, row, buffer);
+    }
+    if let (Some(row), Some(player)) = (layout.replay, &state.replay) {
+        replay::draw(player, theme, row, buffer);
+    }
+    if let Some((row, offered)) = &layout.tabs {
+        tabs(state, theme, *row, offered, &layout, buffer);
+    }
+    if let Some(row) = layout.banner {
+        banner(state, theme, row, buffer);
+    }
+    let mut searching = None;
+    for (pane, area) in &layout.panes {
+        match pane {
+            Pane::Lead => searching = lead::view::draw(state, cache, theme, *area, buffer),
+            Pane::Todo => todo::view::draw(state, theme, *area, buffer),
+            Pane::Board => board::view::draw(state, theme, *area, buffer),
+            Pane::Team => team::view::draw(state, theme, *area, buffer),
+            Pane::Inbox => inbox::view::draw(state, theme, *area, buffer),
+            Pane::Needs => needs::view::draw(state, theme, *area, buffer),
+        }
+    }
+    let mut cursor = layout
+        .composer
+        .and_then(|area| lead::view::composer(state, theme, area, buffer))
+        .or(searching);
+    complete_view::draw(state, theme, &layout, buffer);
+    if let Some(top) = state.popups.last() {
+        if popup::covers(top) {
+            let from = layout.status.bottom();
+            let panes = Rect {
+                y: from,
+                height: layout.hints.y.saturating_sub(from),
+                ..area
+            };
+            buffer.set_style(panes, theme.behind());
+        }
+        cursor = popups::view::draw(state, top, theme, area, buffer);
+    }
+    match layout.peek {
+        Some(area) => peek::view::draw(state, cache, theme, area, buffer),
+        None => cache.peeked.clear(),
+    }
+    hints::draw_above(state, theme, layout.hints, buffer);
+    cursor
+}
+
+/// Draws the tabs of the panes that share one area.
+fn tabs(
+    app: &App,
+    theme: &Theme,
+    row: Rect,
+    offered: &[Pane],
+    layout: &Layout,
+    buffer: &mut Buffer,
+) {
+    for placed in bars::tab_line(app, layout, row, offered) {
+        let (pane, label) = placed.what;
+        let is_shown = layout.pane(pane).is_some();
+        let style = match (is_shown, app.focus.pane() == pane) {
+            (true, true) => theme.title_focused,
+            (true, false) => theme.title,
+            (false, _) if pane == Pane::Needs => theme.waiting,
+            (false, _) => theme.dim,
+        };
+        Line::styled(label, style).render(placed.at, buffer);
+    }
+}
+
+/// Minimum columns for the subject of a request.
+const ABOUT_LEAST: usize = 12;
+
+/// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
+fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let Some((_, request)) = rows::selected_request(app) else {
+        return;
+    };
+    let more = match app.model.requests.for_person() {
+        0 | 1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let key = app.waiting_key();
+    let hint = format!("{key} shows it ");
+    let room = usize::from(row.width).saturating_sub(width(&hint) + 2);
+    let heading = sentence::heading(
+        request,
+        &app.model.board,
+        room.saturating_sub(width(&more) + 2),
+    );
+    let text = format!("◆ {heading}{more}");
+    let rest = room.saturating_sub(width(&text) + 2);
+    let about = sentence::about(request).filter(|_| more.is_empty() && rest >= ABOUT_LEAST);
+    let about = about.map_or_else(String::new, |about| fit(&about, rest));
+    let gap = if about.is_empty() { "" } else { "  " };
+    let taken = width(&about) + gap.len();
+    let [text, blanks] = frame::cell(&text, room.min(width(&text)), theme.waiting);
+    let behind = " ".repeat(room.saturating_sub(text.width() + blanks.width() + taken));
+    Line::from(vec![
+        Span::raw(" "),
+        text,
+        blanks,
+        Span::raw(gap),
+        Span::styled(about, theme.text),
+        Span::raw(behind),
+        Span::raw(" "),
+        Span::styled(hint, theme.accent),
+    ])
+    .render(row, buffer);
+}

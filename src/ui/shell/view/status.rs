@@ -1,0 +1,270 @@
+//! The status line at the top: agents, requests, cost, model and back-off.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::app::onboarding::Weight;
+use crate::ui::app::role::Seat;
+use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::style;
+use crate::ui::text::{count, dollars, fit, width};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::placed;
+use crate::ui::widgets::placed::Placed;
+
+/// A part of the line. Lower ranks get room first.
+struct Piece {
+    rank: u8,
+    text: String,
+    style: Style,
+    /// The click target.
+    hit: Hit,
+}
+
+impl Piece {
+    fn plain(rank: u8, text: String, style: Style) -> Piece {
+        Piece {
+            rank,
+            text,
+            style,
+            hit: Hit::Nothing,
+        }
+    }
+
+    /// Sets the click target.
+    fn leads(self, hit: Hit) -> Piece {
+        Piece { hit, ..self }
+    }
+}
+
+/// Pieces up to this rank are more important than the long forms of the others.
+const ESSENTIAL: u8 = 4;
+
+/// Columns of a branch name. A longer one is shown in full only if everything else fits.
+const BRANCH: usize = 27;
+/// Maximum columns of a branch name.
+const BRANCH_MAX: usize = 72;
+
+/// Draws the line.
+pub fn draw(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    for placed in pieces(app, theme, row) {
+        let piece = placed.what;
+        Line::styled(format!(" {} ", piece.text), piece.style).render(placed.at, buffer);
+    }
+}
+
+/// Returns the click targets.
+pub fn places(app: &App, row: Rect) -> Vec<Placed<Hit>> {
+    let pieces = pieces(app, &Theme::default(), row).into_iter();
+    let pressed = pieces.filter(|placed| placed.what.hit != Hit::Nothing);
+    pressed
+        .map(|placed| placed.map(|piece| piece.hit))
+        .collect()
+}
+
+/// Returns the pieces that fit, with their areas.
+fn pieces(app: &App, theme: &Theme, row: Rect) -> Vec<Placed<Piece>> {
+    let columns = usize::from(row.width);
+    let mut left = left(app, theme, Words::Whole, BRANCH);
+    let mut right = right(app, theme);
+    // Short forms are used before an essential piece is dropped.
+    let essential = |p: &&Piece| p.rank <= ESSENTIAL;
+    if left
+        .iter()
+        .filter(essential)
+        .map(|p| width(&p.text) + 2)
+        .sum::<usize>()
+        + 1
+        > columns
+    {
+        left = self::left(app, theme, Words::Short, BRANCH);
+    } else {
+        let whole = self::left(app, theme, Words::Whole, BRANCH_MAX);
+        if total(&whole) + total(&right) < columns {
+            left = whole;
+        }
+    }
+    let dropped = without_place(left.iter().chain(&right), columns);
+    let mut at = 0;
+    let mut keeps = |_: &Piece| {
+        at += 1;
+        !dropped.contains(&(at - 1))
+    };
+    left.retain(&mut keeps);
+    right.retain(&mut keeps);
+    let wide = |piece: Piece| (width(&piece.text) + 2, piece);
+    let behind = u16::try_from(total(&right))
+        .unwrap_or(u16::MAX)
+        .min(row.width);
+    let end = Rect {
+        x: row.right() - behind,
+        width: behind,
+        ..row
+    };
+    let mut out = placed::place(row, left.into_iter().map(wide));
+    out.extend(placed::place(end, right.into_iter().map(wide)));
+    out
+}
+
+/// Returns the indices of the pieces that do not fit. Lower ranks get room first; a shorter piece may still fit after
+/// a long one did not.
+fn without_place<'a>(pieces: impl Iterator<Item = &'a Piece>, columns: usize) -> Vec<usize> {
+    let mut all: Vec<(usize, &Piece)> = pieces.enumerate().collect();
+    all.sort_by_key(|(_, piece)| piece.rank);
+    let mut taken = 1;
+    let mut dropped = Vec::new();
+    for (at, piece) in all {
+        let wide = width(&piece.text) + 2;
+        if piece.rank == 0 || taken + wide <= columns {
+            taken += wide;
+        } else {
+            dropped.push(at);
+        }
+    }
+    dropped
+}
+
+fn total(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|p| width(&p.text) + 2).sum()
+}
+
+/// The length of the texts.
+#[derive(Clone, Copy)]
+enum Words {
+    Whole,
+    Short,
+}
+
+fn left(app: &App, theme: &Theme, words: Words, branch: usize) -> Vec<Piece> {
+    let mut out = vec![Piece::plain(0, "crewdeck".into(), theme.title)];
+    let piece = Piece::plain;
+    let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Problems));
+    if let Some((whole, short)) = app.seat.mark() {
+        let text = match words {
+            Words::Whole => whole,
+            Words::Short => short,
+        };
+        out.push(piece(0, text, theme.accent));
+    }
+    if let Some(address) = app.key_address() {
+        // Shown before the first request is sent.
+        out.push(piece(2, format!("key to {}", fit(address, 40)), theme.warn));
+    }
+    let Some(setup) = &app.model.setup else {
+        // If no crew can start, the setup page explains why.
+        let is_missing = app.first_page().map(|p| p.weight) == Some(Weight::Missing);
+        out.push(if is_missing {
+            piece(1, "not started".into(), theme.warn)
+        } else {
+            piece(1, "starting…".into(), theme.dim)
+        });
+        return out;
+    };
+    let project = one_line(setup.project());
+    if !project.is_empty() {
+        // The project precedes the model: same rank, but it tells several windows apart.
+        out.push(piece(7, fit(&project, 24), theme.text));
+    }
+    // Without a crew HEAD is no longer updated.
+    if let Some(head) = app.model.head.as_ref().filter(|_| app.seat != Seat::Left) {
+        out.push(piece(
+            10,
+            fit(&one_line(&head.to_string()), branch),
+            theme.dim,
+        ));
+    }
+    if setup.scripted {
+        out.push(piece(1, "scripted".into(), theme.warn));
+    }
+    let team = one_line(&app.model.team.team_name);
+    if team != "default" && !team.is_empty() {
+        out.push(piece(9, fit(&team, 20), theme.dim));
+    }
+    let waiting = app.model.requests.for_person();
+    if waiting > 0 {
+        let words = if waiting == 1 { "needs" } else { "need" };
+        out.push(
+            piece(1, format!("◆ {waiting} {words} you"), theme.waiting)
+                .leads(Hit::Button(Action::Waiting)),
+        );
+    }
+    if let Some((until, cause)) = style::backoff(app) {
+        let left = style::seconds(until, app.now);
+        let text = match words {
+            Words::Whole => format!("◔ {cause}, retry in {left} s"),
+            Words::Short => format!("◔ retry {left} s"),
+        };
+        out.push(piece(3, text, theme.warn).leads(problems.clone()));
+    }
+    let activities: Vec<Activity> = app
+        .present()
+        .iter()
+        .map(|name| app.activity(name))
+        .collect();
+    let count_of = |wanted: fn(&Activity) -> bool| activities.iter().filter(|a| wanted(a)).count();
+    let working = count_of(Activity::is_busy);
+    if working > 0 {
+        // No spinner if all agents only wait in the call queue.
+        let shape = match count_of(Activity::is_running) {
+            0 => "◔",
+            _ => style::spinner(app.now, app.prefs.motion),
+        };
+        out.push(
+            piece(4, format!("{shape} {working} working"), theme.working).leads(team_pane.clone()),
+        );
+    }
+    let jobs = app.model.jobs.running();
+    if jobs > 0 {
+        let words = if jobs == 1 { "job" } else { "jobs" };
+        out.push(
+            piece(5, format!("▷ {jobs} {words}"), theme.working).leads(Hit::Button(Action::Jobs)),
+        );
+    }
+    let idle = count_of(|a| matches!(a, Activity::Idle));
+    if idle > 0 {
+        out.push(piece(5, format!("○ {idle} idle"), theme.dim).leads(team_pane));
+    }
+    let stuck = count_of(|a| matches!(a, Activity::Stuck { .. }));
+    if stuck > 0 {
+        out.push(piece(2, format!("▲ {stuck} stuck"), theme.warn).leads(problems.clone()));
+    }
+    let failed = count_of(|a| matches!(a, Activity::Failed { .. }));
+    if failed > 0 {
+        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
+    }
+    out
+}
+
+fn right(app: &App, theme: &Theme) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let Some(setup) = &app.model.setup else {
+        return out;
+    };
+    let piece = Piece::plain;
+    out.push(
+        piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
+    );
+    let agent = app.model.agents.get(&app.shown);
+    if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
+        let style = if share >= 80 { theme.warn } else { theme.dim };
+        let about = if agent.window_is_assumed { "~" } else { "" };
+        out.push(piece(8, format!("ctx {about}{share}%"), style));
+    }
+    let costs = Hit::Button(Action::Costs);
+    let tokens = app.model.agents.tokens();
+    if tokens > 0 {
+        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
+    }
+    if let Some(cost) = app.model.agents.cost() {
+        out.push(piece(6, dollars(cost), theme.dim).leads(costs));
+    }
+    out
+}

@@ -1,0 +1,41 @@
+//! Ages on the screen and when they next read differently.
+
+use std::time::Duration;
+
+use crate::domain::stamp::Stamp;
+use crate::ui::text::{age, age_lasts};
+
+/// An age that is shown now or later.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aging {
+    /// The time from which the age counts.
+    pub since: Stamp,
+    /// The minimum age at which it is shown.
+    pub from: Duration,
+}
+
+impl Aging {
+    /// Creates an age that is shown at once.
+    pub fn at_once(since: Stamp) -> Aging {
+        Aging {
+            since,
+            from: Duration::ZERO,
+        }
+    }
+
+    /// What it says.
+    pub fn reads(&self, now: Stamp) -> Option<String> {
+        let passed = now.since(self.since);
+        (passed >= self.from).then(|| age(passed))
+    }
+
+    /// Returns how long the text stays the same.
+    pub fn lasts(&self, now: Stamp) -> Duration {
+        let passed = now.since(self.since);
+        if passed < self.from {
+            self.from.saturating_sub(passed)
+        } else {
+            age_lasts(passed)
+        }
+    }
+}

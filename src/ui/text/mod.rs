@@ -1,0 +1,265 @@
+//! Text helpers for terminal cells: width-aware cutting, padding and wrapping, and short forms of numbers and times.
+
+pub(in crate::ui) mod aging;
+pub(super) mod command_text;
+pub(super) mod fuzzy;
+pub(super) mod terms;
+pub(super) mod wrap;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::domain::stamp::Stamp;
+use crate::domain::text::{harmless, one_line};
+pub use crate::domain::usage::{count, dollars};
+pub use crate::ui::text::wrap::{fit, width};
+
+/// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
+/// does.
+pub fn longest<'a>(forms: &[&'a str], columns: usize) -> &'a str {
+    let found = forms.iter().find(|form| width(form) <= columns);
+    found.or(forms.last()).copied().unwrap_or_default()
+}
+
+/// Cuts or pads `text` to exactly `columns` columns.
+pub fn pad(text: &str, columns: usize) -> String {
+    let mut out = fit(text, columns);
+    let missing = columns.saturating_sub(width(&out));
+    out.extend(std::iter::repeat_n(' ', missing));
+    out
+}
+
+/// Escapes control characters and wraps `text` into lines of at most `columns` columns, at blanks where possible.
+/// Continuation lines are indented like the text of their first line, after a list marker such as `- ` or `3. `.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_some(text, columns, usize::MAX)
+}
+
+/// Like [`wrap()`], but may stop once it has produced `enough` lines.
+pub fn wrap_some(text: &str, columns: usize, enough: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut out = Vec::new();
+    for line in text.lines() {
+        if out.len() >= enough {
+            break;
+        }
+        wrap_line(harmless(line).trim_end(), columns, &mut out);
+    }
+    out
+}
+
+/// Returns the number of columns before the first word of a line: indentation and list marker.
+fn text_indent(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let mark = match digits {
+        0 if text.starts_with("- ") || text.starts_with("* ") => 2,
+        1..=3 if text[digits..].starts_with(". ") || text[digits..].starts_with(") ") => digits + 2,
+        _ => 0,
+    };
+    line.len() - text.len() + mark
+}
+
+fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
+    let indent = match text_indent(line) {
+        begin if begin * 2 > columns => String::new(),
+        begin => " ".repeat(begin),
+    };
+    let mut row = String::new();
+    let mut used = 0;
+    for word in line.split_word_bounds() {
+        let wide = width(word);
+        if used + wide <= columns {
+            row.push_str(word);
+            used += wide;
+            continue;
+        }
+        if word.trim().is_empty() {
+            // The blank at the break is not drawn.
+            out.push(
+                std::mem::replace(&mut row, indent.clone())
+                    .trim_end()
+                    .to_string(),
+            );
+            used = indent.len();
+            continue;
+        }
+        // Breaks after the last blank, so that punctuation stays with its word.
+        let at = row.trim_end().rfind(' ').map_or(0, |at| at + 1);
+        let tail = if row.ends_with(' ') || at <= indent.len() {
+            String::new()
+        } else {
+            row.split_off(at)
+        };
+        if !row.trim().is_empty() {
+            out.push(row.trim_end().to_string());
+            row.clear();
+            row.push_str(&indent);
+        }
+        row.push_str(&tail);
+        used = width(&row);
+        for grapheme in word.graphemes(true) {
+            let wide = grapheme.width();
+            if used + wide > columns && used > indent.len() {
+                out.push(std::mem::replace(&mut row, indent.clone()));
+                used = indent.len();
+            }
+            row.push_str(grapheme);
+            used += wide;
+        }
+    }
+    let rest = row.trim_end();
+    if !rest.is_empty() || line.is_empty() {
+        out.push(rest.to_string());
+    }
+}
+
+/// Formats a duration in its largest unit: `42s`, `7m`, `3h`.
+pub fn age(passed: Duration) -> String {
+    match passed.as_secs() {
+        s @ 0..60 => format!("{s}s"),
+        s @ 60..3600 => format!("{}m", s / 60),
+        s => format!("{}h", s / 3600),
+    }
+}
+
+/// Returns how long the text that [`age`] returns for `passed` stays correct.
+pub fn age_lasts(passed: Duration) -> Duration {
+    let unit = match passed.as_secs() {
+        0..60 => 1,
+        60..3600 => 60,
+        _ => 3600,
+    };
+    Duration::from_secs((passed.as_secs() / unit + 1) * unit).saturating_sub(passed)
+}
+
+/// Formats a number of bytes: `812 B`, `256 KiB`, `1.0 MiB`.
+pub fn bytes(n: usize) -> String {
+    const MIB: usize = 1024 * 1024;
+    match n {
+        0..1024 => format!("{n} B"),
+        1024..MIB => format!("{} KiB", n / 1024),
+        MIB.. => format!("{}.{} MiB", n / MIB, n % MIB * 10 / MIB),
+    }
+}
+
+/// Formats the time of day as `12:03`; blanks if the time is unknown.
+pub fn clock(at: Stamp, zone: &TimeZone) -> String {
+    clock_to_the_second(at, zone).chars().take(5).collect()
+}
+
+/// Formats the time of day as `12:03:59`; blanks if the time is unknown.
+pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
+    let seconds = i64::try_from(at.since(Stamp(0.0)).as_secs()).ok();
+    let time = seconds
+        .filter(|s| *s > 0)
+        .and_then(|s| Timestamp::from_second(s).ok());
+    time.map_or_else(
+        || " ".repeat(8),
+        |t| {
+            let local = t.to_zoned(zone.clone());
+            let (hour, minute, second) = (local.hour(), local.minute(), local.second());
+            format!("{hour:02}:{minute:02}:{second:02}")
+        },
+    )
+}
+
+/// Returns the display name of an agent or approver; the user is `you`.
+pub fn called(name: &str) -> String {
+    match name {
+        "user" => "you".into(),
+        "policy" => "a standing rule".into(),
+        name => one_line(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_count_cells_not_characters() {
+        assert_eq!(width("ab中文👍"), 8);
+        assert_eq!(fit("中文字", 5), "中文…");
+        assert_eq!(fit("中文字", 4), "中…");
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(pad("中文字", 4), "中… ");
+        assert_eq!(pad("a", 3), "a  ");
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_fit_the_width() {
+        assert_eq!(wrap("the quick brown fox", 10), ["the quick", "brown fox"]);
+        assert_eq!(
+            wrap("  - one two three", 9),
+            ["  - one", "    two", "    three"]
+        );
+        assert_eq!(
+            wrap("12. one two\nthree four", 8),
+            ["12. one", "    two", "three", "four"]
+        );
+        assert_eq!(wrap("-5 and more", 6), ["-5 and", "more"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert_eq!(wrap("doctor says what", 11), ["doctor says", "what"]);
+        assert_eq!(wrap("one two", 3), ["one", "two"]);
+        assert_eq!(wrap("say (hello) world.", 12), ["say (hello)", "world."]);
+        for columns in 1..30 {
+            for line in wrap(
+                "  Wide 中文字符 and émoji 👍👍 in a_long_word_here, ok?",
+                columns,
+            ) {
+                assert!(width(&line) <= columns.max(2), "{columns}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let counts = [0, 999, 1_000, 12_449, 99_999, 100_000, 999_999, 3_149_999];
+        let shown = counts.map(count);
+        assert_eq!(
+            shown,
+            ["0", "999", "1.0k", "12.4k", "99.9k", "100k", "999k", "3.1M"]
+        );
+        assert_eq!(
+            [0.0, 0.0004, 1.239].map(dollars),
+            ["$0.00", "$0.0004", "$1.24"]
+        );
+        assert_eq!(
+            [5, 61, 7300].map(|s| age(Duration::from_secs(s))),
+            ["5s", "1m", "2h"]
+        );
+        assert_eq!(
+            [9, 262_144, 1_100_000].map(bytes),
+            ["9 B", "256 KiB", "1.0 MiB"]
+        );
+    }
+
+    #[test]
+    fn age_text_is_valid_exactly_for_the_returned_time() {
+        for millis in [
+            0, 1, 999, 1000, 59_999, 60_000, 61_500, 3_599_999, 3_600_000, 9_999_999,
+        ] {
+            let passed = Duration::from_millis(millis);
+            let lasts = age_lasts(passed);
+            let almost = passed + lasts.saturating_sub(Duration::from_millis(1));
+            assert_eq!(age(almost), age(passed), "{millis}");
+            assert_ne!(age(passed + lasts), age(passed), "{millis}");
+        }
+    }
+
+    #[test]
+    fn time_of_day_uses_the_time_zone() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        assert_eq!(clock(Stamp(43_380.0), &zone), "14:03");
+        for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {
+            assert_eq!(clock(Stamp(unknown), &zone), "     ");
+        }
+    }
+}

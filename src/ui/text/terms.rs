@@ -1,0 +1,101 @@
+//! Parses filter text into terms: `word`, `key:value`, and `!` for negation. No I/O.
+
+/// Whether a term must match or must not match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// The term must match.
+    Wanted,
+    /// The term must not match.
+    Unwanted,
+}
+
+/// One filter term, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Term {
+    pub sign: Sign,
+    /// The key before the colon; `None` for a plain word.
+    pub key: Option<String>,
+    /// The word, or the value after the colon; may be empty.
+    pub value: String,
+}
+
+/// Splits `text` into terms.
+pub fn terms(text: &str) -> Vec<Term> {
+    let text = text.to_lowercase();
+    text.split_whitespace().map(term).collect()
+}
+
+fn term(word: &str) -> Term {
+    let (sign, word) = match word.strip_prefix('!') {
+        Some(rest) => (Sign::Unwanted, rest),
+        None => (Sign::Wanted, word),
+    };
+    let (key, value) = match word.split_once(':') {
+        // `std::fs` and `http://` are plain words.
+        Some((key, value))
+            if !key.is_empty()
+                && key.chars().all(char::is_alphabetic)
+                && !value.starts_with([':', '/']) =>
+        {
+            (Some(key.to_string()), value)
+        }
+        Some(_) | None => (None, word),
+    };
+    Term {
+        sign,
+        key,
+        value: value.to_string(),
+    }
+}
+
+/// The terms of a filter, matched against rows of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words(Vec<Term>);
+
+impl Words {
+    /// Parses `text`. A term without a value, such as `from:`, matches everything.
+    pub fn new(text: &str) -> Words {
+        let all = terms(text).into_iter();
+        Words(all.filter(|term| !term.value.is_empty()).collect())
+    }
+
+    /// Returns whether `hay` contains all required terms and none of the negated ones. `keyed` returns the text to
+    /// search for a term with that key. A term with an unknown key is searched in `hay` as a plain word. `hay` and the
+    /// result of `keyed` must be in lower case.
+    pub fn fit<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|term| {
+            let value = term.value.as_str();
+            let part = term.key.as_deref().map(|key| (key, keyed(key)));
+            let found = match part {
+                None => hay.contains(value),
+                Some((_, Some(part))) => part.contains(value.trim_start_matches('@')),
+                Some((key, None)) => hay.contains(&format!("{key}:{value}")),
+            };
+            found == (term.sign == Sign::Wanted)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn terms_are_parsed() {
+        let cases = [
+            ("Word", Sign::Wanted, None, "word"),
+            ("!word", Sign::Unwanted, None, "word"),
+            ("!", Sign::Unwanted, None, ""),
+            ("who:Alice", Sign::Wanted, Some("who"), "alice"),
+            ("!kind:", Sign::Unwanted, Some("kind"), ""),
+            ("std::fs", Sign::Wanted, None, "std::fs"),
+            ("http://x", Sign::Wanted, None, "http://x"),
+            ("12:30", Sign::Wanted, None, "12:30"),
+        ];
+        for (text, sign, key, value) in cases {
+            let (key, value) = (key.map(String::from), value.into());
+            assert_eq!(terms(text), [Term { sign, key, value }], "{text}");
+        }
+    }
+}

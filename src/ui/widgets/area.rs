@@ -1,0 +1,77 @@
+//! Areas of popups on the screen.
+
+use ratatui::layout::Margin;
+use ratatui::layout::Rect;
+
+/// Returns a centered rectangle, clipped to `screen`.
+pub fn centered(screen: Rect, width: u16, height: u16) -> Rect {
+    let width = width.min(screen.width);
+    let height = height.min(screen.height);
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Returns the height of a popup with border around `lines` lines of text.
+pub fn framed(lines: usize) -> u16 {
+    let wanted = u16::try_from(lines).unwrap_or(u16::MAX);
+    wanted.max(ROWS_MIN).saturating_add(2)
+}
+
+/// Returns a rectangle centered at the bottom, above the hint lines, so that the content at the top of the screen
+/// stays readable.
+pub fn low(screen: Rect, width: u16, height: u16) -> Rect {
+    let area = centered(screen, whole_or(screen, width), height);
+    Rect {
+        y: screen
+            .bottom()
+            .saturating_sub(area.height + 2)
+            .max(screen.y),
+        ..area
+    }
+}
+
+/// Returns `width`, or the screen's width if only a few unreadable columns would be left beside the popup.
+pub fn whole_or(screen: Rect, width: u16) -> u16 {
+    if screen.width.saturating_sub(width).div_ceil(2) <= BESIDE_MAX {
+        screen.width
+    } else {
+        width
+    }
+}
+
+/// Maximum columns beside a popup that are too few to be readable.
+pub const BESIDE_MAX: u16 = 4;
+
+/// Minimum rows of a popup with text, inside its border; a lower one is easily overlooked.
+pub const ROWS_MIN: u16 = 5;
+
+/// The layout of a popup with a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The popup with its frame.
+    pub area: Rect,
+    /// The rows of its list.
+    pub list: Rect,
+    /// The place of the first row in view.
+    pub first: usize,
+}
+
+/// Returns the close button on the popup's border, shown while crewdeck captures the mouse.
+pub fn close_mark(area: Rect) -> Rect {
+    Rect {
+        x: area.right().saturating_sub(4),
+        width: 3,
+        height: 1,
+        ..area
+    }
+    .intersection(area)
+}
+
+/// Returns the area inside the border of a popup.
+pub fn inside(area: Rect) -> Rect {
+    area.inner(Margin::new(2, 1))
+}

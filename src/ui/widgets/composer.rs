@@ -1,0 +1,349 @@
+//! Multi-line text input with a history of sent messages and a size limit for pasted text.
+
+mod rows;
+mod view;
+
+use std::collections::VecDeque;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use tui_textarea::{CursorMove, TextArea};
+
+use crate::domain::text::{harmless, is_hidden};
+use crate::ui::widgets::composer::rows::WrappedLine;
+pub use crate::ui::widgets::composer::view::{Beyond, Room};
+
+/// Maximum length of the text, in bytes. Longer text is cut, and the user is notified.
+pub const COMPOSER_MAX: usize = 256 * 1024;
+
+/// Maximum number of messages in the history.
+pub const HISTORY_MAX: usize = 200;
+
+/// Maximum height of the composer, in rows.
+pub const ROWS_MAX: u16 = 8;
+
+/// Result of a paste.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pasted {
+    /// The whole text was inserted.
+    Whole,
+    /// The text was cut.
+    Cut {
+        /// Number of bytes that were inserted.
+        kept: usize,
+        /// Number of bytes that the whole text would need; a tab counts as the blanks that replace it.
+        of: usize,
+    },
+}
+
+/// A multi-line text field with a history.
+#[derive(Debug, Default)]
+pub struct Composer {
+    area: TextArea<'static>,
+    bytes: usize,
+    history: VecDeque<String>,
+    /// Index of the recalled message, counted from the newest, and the draft that it replaced.
+    recalled: Option<(usize, String)>,
+    /// Column that vertical cursor movement returns to.
+    goal: Option<usize>,
+    /// Line and character of the first visible row at the last cursor movement.
+    top: (usize, usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VerticalDirection {
+    Up,
+    Down,
+}
+
+impl Composer {
+    pub fn text(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Returns whether the text is a message recalled from the history.
+    pub fn is_recalled(&self) -> bool {
+        self.recalled.is_some()
+    }
+
+    /// Returns the text if it is a single word.
+    pub fn only_word(&self) -> Option<&str> {
+        match self.area.lines() {
+            [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// Handles a key that has no other binding. `width` is the width of the text area in columns.
+    pub fn key(&mut self, key: KeyEvent, width: u16) {
+        if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
+            return;
+        }
+        let is_plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        let is_text = is_plain && matches!(key.code, KeyCode::Char(_));
+        match key.code {
+            // A terminal without bracketed paste sends pasted text as key events.
+            KeyCode::Char(c) if is_hidden(c) && !is_joiner(c) => {
+                self.paste(&c.to_string());
+            }
+            KeyCode::Up if is_plain => {
+                self.move_row(VerticalDirection::Up, width);
+                return;
+            }
+            KeyCode::Down if is_plain => {
+                self.move_row(VerticalDirection::Down, width);
+                return;
+            }
+            KeyCode::Backspace if is_plain => self.delete_cluster_before(),
+            KeyCode::Delete if is_plain => self.delete_cluster_after(),
+            _ => {
+                let before = self.area.cursor();
+                self.area.input(key);
+                if !is_text {
+                    self.snap_to_cluster((before.0, before.1));
+                }
+            }
+        }
+        // A selection is not drawn, so it is dropped.
+        self.area.cancel_selection();
+        self.goal = None;
+        self.recount();
+    }
+
+    /// Deletes the grapheme cluster before the cursor, or joins the line with the previous one.
+    fn delete_cluster_before(&mut self) {
+        let (row, at) = self.cursor();
+        if at == 0 {
+            self.area.delete_newline();
+            return;
+        }
+        let begin = rows::cluster_range(self.line(row), at - 1).start;
+        self.move_cursor_to(row, begin);
+        self.area.delete_str(at - begin);
+    }
+
+    fn delete_cluster_after(&mut self) {
+        let (row, at) = self.cursor();
+        let sign = rows::cluster_range(self.line(row), at);
+        if sign.is_empty() {
+            self.area.delete_next_char();
+        } else {
+            self.area.delete_str(sign.end - at);
+        }
+    }
+
+    /// Moves a cursor that landed inside a grapheme cluster to the edge in its direction of movement.
+    fn snap_to_cluster(&mut self, before: (usize, usize)) {
+        let (row, at) = self.cursor();
+        let sign = rows::cluster_range(self.line(row), at);
+        if at > sign.start && at < sign.end {
+            let to = if (row, at) < before {
+                sign.start
+            } else {
+                sign.end
+            };
+            self.move_cursor_to(row, to);
+        }
+    }
+
+    fn cursor(&self) -> (usize, usize) {
+        let cursor = self.area.cursor();
+        (cursor.0, cursor.1)
+    }
+
+    fn line(&self, number: usize) -> &str {
+        self.area.lines().get(number).map_or("", String::as_str)
+    }
+
+    /// Moves the cursor before character `chars` of line `line`; both must exist. A jump takes only 16-bit coordinates.
+    /// A position beyond them is reached in single steps from the closest of the current position, the farthest jump
+    /// and the end of the line, because each step reads the whole line.
+    fn move_cursor_to(&mut self, line: usize, chars: usize) {
+        const MAX: usize = u16::MAX as usize;
+        let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let (from, _) = self.cursor();
+        let is_named = line <= MAX && (chars <= MAX || from != line);
+        if is_named || from.abs_diff(line) > line.saturating_sub(MAX) {
+            let jump = CursorMove::Jump(narrow(line), narrow(chars));
+            self.area.move_cursor(jump);
+        }
+        let (from, _) = self.cursor();
+        for _ in from..line {
+            self.area.move_cursor(CursorMove::Down);
+        }
+        for _ in line..from {
+            self.area.move_cursor(CursorMove::Up);
+        }
+        let (_, at) = self.cursor();
+        let end = self.line(line).chars().count();
+        if chars > MAX && at.abs_diff(chars) > end.saturating_sub(chars) {
+            self.area.move_cursor(CursorMove::End);
+        }
+        let (_, at) = self.cursor();
+        for _ in at..chars {
+            self.area.move_cursor(CursorMove::Forward);
+        }
+        for _ in chars..at {
+            self.area.move_cursor(CursorMove::Back);
+        }
+    }
+
+    /// Moves the cursor one row up or down and keeps the goal column. Returns false if there is no such row.
+    fn move_row(&mut self, direction: VerticalDirection, width: u16) -> bool {
+        let (line, at) = self.cursor();
+        let rows = WrappedLine::new(self.line(line), usize::from(width));
+        let (row, column) = rows.cell_of(at);
+        let goal = self.goal.unwrap_or(column);
+        let (line, at) = match direction {
+            VerticalDirection::Up if row > 0 => (line, rows.position_at(row - 1, goal)),
+            VerticalDirection::Down if row + 1 < rows.len() => {
+                (line, rows.position_at(row + 1, goal))
+            }
+            VerticalDirection::Up if line > 0 => {
+                let above = WrappedLine::new(self.line(line - 1), usize::from(width));
+                (line - 1, above.position_at(above.len() - 1, goal))
+            }
+            VerticalDirection::Down if line + 1 < self.area.lines().len() => {
+                let below = WrappedLine::new(self.line(line + 1), usize::from(width));
+                (line + 1, below.position_at(0, goal))
+            }
+            VerticalDirection::Up | VerticalDirection::Down => return false,
+        };
+        self.move_cursor_to(line, at);
+        self.goal = Some(goal);
+        true
+    }
+
+    /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
+    pub fn paste(&mut self, text: &str) -> Pasted {
+        // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
+        let room = COMPOSER_MAX.saturating_sub(self.bytes);
+        let mut end = text.len().min(room);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut clean = harmless(&text[..end].replace("\r\n", "\n").replace('\r', "\n"));
+        let whole = clean.len();
+        let mut kept = whole.min(room);
+        while !clean.is_char_boundary(kept) {
+            kept -= 1;
+        }
+        clean.truncate(kept);
+        if !clean.is_empty() {
+            self.area.insert_str(&clean);
+            self.goal = None;
+            self.recount();
+        }
+        if end < text.len() || kept < whole {
+            Pasted::Cut {
+                kept,
+                of: whole + (text.len() - end),
+            }
+        } else {
+            Pasted::Whole
+        }
+    }
+
+    /// Inserts a newline at the cursor.
+    pub fn newline(&mut self) {
+        if self.bytes < COMPOSER_MAX {
+            self.area.insert_newline();
+            self.goal = None;
+            self.recount();
+        }
+    }
+
+    /// Deletes from the cursor back to the start of the line.
+    pub fn delete_to_start(&mut self) {
+        self.area.delete_line_by_head();
+        self.goal = None;
+        self.recount();
+    }
+
+    /// Replaces the text and moves the cursor to its end.
+    pub fn set(&mut self, text: &str) {
+        self.area = TextArea::default();
+        self.bytes = 0;
+        self.goal = None;
+        self.top = (0, 0);
+        self.paste(text);
+    }
+
+    /// Clears the input, adds its text to the history and returns it.
+    pub fn take(&mut self) -> String {
+        let text = self.text();
+        self.remember(&text);
+        self.set("");
+        self.recalled = None;
+        text
+    }
+
+    /// Moves the cursor one row up; on the first row, recalls the previous message. `width` is the width of the text
+    /// area in columns.
+    pub fn older(&mut self, width: u16) {
+        if self.move_row(VerticalDirection::Up, width) {
+            return;
+        }
+        let (at, draft) = match self.recalled.take() {
+            None => (0, self.text()),
+            Some((at, draft)) => (at + 1, draft),
+        };
+        let Some(text) = self.history.iter().rev().nth(at).cloned() else {
+            if at > 0 {
+                self.recalled = Some((at - 1, draft));
+            }
+            return;
+        };
+        self.set(&text);
+        self.recalled = Some((at, draft));
+    }
+
+    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
+    pub fn newer(&mut self, width: u16) {
+        if self.move_row(VerticalDirection::Down, width) {
+            return;
+        }
+        match self.recalled.take() {
+            None => {}
+            Some((0, draft)) => self.set(&draft),
+            Some((at, draft)) => {
+                let text = self.history.iter().rev().nth(at - 1).cloned();
+                self.set(&text.unwrap_or_default());
+                self.recalled = Some((at - 1, draft));
+            }
+        }
+    }
+
+    /// Takes over the history of another composer.
+    pub fn take_history(&mut self, other: &mut Composer) {
+        self.history = std::mem::take(&mut other.history);
+    }
+
+    /// Adds a text to the history, unless it is blank or equal to the newest entry.
+    pub fn remember(&mut self, text: &str) {
+        if text.trim().is_empty() || self.history.back().is_some_and(|last| last == text) {
+            return;
+        }
+        self.history.push_back(text.to_string());
+        while self.history.len() > HISTORY_MAX {
+            self.history.pop_front();
+        }
+    }
+
+    fn recount(&mut self) {
+        let lines = self.area.lines();
+        self.bytes = lines.iter().map(String::len).sum::<usize>() + lines.len() - 1;
+    }
+}
+
+/// Returns whether `c` is an invisible character that legitimately shapes its neighbors, in emoji and some scripts.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+}
+
+#[cfg(test)]
+#[path = "composer/tests.rs"]
+mod tests;

@@ -1,0 +1,171 @@
+//! The visible part of the composer's text, and the mapping between its cells and the cursor. No I/O.
+
+use ratatui::layout::Rect;
+
+use crate::ui::widgets::composer::Composer;
+use crate::ui::widgets::composer::rows::WrappedLine;
+
+/// Size of a text area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Columns.
+    pub width: u16,
+    pub height: u16,
+}
+
+impl From<Rect> for Room {
+    fn from(area: Rect) -> Room {
+        Room {
+            width: area.width,
+            height: area.height,
+        }
+    }
+}
+
+/// The visible part of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The visible rows, each at most as wide as the text area.
+    pub rows: Vec<String>,
+    /// Row and column of the cursor.
+    pub cursor: (u16, u16),
+    /// On which sides more text follows. Its length is unknown, because only lines near the cursor are laid out.
+    pub beyond: Beyond,
+}
+
+/// On which sides of the visible part more text follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    Nowhere,
+    Above,
+    Below,
+    Both,
+}
+
+impl Beyond {
+    /// Returns the label that is shown on the frame.
+    pub fn words(self) -> &'static str {
+        match self {
+            Beyond::Nowhere => "",
+            Beyond::Above => "↑ more",
+            Beyond::Below => "↓ more",
+            Beyond::Both => "↑↓ more",
+        }
+    }
+}
+
+/// The laid-out rows around the cursor.
+struct LaidOutRows<'a> {
+    /// The laid-out lines with their line numbers.
+    lines: Vec<(usize, WrappedLine<'a>)>,
+    /// Row of the cursor among the laid-out rows, and its column.
+    cursor: (usize, usize),
+    /// Index of the first visible row.
+    top: usize,
+    /// Number of laid-out rows.
+    len: usize,
+}
+
+impl<'a> LaidOutRows<'a> {
+    /// Iterates over all rows as line number, wrapped line, and row within that line.
+    fn rows<'s>(&'s self) -> impl Iterator<Item = (usize, &'s WrappedLine<'a>, usize)> {
+        let rows = |(number, rows): &'s (usize, WrappedLine<'a>)| {
+            (0..rows.len()).map(move |row| (*number, rows, row))
+        };
+        self.lines.iter().flat_map(rows)
+    }
+}
+
+impl Composer {
+    /// Moves the cursor to a clicked cell, given as row and column of the text area.
+    pub fn click(&mut self, room: Room, row: u16, column: u16) {
+        let around = self.around(room);
+        let all = around.rows().skip(around.top).take(usize::from(row) + 1);
+        let Some((line, rows, row)) = all.last() else {
+            return;
+        };
+        let at = rows.position_at(row, usize::from(column));
+        drop(around);
+        self.move_cursor_to(line, at);
+        self.goal = None;
+    }
+
+    /// Stores the first visible row, so that the view does not scroll while the cursor moves within it.
+    pub fn reveal(&mut self, room: Room) {
+        let around = self.around(room);
+        let first = around.rows().nth(around.top);
+        if let Some((line, rows, row)) = first {
+            let top = (line, rows.position_at(row, 0));
+            drop(around);
+            self.top = top;
+        }
+    }
+
+    /// Returns the visible rows for a text area of this size. The cursor is always visible.
+    pub fn window(&self, room: Room) -> Window {
+        let around = self.around(room);
+        let rows = around.rows().map(|(_, rows, row)| (rows, row));
+        let rows = rows.skip(around.top).take(usize::from(room.height.max(1)));
+        let rows: Vec<String> = rows.map(|(rows, row)| rows.text(row)).collect();
+        let narrow = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let above = around.lines.first().map_or(0, |(number, _)| *number) + around.top;
+        let ended = around.lines.last().map_or(0, |(number, _)| number + 1);
+        let is_below = around.top + rows.len() < around.len || ended < self.area.lines().len();
+        Window {
+            beyond: match (above > 0, is_below) {
+                (false, false) => Beyond::Nowhere,
+                (true, false) => Beyond::Above,
+                (false, true) => Beyond::Below,
+                (true, true) => Beyond::Both,
+            },
+            rows,
+            cursor: (
+                narrow(around.cursor.0 - around.top),
+                narrow(around.cursor.1),
+            ),
+        }
+    }
+
+    fn around(&self, room: Room) -> LaidOutRows<'_> {
+        let height = usize::from(room.height.max(1));
+        let (line, at) = self.cursor();
+        // Lines further above cannot be visible.
+        let first = line.saturating_sub(height);
+        let mut lines = Vec::new();
+        let mut len = 0;
+        let mut cursor = (0, 0);
+        // `None` if the stored first line is above the laid-out lines or no longer exists.
+        let mut top = None;
+        for (number, text) in self.area.lines().iter().enumerate().skip(first) {
+            if number > line && len > cursor.0 + height {
+                break;
+            }
+            let rows = WrappedLine::new(text, usize::from(room.width));
+            if number == line {
+                let (row, column) = rows.cell_of(at);
+                cursor = (len + row, column);
+            }
+            if number == self.top.0 {
+                top = Some(len + rows.cell_of(self.top.1).0);
+            }
+            len += rows.len();
+            lines.push((number, rows));
+        }
+        let top = top.unwrap_or(if self.top.0 < first { 0 } else { cursor.0 });
+        LaidOutRows {
+            lines,
+            // The cursor must be visible, and no row may stay empty while there is text for it.
+            top: top
+                .clamp((cursor.0 + 1).saturating_sub(height), cursor.0)
+                .min(len.saturating_sub(height)),
+            cursor,
+            len,
+        }
+    }
+
+    /// Returns the number of lines that are laid out for a text area of this size.
+    #[cfg(test)]
+    pub fn laid_out(&self, room: Room) -> usize {
+        self.around(room).lines.len()
+    }
+}

@@ -1,0 +1,27 @@
+//! Lists: the first row in view, and where a scroll command leads.
+
+use crate::ui::keymap::direction::Scroll;
+
+/// Returns the first visible row of a list so that the selected row is visible, centered where possible.
+pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
+    let height = usize::from(height);
+    selected
+        .saturating_sub(height / 2)
+        .min(len.saturating_sub(height))
+}
+
+/// Returns the row that `by` leads to from row `at` in a list of `len` rows.
+pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
+    let half = (page / 2).max(1);
+    let to = match by {
+        Scroll::LineUp => at.saturating_sub(1),
+        Scroll::LineDown => at + 1,
+        Scroll::HalfUp => at.saturating_sub(half),
+        Scroll::HalfDown => at + half,
+        Scroll::PageUp => at.saturating_sub(page),
+        Scroll::PageDown => at + page,
+        Scroll::Top => 0,
+        Scroll::Bottom => len,
+    };
+    to.min(len.saturating_sub(1))
+}

@@ -1,0 +1,51 @@
+//! Parts of a line and the cells they stand in.
+
+use ratatui::layout::Rect;
+
+use crate::ui::text::width;
+
+/// A part of a line and its area.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The area on the screen.
+    pub at: Rect,
+    /// The content.
+    pub what: T,
+}
+
+impl<T> Placed<T> {
+    /// Converts the content and keeps the area.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Placed<U> {
+        Placed {
+            at: self.at,
+            what: make(self.what),
+        }
+    }
+}
+
+/// Places parts, given by width and content, one after another in `row`. Parts that do not fit are truncated or empty.
+pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<Placed<T>> {
+    let mut x = row.x;
+    let mut out = Vec::new();
+    for (columns, what) in parts {
+        let width = u16::try_from(columns).unwrap_or(u16::MAX);
+        let at = Rect { x, width, ..row };
+        x = x.saturating_add(width).min(row.right());
+        out.push(Placed {
+            at: at.intersection(row),
+            what,
+        });
+    }
+    out
+}
+
+pub fn at_the_end(row: Rect, words: String) -> Placed<String> {
+    let columns = u16::try_from(width(&words)).unwrap_or(u16::MAX);
+    let wide = columns.min(row.width);
+    let at = Rect {
+        x: row.right() - wide,
+        width: wide,
+        ..row
+    };
+    Placed { at, what: words }
+}

@@ -26,7 +26,7 @@ fn now() -> f64 {
 fn script() -> String {
     let spawn = |n| {
         format!(
-            "      - {{ tool: spawn_teammate, input: {{ name: mate{n}, role: worker, prompt: wait }} }}\n"
+            "      - {{ tool: spawn_teammate, input: {{ name: worker{n}, role: worker, prompt: wait }} }}\n"
         )
     };
     let spawns = (1..=TEAMMATES).map(spawn).collect::<Vec<_>>().concat();

@@ -179,7 +179,7 @@ fn crew(size: u64) -> Throughput {
 fn rules() -> String {
     let spawn = |n| {
         format!(
-            "      - {{ tool: spawn_teammate, input: {{ name: mate{n}, role: worker, prompt: wait }} }}\n"
+            "      - {{ tool: spawn_teammate, input: {{ name: worker{n}, role: worker, prompt: wait }} }}\n"
         )
     };
     let spawns = (1..=TEAMMATES).map(spawn).collect::<Vec<_>>().concat();

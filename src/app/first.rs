@@ -131,7 +131,7 @@ pub fn approval(found: &Sensitive) -> FirstPage {
     }
 }
 
-/// Returns `text` as a sentence: first letter in upper case, one full stop at the end.
+/// Returns `text` as a sentence: first character in upper case, one full stop at the end.
 fn sentence(text: &str) -> String {
     let mut chars = text.trim_end_matches('.').chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string());

@@ -1,8 +1,8 @@
-//! The reference of the settings in `docs/settings.md`, from their declaration.
+//! The tables of `docs/settings.md`, from the declaration of the settings.
 
 use super::settings::{InProject, SECTIONS, Setting};
 
-/// Returns the reference as Markdown: a table for each section.
+/// Returns the settings as Markdown: a table for each section.
 pub fn markdown() -> String {
     let mut out = String::new();
     for section in SECTIONS {

@@ -55,7 +55,7 @@ pub struct Setting {
     pub keys: &'static [&'static str],
 }
 
-/// Settings that belong together, for the reference.
+/// Settings that belong together, for `docs/settings.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
     pub title: &'static str,

@@ -168,7 +168,7 @@ impl JobRunner {
         }
     }
 
-    /// Records in the transcript that a job has started. Its end is recorded when the agent is told of it.
+    /// Records in the transcript that a job has started. Its end is recorded when the agent is notified of it.
     async fn record(&self, job: &Job) {
         let transcript = self.context.transcript(&job.agent);
         let record = Record::Job {

@@ -1,4 +1,4 @@
-//! What agents are told about the machine and the project, as it was when the crew began.
+//! The facts about the machine and the project in the system prompt, as they were when the crew began.
 
 /// The machine and the project at one point in time. Agents get it in their system prompt, so it is taken once: a text that
 /// changed during a session would cost the provider's prompt cache.

@@ -247,7 +247,7 @@ pub trait Model: Send + Sync {
 const BROKEN_MAX: usize = 4 * 1024;
 
 /// Parses the input of a tool call. If it is not a JSON object, returns an empty object, which keeps the conversation
-/// valid, and the invalid text, so that the model can be told.
+/// valid, and the invalid text, so that the model gets an error.
 pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     let empty = || Value::Object(serde_json::Map::new());
     if text.trim().is_empty() {

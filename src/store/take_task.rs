@@ -33,7 +33,7 @@ pub fn take_from(
 /// Returns the message to the previous owner of a task.
 fn notification(task: &Task) -> String {
     format!(
-        "I have taken task {} ({}) from you and put it back on the board. Do not change it or its worktree, and do not claim it again unless you are told to. Continue with other work.",
+        "I have taken task {} ({}) from you and put it back on the board. Do not change it or its worktree, and do not claim it again unless the lead or the user asks you to. Continue with other work.",
         task.id,
         one_line(&task.subject)
     )

@@ -328,6 +328,26 @@ fn every_file_named_in_the_comparison_exists() {
 }
 
 #[test]
+fn every_path_named_in_the_map_exists() {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut problems = Vec::new();
+    for page in ["src/lib.rs", "docs/ARCHITECTURE.md"] {
+        let text = fs::read_to_string(base.join(page)).unwrap();
+        let starts = ["src/", "tests/", "docs/", "skills/", "assets/"];
+        // Without the fences of code blocks, every second part is in backticks.
+        let text = text.replace("```", "");
+        let named = text.split('`').skip(1).step_by(2);
+        let named: Vec<&str> = named
+            .filter(|name| starts.iter().any(|s| name.starts_with(s)))
+            .collect();
+        assert!(!named.is_empty(), "{page}");
+        let missing = named.iter().filter(|name| !base.join(name).exists());
+        problems.extend(missing.map(|name| format!("{page} names {name}, which does not exist")));
+    }
+    assert_no_problems(&problems);
+}
+
+#[test]
 fn every_snapshot_belongs_to_a_file_that_asserts_it() {
     let base = Path::new(env!("CARGO_MANIFEST_DIR"));
     let snapshots = files("snap");

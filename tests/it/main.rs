@@ -24,6 +24,7 @@ mod hostile;
 mod hostile_cli;
 mod hostile_tools;
 mod keys;
+mod language;
 mod lasting;
 mod merging;
 mod needs;

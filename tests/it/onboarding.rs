@@ -139,7 +139,7 @@ fn missing_model_page_explains_setup_and_starts_demo() {
     let mut screen = start_dashboard(&project, home.path(), &[], &[]);
     screen.wait_for("No model is configured: there is no API key and no local server.");
     screen.wait_for("export ANTHROPIC_API_KEY=…");
-    // While the composer has the focus, letters are text and not keys of the page.
+    // While the composer has the focus, characters are text and not keys of the page.
     screen.press("idemo", "│ demo");
     press_page_key(&mut screen, "d");
     screen.wait("the demo to start", |text| {

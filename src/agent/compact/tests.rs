@@ -190,7 +190,7 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
 }
 
 #[test]
-fn user_messages_are_told_apart_from_crew_texts() {
+fn user_messages_differ_from_crew_texts() {
     let mut crews = said("<inbox>\n[]\n</inbox>");
     let notes = ["<crew>x</crew>", "<reminder>x</reminder>"];
     crews.blocks.extend(notes.map(Block::text));

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 /// How often the same calls with the same results may come within [`LOOP_WINDOW`] rounds.
 pub(super) const LOOP_MAX: usize = 5;
-/// From this many on, the model is told that it repeats itself.
+/// From this many on, the model gets a note that it repeats itself.
 const REPEATED_MIN: usize = 3;
 /// Rounds that the loop detection looks back, from now and from the last compaction.
 const LOOP_WINDOW: usize = 12;

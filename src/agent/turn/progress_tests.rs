@@ -95,7 +95,7 @@ fn two_compactions_without_progress_end_the_turn() {
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
     assert_eq!(chat::check(&turn.messages()), Ok(()));
-    // The agent can be spoken to, and what it did counts anew.
+    // The agent can be spoken to, and its calls are counted from zero.
     assert_eq!(
         turn.step(Input::Say(vec![Block::text("go on")])),
         vec![Effect::CheckMail]

@@ -111,14 +111,14 @@ fn reading_calls_run_in_parallel_others_one_by_one() {
         "a second result for a call is ignored"
     );
     assert_eq!(turn.step(done("c")), vec![Effect::CheckMail]);
-    let effects = turn.step(Input::Mail(vec![text("letter")]));
+    let effects = turn.step(Input::Mail(vec![text("message")]));
     let Some(Effect::Save(message)) = effects.first() else {
         panic!("{effects:?}")
     };
     let ids: Vec<_> = message.answered().map(|c| c.0.as_str()).collect();
     assert_eq!(
         (ids, message.words().as_str()),
-        (vec!["a", "b", "c"], "letter")
+        (vec!["a", "b", "c"], "message")
     );
     assert_eq!(chat::check(&turn.messages()), Ok(()));
 }
@@ -254,7 +254,7 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
             [Effect::End(end)] => break end.clone(),
             other => panic!("{other:?}"),
         }
-        assert!(tries < 100, "429 for ever must end");
+        assert!(tries < 100, "429 forever must end");
     };
     let TurnEnd::Failed { error, hint } = end else {
         panic!("{end:?}")
@@ -443,6 +443,6 @@ fn turn_has_a_limit_of_rounds() {
     assert_eq!(
         turn.step(Input::Mail(vec![])).last(),
         Some(&Effect::Call),
-        "a new phase counts anew"
+        "a new phase counts from zero"
     );
 }

@@ -21,7 +21,7 @@ fn wrong_key() -> ModelUnavailable {
     )
 }
 
-fn nobody() -> ModelUnavailable {
+fn unreachable() -> ModelUnavailable {
     refused(
         Fault::Unreachable,
         "nothing answers at http://127.0.0.1:9000 (Connection refused)",
@@ -54,7 +54,7 @@ fn missing_model_gives_a_page_with_its_fixes() {
             usual.clone(),
         ),
         (
-            nobody(),
+            unreachable(),
             "Nothing answers at http://127.0.0.1:9000 (Connection refused).",
             usual.clone(),
         ),
@@ -141,7 +141,7 @@ fn pages() -> Vec<(&'static str, FirstPage)> {
     vec![
         ("no_model", without_crew(&no_model())),
         ("wrong_key", without_crew(&wrong_key())),
-        ("nobody", without_crew(&nobody())),
+        ("unreachable", without_crew(&unreachable())),
         ("not_listed", with_crew(&not_listed())),
         (
             "outside_git",

@@ -180,7 +180,7 @@ struct Meta {
 /// Returns the trimmed name if it is valid.
 fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
-    // Unicode counts invisible fillers as letters.
+    // Unicode counts invisible fillers as alphabetic.
     let is_letter = |c: char| c.is_alphanumeric() && !is_hidden(c);
     let is_allowed = |c: char| is_letter(c) || matches!(c, ' ' | '-' | '_' | '.');
     let fits = name.chars().next().is_some_and(is_letter)

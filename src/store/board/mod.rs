@@ -152,7 +152,7 @@ impl Board {
     /// Returns the task number of a reference.
     ///
     /// # Errors
-    /// When the reference is text instead of a number. The error names the task with that subject, if there is one.
+    /// When `reference` is text instead of a number. The error names the task with that subject, if there is one.
     pub fn resolve(&self, reference: &TaskRef) -> Result<TaskId, StoreError> {
         match reference {
             TaskRef::Id(id) => Ok(*id),

@@ -239,7 +239,7 @@ impl OpenRegistry {
             let why = match begun_at {
                 Some(_) => "another commit was checked out since then",
                 None => {
-                    "the version of crewdeck that started it did not record the starting commit, so its files cannot be told from yours"
+                    "the version of crewdeck that started it did not record the starting commit, so its files cannot be distinguished from yours"
                 }
             };
             return Ok((!changed.is_empty()).then(|| {

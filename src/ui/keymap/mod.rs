@@ -6,6 +6,8 @@ mod change;
 pub(in crate::ui) mod direction;
 mod map;
 pub(in crate::ui) mod pane;
+#[cfg(test)]
+mod reference;
 
 pub use crate::ui::keymap::action::Action;
 pub use crate::ui::keymap::change::{ChangeError, Changes};

@@ -53,7 +53,7 @@ fn steps_and_jumps_return_the_events_to_apply() {
     let mut player = player(&[0.0, 1.0, 1.0, 2.0, 13.0]);
     assert_eq!(player.step(), Seek::On(1));
     assert_eq!(player.step(), Seek::On(1));
-    assert_eq!(player.go(Stamp(99.0)).len(), 0, "it stands still");
+    assert_eq!(player.go(Stamp(99.0)).len(), 0, "no more events");
     assert_eq!(player.step_back(), Seek::Back);
     assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
     assert_eq!(player.step_back(), Seek::Back);

@@ -17,7 +17,7 @@ fn words(state: &UiState) -> Vec<String> {
 }
 
 #[test]
-fn completion_list_opens_on_first_letter_and_closes_without_match() {
+fn completion_list_opens_while_typing_and_closes_without_match() {
     let cases: &[(&str, &[&str])] = &[
         ("\"/co\"", &["/compact"]),
         ("\"/mdl\"", &["/model"]),
@@ -31,7 +31,7 @@ fn completion_list_opens_on_first_letter_and_closes_without_match() {
         ("\"@alice hello\"", &[]),
         ("\"see /mo\"", &[]),
         ("\"/co\" esc", &[]),
-        // The next letter reopens the list.
+        // The next character reopens the list.
         ("\"/co\" esc \"m\"", &["/compact"]),
         ("\"/co\" esc esc", &[]),
         ("\"/co\" f1", &[]),

@@ -21,7 +21,7 @@ fn search_is_typed_navigated_and_ended() {
     let all = all.unwrap();
     assert!(all > 1);
     assert!(picture(&state).contains(&format!("/t 1/{all}")));
-    // Letters are text while the search is typed, and keys again after Enter.
+    // Characters are text while the search is typed, and keys again after Enter.
     press(&mut state, "backspace \"nN\" ctrl+u \"t\" enter n");
     assert!(picture(&state).contains(&format!("/t 2/{all}")));
     press(&mut state, "N N");

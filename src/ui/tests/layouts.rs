@@ -125,7 +125,7 @@ fn row_layout_changes_by_keys_not_by_events() {
         press(&mut state, "esc 3");
         let before = places(&state);
         tell(&mut state, cast::many_letters());
-        assert_eq!(places(&state), before, "letters: {arrangement:?}");
+        assert_eq!(places(&state), before, "messages: {arrangement:?}");
         tell(&mut state, vec![board_told(&board(30, &[], 3))]);
         assert_eq!(places(&state), before, "tasks: {arrangement:?}");
     }

@@ -145,7 +145,7 @@ fn status_message_is_removed_when_outdated() {
         change(&mut state);
         let flash = state.flash.as_ref().map(|flash| flash.text.as_str());
         assert!(!flash.is_some_and(|text| text.starts_with(says)), "{says}");
-        assert!(state.take_dirty(), "{says}: the screen is drawn anew");
+        assert!(state.take_dirty(), "{says}: the screen is redrawn");
     }
 }
 

@@ -118,7 +118,7 @@ fn hints_offer_exactly_allowed_actions() {
     let scenes: [(&str, &dyn Fn() -> UiState); 6] = [
         ("merging", &|| merging(160, 45)),
         ("removed", &removed),
-        ("nobody's", &|| hands(160, 45, None)),
+        ("without owner", &|| hands(160, 45, None)),
         ("own", &|| hands(160, 45, Some(6))),
         ("strange", &strange),
         ("untold", &untold),

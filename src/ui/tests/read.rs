@@ -45,7 +45,7 @@ fn diff_search_goes_through_matches() {
     press(&mut state, "/ \"word\"");
     shows(&state, "/word 1/6");
     assert_eq!(scroll(&state), 0);
-    // Letters are text while the search is typed, and keys again after Enter.
+    // Characters are text while the search is typed, and keys again after Enter.
     press(&mut state, "\"n\"");
     shows(&state, "/wordn no match");
     press(&mut state, "backspace enter n n");
@@ -108,7 +108,7 @@ fn current_match_is_highlighted_differently() {
         };
         let y = (0..area.height).find(|y| row(*y).contains(text)).unwrap();
         let x = row(y).chars().position(|c| c == '+').unwrap();
-        // The sign before the word, and its first and last letter.
+        // The sign before the word, and its first and last character.
         [x, x + 1, x + 4].map(|x| buffer[(u16::try_from(x).unwrap(), y)].style())
     };
     for (text, found) in [("Word 9", theme.found), ("Word 19", theme.found_here)] {
@@ -136,7 +136,7 @@ fn every_pager_is_searchable() {
     };
     // On the heap, since five screens are large.
     let cases = vec![
-        ("letter", letters, "needle"),
+        ("message", letters, "needle"),
         ("task", at("esc 3 enter"), "header"),
         ("problems", at("esc p"), "e"),
         ("skills", at("esc S"), "e"),

@@ -28,7 +28,7 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
         };
         let words = match SAID.get(i) {
             Some(words) => (*words).to_string(),
-            None => format!("letter number {i}"),
+            None => format!("message number {i}"),
         };
         let mut one = letter(&format!("t{i}"), LetterKind::Message, from, to, &words);
         one.timestamp = Stamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
@@ -69,13 +69,13 @@ fn long_thread_opens_at_message_and_scrolls_to_ends() {
         "{}",
         picture(&state)
     );
-    assert!(shown(&state, "letter number 59"));
+    assert!(shown(&state, "message number 59"));
     assert!(!shown(&state, "Which byte order has the header?"));
     press(&mut state, "g");
     assert!(shown(&state, "Which byte order has the header?"));
-    assert!(!shown(&state, "letter number 59"));
+    assert!(!shown(&state, "message number 59"));
     press(&mut state, "G");
-    assert!(shown(&state, "letter number 59"));
+    assert!(shown(&state, "message number 59"));
     assert!(shown(&state, "not read yet"));
 }
 
@@ -89,7 +89,7 @@ fn very_long_thread_is_cut_around_opened_message() {
     let lines = crate::ui::popups::reader::lines(&state, reader, 80, &Theme::default());
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(text[0], "61 older messages are not shown here.");
-    assert!(text.last().unwrap().contains("letter number 159"));
+    assert!(text.last().unwrap().contains("message number 159"));
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn thread_preview_shows_all_or_selected_message() {
     }
     let mut state = writing(100, 30, 60);
     press(&mut state, "esc 5 k space");
-    assert!(picture(&state).contains("letter number 59"));
-    assert!(!picture(&state).contains("letter number 31"));
+    assert!(picture(&state).contains("message number 59"));
+    assert!(!picture(&state).contains("message number 31"));
     for _ in 0..20 {
         press(&mut state, "pgup");
     }

@@ -150,7 +150,7 @@ fn form_text_is_styled_in_all_rows() {
 }
 
 #[test]
-fn popup_leaves_no_single_letters_beside_it() {
+fn popup_leaves_no_single_characters_beside_it() {
     for (width, height) in [(70, 20), (60, 16)] {
         let mut state = busy(width, height);
         press(&mut state, "esc 3 ?");

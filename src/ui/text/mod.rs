@@ -168,7 +168,7 @@ pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
     )
 }
 
-/// Returns the display name of an agent or decider; the user is `you`.
+/// Returns the display name of an agent or approver; the user is `you`.
 pub fn called(name: &str) -> String {
     match name {
         "user" => "you".into(),

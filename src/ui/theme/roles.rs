@@ -1,11 +1,11 @@
-//! Test theme in which each style has a unique colour, so that snapshots show the style of every cell as a letter.
+//! Test theme in which each style has a unique colour, so that snapshots show the style of every cell as a character.
 
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
 use crate::ui::theme::Theme;
 
-/// The letter of each text style. Letters are lower-case, because upper-case marks the selected row. Frames have signs: a
+/// The character of each text style, in lower case, because upper-case marks the selected row. Frames have signs: a
 /// frame is never on a selected row.
 const LETTERS: &[(&str, char)] = &[
     ("text", 't'),
@@ -81,7 +81,7 @@ pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }
 
-/// Returns the style of a cell as one character: the letter of its style, in upper case on the selected row; `?` for a
+/// Returns the style of a cell as one character: that of [`LETTERS`], in upper case on the selected row; `?` for a
 /// search match, `!` for the current match, `.` for text without a style, and a space for an empty cell.
 pub fn letter(cell: &Cell) -> char {
     let style = match cell.fg {
@@ -99,7 +99,7 @@ pub fn letter(cell: &Cell) -> char {
     }
 }
 
-/// Returns a legend of the styles whose letters occur in `letters`.
+/// Returns a legend of the styles whose characters occur in `letters`.
 pub fn legend(letters: &str) -> String {
     let is_there = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
     let words = LETTERS.iter().filter(|(_, letter)| is_there(*letter));
@@ -110,7 +110,7 @@ pub fn legend(letters: &str) -> String {
 }
 
 #[test]
-fn every_style_has_a_unique_letter() {
+fn every_style_has_a_unique_character() {
     let theme = theme();
     let mut seen: Vec<char> = Vec::new();
     for (name, style) in theme.styles() {
@@ -118,7 +118,7 @@ fn every_style_has_a_unique_letter() {
         cell.set_style(style);
         let letter = letter(&cell);
         let is_ground = ["ground", "panel", "selection"].contains(&name);
-        assert_eq!(letter == '.', is_ground, "{name} has no letter");
+        assert_eq!(letter == '.', is_ground, "{name} has no character");
         assert!(
             is_ground || !seen.contains(&letter),
             "{name}: {letter} is taken"

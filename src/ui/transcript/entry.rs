@@ -28,7 +28,7 @@ impl Entry {
     /// Creates an entry from the texts of an event.
     pub fn new(what: &str, text: &str) -> Entry {
         let what = one_line(what);
-        // Journals of older versions use "letter" for a message.
+        // Journals of older versions have another word for a message.
         let what = match what.strip_prefix("letter from ") {
             Some(from) => format!("message from {from}"),
             None => what,

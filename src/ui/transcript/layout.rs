@@ -52,7 +52,7 @@ pub struct LayoutParams<'a> {
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
-    /// Number of rows that were laid out anew instead of being reused.
+    /// Number of rows that were laid out again instead of being reused.
     fresh: usize,
 }
 
@@ -95,7 +95,7 @@ impl CellLayout {
         self.parts.iter().map(|p| p.rows.len()).sum()
     }
 
-    /// Returns the number of rows that were laid out anew.
+    /// Returns the number of rows that were laid out again.
     pub fn fresh(&self) -> usize {
         self.fresh
     }

@@ -57,7 +57,7 @@ pub fn glyph(cell: &vt100::Cell) -> Glyph {
     let is_one = chars.next().is_none();
     match first {
         ' ' if is_one => Glyph::Blank,
-        // Latin letters and common punctuation.
+        // Latin characters and common punctuation.
         '!'..='\u{24f}' | '\u{2010}'..='\u{2027}' | '‹' | '›'
             if is_one && !cell.is_wide() && first != '•' =>
         {

@@ -162,10 +162,12 @@ pub fn board() {
     screen.wait("three at work", |text| {
         task_counts(text) == Some((6, 21)) && text.contains("3 working")
     });
-    press(&mut screen, ALT_3, "Board");
-    press(&mut screen, "3", "q close");
-    press(&mut screen, "g", "#1");
-    take_picture(&screen, "board", |text| !text.contains("1 Lead"));
+    press(&mut screen, ALT_3, "graph or list");
+    screen.send("3");
+    screen.send("g");
+    take_picture(&screen, "board", |text| {
+        !text.contains("1 Lead") && text.contains("#1 ")
+    });
     quit(screen);
 }
 
@@ -214,11 +216,11 @@ pub fn the_whole_demo() {
     take_picture(&screen, "help", has_all(&["Keys", "In every pane"]));
     close_popup(&mut screen, "In every pane");
     press(&mut screen, "3", "graph or list");
-    press(&mut screen, "T", "dark on white");
+    press(&mut screen, "T", "white background");
     press(&mut screen, "light\r", "Theme: light.");
-    press(&mut screen, "T", "dark on white");
-    take_picture(&screen, "themes", has_all(&["dark on white"]));
-    close_popup(&mut screen, "dark on white");
+    press(&mut screen, "T", "white background");
+    take_picture(&screen, "themes", has_all(&["white background"]));
+    close_popup(&mut screen, "white background");
     quit(screen);
 
     let project = home.path().join("tally");

@@ -81,7 +81,7 @@ fn subagent_has_a_step_limit_and_no_subagents() {
 rules:
   - agent: lead
     when: ^go$
-    calls: [{ tool: task, input: { prompt: look for ever, kind: general } }]
+    calls: [{ tool: task, input: { prompt: look forever, kind: general } }]
   - agent: lead
     when: .
     say: fine

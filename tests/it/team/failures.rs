@@ -78,7 +78,7 @@ rules:
   - agent: lead
     when: ^go$
     calls:
-      - { tool: task_create, input: { subject: hang for ever } }
+      - { tool: task_create, input: { subject: hang forever } }
       - { tool: spawn_teammate, input: { name: bob, role: coder, prompt: Work } }
   - agent: bob
     when: auto-claimed
@@ -96,7 +96,7 @@ rules:
     screen.wait_for("i to write");
     screen.send("4X");
     screen.wait("the question with its cost", |text| {
-        text.contains("End bob now") && text.contains("for ever) goes back to the board")
+        text.contains("End bob now") && text.contains("forever) goes back to the board")
     });
     screen.send("y");
     screen.wait_for("bob was ended by force.");

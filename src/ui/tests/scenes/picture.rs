@@ -1,4 +1,4 @@
-//! Renders a scene for a snapshot: for each size the text, followed by one style letter per cell.
+//! Renders a scene for a snapshot: for each size the text, followed by one style character per cell.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::ui::tests::scenes::{Scene, Shows};
 use crate::ui::text::width;
 use crate::ui::theme::roles;
 
-/// Returns the snapshot of a scene and a legend of its style letters.
+/// Returns the snapshot of a scene and a legend of its style characters.
 pub fn of(scene: &Scene) -> String {
     let mut out = String::new();
     let mut letters = String::new();
@@ -77,7 +77,7 @@ pub fn words(buffer: &Buffer, places: &[Rect]) -> String {
     out
 }
 
-/// Returns one style letter per cell.
+/// Returns one style character per cell.
 fn styles(buffer: &Buffer, places: &[Rect]) -> String {
     let mut out = String::new();
     for row in places.iter().flat_map(|place| place.rows()) {

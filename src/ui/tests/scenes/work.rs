@@ -50,7 +50,7 @@ const ANSWER: &str = "## What was found\n\nThe reader handles **three** of four 
     2. Refuse more than 65536 blocks.\n   - as the table says\n\n\
     | version | blocks | 说明 |\n|---|---:|---|\n| 1 | 16 | 旧 |\n| 2 | 65536 | checksums 👍 |\n\n\
     ```rust\n// The magic number.\nconst MAGIC: u32 = 0x4352; \nfn read(from: &[u8]) -> Result<Header, String> { todo!(\"later\") }\n```\n\n\
-    > Nobody reads version 0.\n\nSee https://example.com/format for more.";
+    > No one reads version 0.\n\nSee https://example.com/format for more.";
 
 const DIFF: &str = "--- a/src/header.rs\n+++ b/src/header.rs\n@@ -1,4 +1,5 @@\n use std::io;\n-const MAGIC: u16 = 1;\n\
     +const MAGIC: u32 = 0x4352;\n+const BLOCKS_MAX: usize = 65536; // 块\n fn read() {}\n";

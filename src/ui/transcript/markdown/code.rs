@@ -333,7 +333,7 @@ mod tests {
             ("C", "int a; /* open", "[int] a; {/* open}"),
             ("java {.x}", "return \"half", "[return] «\"half»"),
             ("rust", "\"中文 still open", "«\"中文 still open»"),
-            ("rust", "letter returns", "letter returns"),
+            ("rust", "lettuce returns", "lettuce returns"),
         ];
         for (fence, code, expected) in cases {
             assert_eq!(marked(fence, code), expected, "{fence}");

@@ -152,7 +152,7 @@ enum Side {
     Blank,
     Word,
     Punctuation,
-    /// Not a letter. Whether it counts as punctuation depends on Unicode tables.
+    /// Not alphanumeric. Whether it counts as punctuation depends on Unicode tables.
     Either,
 }
 

@@ -326,9 +326,9 @@ proptest! {
         }
     }
 
-    /// No letter is lost, except what Markdown itself drops: cells without a column in the table head, and link titles.
+    /// No character is lost, except what Markdown itself drops: cells without a column in the table head, and link titles.
     #[test]
-    fn no_letter_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
+    fn no_character_is_lost(text in "[a-z *_`#>|\\-\\[\\]()~\n]{0,120}", columns in 12usize..60) {
         let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| " >|-".contains(c));
         let has_title = text.contains("](") && text.matches('(').count() > 1;
         if has_title || text.lines().any(is_rule) {

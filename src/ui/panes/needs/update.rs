@@ -115,7 +115,7 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
             }
         };
         let yes = app.prefs.keymap.key(NEEDS, Action::Approve);
-        let text = format!("{what}: {yes} again approves without reading them.");
+        let text = format!("{what}. Press {yes} again to approve without reading them.");
         say_of(app, id, text);
         app.selected.request_cut = Some(id.clone());
         // Prevents a double press from approving.

@@ -5,7 +5,7 @@ use crate::domain::screen::ScreenChoice;
 use crate::protocol::Command;
 use crate::ui::app::MouseOwner;
 
-/// A side effect requested by [`update`].
+/// A side effect requested by [`update`](crate::ui::update()).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Do {
     /// Send a command to the crew.
@@ -14,7 +14,7 @@ pub enum Do {
     Quit,
     /// Restore the terminal and suspend the process until the shell resumes it.
     Suspend,
-    /// Open `$EDITOR` with [`UiState::composer_text`]; the result comes back as [`Msg::Edited`].
+    /// Open `$EDITOR` with `App::composer_text`; the result comes back as [`Msg::Edited`](crate::ui::Msg::Edited).
     EditComposer,
     /// Print the text to the terminal's scroll-back and wait until the user returns.
     Print(String),

@@ -85,6 +85,27 @@ pub trait PaneFeature: Sync {
         false
     }
 
+    /// Returns whether something newer than what is in view can be followed.
+    fn can_follow(&self, app: &App) -> bool {
+        let agent = app.model.agents.get(&app.shown);
+        agent.is_some_and(|agent| !agent.transcript.is_following())
+    }
+
+    /// Returns whether there is something beside the selection.
+    fn has_neighbour(&self, _app: &App) -> bool {
+        false
+    }
+
+    /// Returns whether there are rows to filter.
+    fn can_filter(&self, _app: &App) -> bool {
+        false
+    }
+
+    /// Returns whether there is something to copy.
+    fn can_copy(&self, app: &App) -> bool {
+        self.can_open(app)
+    }
+
     /// Returns what `Copy` copies, and what it is called.
     fn copied(&self, app: &App) -> Option<(String, String)>;
 

@@ -1,6 +1,6 @@
 //! The event log: one line per event with time, topic, actor and reason, newest last. Pure.
 //!
-//! All lines are derived from events ([`tell`] decides which kinds are logged, and how), so the crew's own screen, a viewer,
+//! All lines are derived from events (`format` decides which kinds are logged, and how), so the crew's own screen, a viewer,
 //! a resumed session and a replay show the same lines. Only the refusal of a command is limited to the screen that sent it.
 
 mod agents;

@@ -100,6 +100,18 @@ impl PaneFeature for BoardPane {
         let done = index(app).count(Standing::Done);
         format!(" {done}/{}", app.model.board.len())
     }
+
+    fn has_neighbour(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
+    }
+
+    fn can_filter(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
+    }
+
+    fn can_copy(&self, app: &App) -> bool {
+        !app.model.board.is_empty()
+    }
 }
 
 /// The inside of the frame; empty where the board is not in view.

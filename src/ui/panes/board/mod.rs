@@ -1,7 +1,8 @@
 //! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`Kept`]), so that the cost of a frame does not grow with the number of tasks.
+//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardView`](crate::ui::app::board_view::BoardView)), so that
+//! the cost of a frame does not grow with the number of tasks.
 
 mod feature;
 mod places;

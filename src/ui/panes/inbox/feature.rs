@@ -101,6 +101,14 @@ impl PaneFeature for InboxPane {
             unread => format!(" {unread}"),
         }
     }
+
+    fn can_follow(&self, app: &App) -> bool {
+        app.selected.letter.is_some()
+    }
+
+    fn can_filter(&self, app: &App) -> bool {
+        !app.model.letters.is_empty()
+    }
 }
 
 /// How many rows the list has, and the first one in view.

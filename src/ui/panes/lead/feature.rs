@@ -105,6 +105,15 @@ impl PaneFeature for LeadPane {
         let what = format!("the last answer of {}", app.shown);
         (!said.is_empty()).then(|| (what, harmless(said)))
     }
+
+    fn has_neighbour(&self, app: &App) -> bool {
+        self.can_open(app)
+    }
+
+    fn can_copy(&self, app: &App) -> bool {
+        let agent = app.model.agents.get(&app.shown);
+        agent.is_some_and(|agent| !agent.last_said.is_empty())
+    }
 }
 
 /// The room of the conversation.

@@ -143,4 +143,8 @@ impl PaneFeature for NeedsPane {
     fn is_stop(&self, app: &App) -> bool {
         !app.model.requests.is_empty() || app.focus == Focus::Pane(Pane::Needs)
     }
+
+    fn has_neighbour(&self, app: &App) -> bool {
+        app.model.requests.len() > 1
+    }
 }

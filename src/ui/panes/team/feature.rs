@@ -95,6 +95,14 @@ impl PaneFeature for TeamPane {
         }
         format!(" {}", app.model.team.present().count())
     }
+
+    fn can_filter(&self, app: &App) -> bool {
+        !app.model.team.members.is_empty()
+    }
+
+    fn can_copy(&self, app: &App) -> bool {
+        !app.model.team.members.is_empty()
+    }
 }
 
 /// How many rows the list has, and the first one in view.

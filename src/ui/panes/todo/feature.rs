@@ -83,6 +83,10 @@ impl PaneFeature for TodoPane {
     fn is_stop(&self, app: &App) -> bool {
         !todo(app).is_empty() || app.focus == Focus::Pane(Pane::Todo)
     }
+
+    fn can_copy(&self, _app: &App) -> bool {
+        true
+    }
 }
 
 /// How many rows the list has, and the first one in view.

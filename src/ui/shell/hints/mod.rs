@@ -178,6 +178,7 @@ fn place_in_diff(app: &App) -> Option<(usize, usize)> {
 #[allow(clippy::too_many_lines)] // one match over all actions
 fn does_something(state: &UiState, binding: &Bound) -> bool {
     let focus = state.focus;
+    let pane = panes::feature::feature(focus.pane());
     let in_panes = state.popups.is_empty();
     let is_recording = state.replay.is_some() && acts_on_the_crew(binding.action);
     if is_recording || state.seat.refuses(binding.action).is_some() {
@@ -195,14 +196,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Copy if binding.context == Context::EventLog => {
             event_log::selected(state).is_some()
         }
-        Action::Follow => match focus.pane() {
-            Pane::Inbox => state.selected.letter.is_some(),
-            Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| !a.transcript.is_following()),
-        },
+        Action::Follow => pane.can_follow(state),
         Action::Jobs | Action::Kill => state.model.jobs.running() > 0,
         Action::Subagent => state
             .model
@@ -221,7 +215,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Open | Action::Copy | Action::Move(_) if binding.context == Context::Costs => {
             state.model.agents.tokens() > 0
         }
-        Action::Open => panes::feature::feature(focus.pane()).can_open(state),
+        Action::Open => pane.can_open(state),
         Action::Approve => {
             needs::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
         }
@@ -229,16 +223,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             .and_then(|(_, r)| r.call.as_ref())
             .is_some_and(|c| !c.scopes.is_empty()),
         Action::Reject | Action::Comment | Action::EditComment => !state.model.requests.is_empty(),
-        Action::Next | Action::Prev => match focus.pane() {
-            Pane::Needs => state.model.requests.len() > 1,
-            Pane::Lead => state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| a.has_spoken),
-            Pane::Board => !state.model.board.is_empty(),
-            Pane::Todo | Pane::Team | Pane::Inbox => false,
-        },
+        Action::Next | Action::Prev => pane.has_neighbour(state),
         Action::TurnBoard | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
             !state.model.board.is_empty() && state.filters.of(Pane::Board).is_none()
         }
@@ -277,15 +262,10 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
             let area = crate::ui::shell::layout::layout(state, state.size).peek;
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
         }
-        Action::Peek => peek::can(state, focus.pane()),
+        Action::Peek => pane.can_peek(state),
         Action::Trouble => !state.model.event_log.is_empty(),
         Action::Filter if binding.context == Context::Reader => true,
-        Action::Filter => match focus.pane() {
-            Pane::Team => !state.model.team.members.is_empty(),
-            Pane::Inbox => !state.model.letters.is_empty(),
-            Pane::Board => !state.model.board.is_empty(),
-            Pane::Lead | Pane::Todo | Pane::Needs => false,
-        },
+        Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
             let filtered = state.filters.of(focus.pane()).is_some();
             let searched = state
@@ -321,18 +301,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::NextFile => place_in_diff(state).is_some_and(|(at, of)| at + 1 < of),
         Action::PrevFile => place_in_diff(state).is_some_and(|(at, _)| at > 0),
         Action::Copy if !in_panes => true,
-        Action::Copy => match focus.pane() {
-            Pane::Lead => state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| !a.last_said.is_empty()),
-            Pane::Todo => true,
-            Pane::Board => !state.model.board.is_empty(),
-            Pane::Team => !state.model.team.members.is_empty(),
-            Pane::Inbox => !state.model.letters.is_empty(),
-            Pane::Needs => !state.model.requests.is_empty(),
-        },
+        Action::Copy => pane.can_copy(state),
         Action::StartDemo
         | Action::LookAgain
         | Action::MakeRepository

@@ -68,7 +68,7 @@ impl std::fmt::Debug for Redactor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Match<'a> {
     /// No secret begins here.
-    NoMatch,
+    Nothing,
     /// A secret of `length` bytes; `label` names it. The first `prefix` bytes identify it and are not redacted.
     Secret {
         prefix: usize,
@@ -180,7 +180,7 @@ impl Redactor {
     /// Matches secrets at the start of `rest`. `before` is the byte in front of it.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
-            Match::NoMatch => {}
+            Match::Nothing => {}
             found => return found,
         }
         let found = shapes::match_at(before, rest, end);
@@ -190,9 +190,9 @@ impl Redactor {
         // A key with a known format that is also the value of a variable is named after the variable.
         match rest.get(prefix..).filter(|_| prefix > 0) {
             Some(after) => match self.match_value(after, end) {
-                Match::Secret { .. } => Match::NoMatch,
+                Match::Secret { .. } => Match::Nothing,
                 Match::Incomplete => Match::Incomplete,
-                Match::NoMatch | Match::OpenSecret { .. } => found,
+                Match::Nothing | Match::OpenSecret { .. } => found,
             },
             None => found,
         }
@@ -212,7 +212,7 @@ impl Redactor {
                 return Match::Incomplete;
             }
         }
-        Match::NoMatch
+        Match::Nothing
     }
 
     /// Returns whether a secret can begin with this byte.

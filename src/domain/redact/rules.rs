@@ -66,7 +66,7 @@ pub fn strip_start<'a>(
     match rest.strip_prefix(start) {
         Some(after) => Ok(after),
         None if end == InputState::Partial && start.starts_with(rest) => Err(Match::Incomplete),
-        None => Err(Match::NoMatch),
+        None => Err(Match::Nothing),
     }
 }
 
@@ -74,11 +74,11 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns `NoMatch`, or `Incomplete` if fewer bytes are available than a decision takes and more may follow.
+/// Returns `Nothing`, or `Incomplete` if fewer bytes are available than a decision takes and more may follow.
 pub fn unless_more(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,
-        InputState::Partial | InputState::Complete => Match::NoMatch,
+        InputState::Partial | InputState::Complete => Match::Nothing,
     }
 }
 

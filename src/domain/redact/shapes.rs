@@ -58,21 +58,21 @@ pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
     let found = TOKENS
         .iter()
         .map(|format| format.match_at(before, rest, end))
-        .find(|matched| *matched != Match::NoMatch);
+        .find(|matched| *matched != Match::Nothing);
     let rules = [header, aws_key, private_key, url_password, jwt];
     found.unwrap_or_else(|| {
         rules
             .iter()
             .map(|rule| rule(before, rest, end))
-            .find(|matched| *matched != Match::NoMatch)
-            .unwrap_or(Match::NoMatch)
+            .find(|matched| *matched != Match::Nothing)
+            .unwrap_or(Match::Nothing)
     })
 }
 
 impl TokenFormat {
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         if self.boundary == Boundary::NoWord && is_word(before) {
-            return Match::NoMatch;
+            return Match::Nothing;
         }
         let after = match strip_start(self.start, rest, end) {
             Ok(after) => after,
@@ -117,15 +117,15 @@ fn header(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if incomplete {
         Match::Incomplete
     } else {
-        Match::NoMatch
+        Match::Nothing
     }
 }
 
 fn aws_key(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
-    let mut incomplete = Match::NoMatch;
+    let mut incomplete = Match::Nothing;
     for start in AWS {
         let after = match strip_start(start, rest, end) {
             Ok(after) => after,
@@ -167,7 +167,7 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let is_key =
         after[..name].ends_with(b"PRIVATE KEY") || after[..name].ends_with(b"PRIVATE KEY BLOCK");
     if !is_key {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     let from = BLOCK_START.len() + name;
     let Ok(after) = strip_start(DASHES, &rest[from..], end) else {
@@ -181,7 +181,7 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         return Match::Incomplete;
     }
     if length < BLOCK_MIN {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     if remainder.is_empty() && end == InputState::Partial {
         // Longer than any real key: treat the rest of the body as part of it.
@@ -227,7 +227,7 @@ fn key_body_length(bytes: &[u8]) -> usize {
 /// Matches the password in `://user:password@`.
 fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     let after = match strip_start("://", rest, end) {
         Ok(after) => after,
@@ -243,7 +243,7 @@ fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
         return unless_more(after.len(), USER_MAX, end);
     };
     if after[user] != b':' {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     let secret = &after[user + 1..];
     let length = secret.iter().take(PASSWORD_MAX).position(|b| !is_part(*b));
@@ -258,7 +258,7 @@ fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
         .first()
         .is_none_or(|b| PLACEHOLDER_STARTS.contains(b));
     if secret[length] != b'@' || is_word || is_placeholder {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     let prefix = "://".len() + user + 1;
     Match::Secret {

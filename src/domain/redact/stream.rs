@@ -66,11 +66,11 @@ impl Stream {
             let matched = if self.redactor.can_begin(byte) {
                 self.redactor.match_at(self.before, rest, end)
             } else {
-                Match::NoMatch
+                Match::Nothing
             };
             match matched {
                 Match::Incomplete if rest.len() <= PENDING_MAX => break,
-                Match::NoMatch | Match::Incomplete => {
+                Match::Nothing | Match::Incomplete => {
                     out.push(byte);
                     self.before = Some(byte);
                     at += 1;

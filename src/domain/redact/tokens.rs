@@ -81,7 +81,7 @@ const JWT_PART_MIN: usize = 10;
 /// base64, as in a source map, does not match.
 pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
-        return Match::NoMatch;
+        return Match::Nothing;
     }
     let header = match part(rest, end) {
         Ok(length) => length,
@@ -110,7 +110,7 @@ fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     let length = SecretBody::Token.length(rest);
     match rest.get(length) {
         Some(b'.') if length >= JWT_PART_MIN => Ok(length),
-        Some(_) => Err(Match::NoMatch),
+        Some(_) => Err(Match::Nothing),
         None => Err(unless_more(rest.len(), length + 1, end)),
     }
 }

@@ -122,7 +122,7 @@ fn fields(after: &str) -> usize {
             '>' if body[..at].ends_with('-') => {}
             '}' | ')' | ']' | '>' => depth -= 1,
             ':' if depth == 1 && !body[..at].ends_with(':') && !body[at + 1..].starts_with(':') => {
-                count += 1
+                count += 1;
             }
             _ => {}
         }

@@ -54,7 +54,7 @@ impl Driver {
                 }
                 Err(error) => {
                     self.report_file_error("The inbox cannot be read", &error)
-                        .await
+                        .await;
                 }
             }
         }

@@ -12,17 +12,22 @@ use super::context::lock;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
 use super::merge_service::{MergeRule, MergeService};
+use super::parts::Start;
+use super::recovery::Recovery;
 use super::registry::AgentState;
 use super::request_reminders::RequestReminders;
 use super::test_support::{LEAD_DECIDES, TestCrew, bob};
+use super::user_actions::UserActions;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::Control;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::request::{Asking, RequestKind};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
-use crate::protocol::event::EventKind;
+use crate::protocol::TaskWish;
+use crate::protocol::event::{EventKind, PersonAct};
 use crate::store::{Post, Which};
 use crate::tools::host::JobSpec;
 
@@ -305,4 +310,73 @@ async fn crew_is_idle_when_work_has_ended() {
     assert_eq!(event.kind, EventKind::CrewAtRest);
     crew.context.stop.cancel();
     crew.tasks_end().await;
+}
+
+#[tokio::test]
+async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
+    let mut crew = TestCrew::new();
+    let broker = crew.broker(LEAD_DECIDES);
+    let board = crew.board();
+    let mut member = Member::new(bob(), "coder");
+    member.session = crew.context.session.clone();
+    crew.team.add(member, 16).await.unwrap();
+    board.store().create(task("one"), NOW).unwrap();
+    board.store().claim(None, &claimer(), NOW).unwrap();
+    let asking = Asking::new(RequestKind::Plan, &bob(), "my plan".into());
+    broker.file(&bob(), asking).await.unwrap();
+    let recovery = Recovery {
+        context: crew.context.clone(),
+        signals: crew.signals.clone(),
+        errors: crew.errors.clone(),
+        registry: crew.registry.clone(),
+        broker: broker.clone(),
+        requests: crew.requests.clone(),
+        board: board.clone(),
+        team: crew.team.clone(),
+    };
+    let (back, _) = recovery.recover(Start::Resumed).await.unwrap();
+    assert_eq!(back.len(), 1);
+    assert_eq!(broker.pending().await.unwrap().len(), 1);
+    crew.published();
+    let (back, _) = recovery.recover(Start::Fresh).await.unwrap();
+    assert!(back.is_empty());
+    assert_eq!(broker.pending().await.unwrap(), []);
+    let team = crew.team.load().await.unwrap();
+    assert_eq!(team.present().count(), 0);
+    let notices = crew.notices();
+    assert!(notices[0].contains("is offered again"), "{notices:?}");
+    assert!(notices[1].starts_with("Request withdrawn"), "{notices:?}");
+}
+
+#[tokio::test]
+async fn action_of_the_user_is_published_before_its_change_of_the_board() {
+    let mut crew = TestCrew::new();
+    let (context, signals, board) = (crew.context.clone(), crew.signals.clone(), crew.board());
+    let (roster, post) = (crew.team.store().clone(), Post::open(crew.dir.path()));
+    let actions = UserActions::new(context, signals, board, roster, post, None);
+    let new = task("one");
+    actions.act(TaskWish::Add { new }).await.unwrap();
+    let task = TaskId(1);
+    actions.act(TaskWish::Claim { task }).await.unwrap();
+    let events = crew.published();
+    let acted = |e: &EventKind| {
+        matches!(
+            e,
+            EventKind::PersonActed {
+                act: PersonAct::Added,
+                ..
+            }
+        )
+    };
+    assert!(acted(&events[0]), "{events:?}");
+    assert!(matches!(events[1], EventKind::BoardChanged { .. }));
+    let place = "#1 is yours: work on it in the project directory.";
+    let is_place = |e: &EventKind| matches!(e, EventKind::Notice { text, .. } if text == place);
+    assert!(events.iter().any(is_place), "{events:?}");
+    assert!(
+        actions
+            .act(TaskWish::Claim { task: TaskId(9) })
+            .await
+            .is_err()
+    );
 }

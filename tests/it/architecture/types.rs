@@ -14,57 +14,61 @@ const TABLES: &[&str] = &["Theme"];
 /// Structs that are still too large. Take out what became smaller; add nothing.
 const TOO_LARGE: &[&str] = &["UiState"];
 
-/// Public type names that stand for several types, with the reason where it is a good one. Take out what is unique now.
+/// Public type names that may stand for several types, with the reason.
 const SHARED_NAMES: &[(&str, &str)] = &[
     ("Anthropic", "settings of the provider, and the provider"),
-    ("Asked", ""),
-    ("Branch", ""),
-    ("Change", ""),
-    ("Changes", ""),
-    ("Choice", ""),
-    ("Content", ""),
-    ("CopyResult", ""),
-    ("Crew", ""),
-    ("Decision", ""),
     ("Decoder", "one per provider"),
-    ("Delta", ""),
-    ("Ended", ""),
-    ("Entry", ""),
-    ("EventLog", ""),
-    ("Field", ""),
-    ("Found", ""),
-    ("Held", ""),
-    ("Hit", ""),
-    ("Holder", ""),
-    ("Ink", ""),
-    ("Job", ""),
-    ("Leftovers", ""),
-    ("Level", ""),
-    ("Limits", ""),
-    ("Line", ""),
-    ("Look", ""),
-    ("Motion", ""),
-    ("Offer", ""),
     ("OpenAi", "settings of the provider, and the provider"),
-    ("Place", ""),
-    ("Places", ""),
-    ("Problem", ""),
-    ("Progress", ""),
-    ("Query", ""),
-    ("Question", ""),
-    ("Reader", ""),
-    ("Reading", ""),
-    ("Reason", ""),
-    ("Row", ""),
-    ("Rows", ""),
-    ("Rules", ""),
-    ("Step", ""),
-    ("Target", ""),
-    ("Tone", ""),
-    ("Transcript", ""),
-    ("Verdict", ""),
-    ("Weight", ""),
-    ("Window", ""),
+];
+
+/// Names that still stand for several types. Take out what is unique now; add nothing.
+const NOT_UNIQUE_YET: &[&str] = &[
+    "Asked",
+    "Branch",
+    "Change",
+    "Changes",
+    "Choice",
+    "Content",
+    "CopyResult",
+    "Crew",
+    "Decision",
+    "Delta",
+    "Ended",
+    "Entry",
+    "EventLog",
+    "Field",
+    "Found",
+    "Held",
+    "Hit",
+    "Holder",
+    "Ink",
+    "Job",
+    "Leftovers",
+    "Level",
+    "Limits",
+    "Line",
+    "Look",
+    "Motion",
+    "Offer",
+    "Place",
+    "Places",
+    "Problem",
+    "Progress",
+    "Query",
+    "Question",
+    "Reader",
+    "Reading",
+    "Reason",
+    "Row",
+    "Rows",
+    "Rules",
+    "Step",
+    "Target",
+    "Tone",
+    "Transcript",
+    "Verdict",
+    "Weight",
+    "Window",
 ];
 
 /// The code of all files that are part of the program.
@@ -118,7 +122,7 @@ fn fields(after: &str) -> usize {
             '>' if body[..at].ends_with('-') => {}
             '}' | ')' | ']' | '>' => depth -= 1,
             ':' if depth == 1 && !body[..at].ends_with(':') && !body[at + 1..].starts_with(':') => {
-                count += 1
+                count += 1;
             }
             _ => {}
         }
@@ -167,10 +171,11 @@ fn public_type_names_are_unique() {
             }
         }
     }
-    let is_accepted = |name: &str| SHARED_NAMES.iter().any(|(n, _)| *n == name);
+    let accepted: Vec<&str> = SHARED_NAMES.iter().map(|(name, _)| *name).collect();
+    let accepted = [&accepted, NOT_UNIQUE_YET].concat();
     let shared = places.iter().filter(|(_, at)| at.len() > 1);
     let mut problems: Vec<String> = shared
-        .filter(|(name, _)| !is_accepted(name))
+        .filter(|(name, _)| !accepted.contains(&name.as_str()))
         .map(|(name, at)| {
             format!(
                 "{name} is the name of {} types: {}",
@@ -180,8 +185,8 @@ fn public_type_names_are_unique() {
         })
         .collect();
     let is_unique = |name: &str| places.get(name).is_none_or(|at| at.len() < 2);
-    let gone = SHARED_NAMES.iter().filter(|(name, _)| is_unique(name));
-    problems.extend(gone.map(|(n, _)| format!("{n} is unique now: take it out of SHARED_NAMES")));
+    let gone = accepted.iter().filter(|name| is_unique(name));
+    problems.extend(gone.map(|n| format!("{n} is unique now: take it out of the list")));
     assert_no_problems(&problems);
 }
 

@@ -74,7 +74,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a frame as one synchronized update (DEC mode 2026).
+    /// Draws a frame as one synchronized update ( DEC mode 2026).
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -1,4 +1,4 @@
-//! The user's choices for the screen (keys, layout), which outlive the crew's events.
+//! The user's choices for the screen ( keys, layout), which outlive the crew's events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A side effect requested by [`update`].
+//! What is to be done outside the screen.
 
 use crate::domain::own_theme::ThemeChoice;
 use crate::domain::screen::ScreenChoice;
@@ -10,7 +10,7 @@ use crate::ui::app::MouseOwner;
 pub enum Do {
     /// Send a command to the crew.
     Command(Command),
-    /// Exit crewdeck.
+    /// Quit crewdeck.
     Quit,
     /// Restore the terminal and suspend the process until the shell resumes it.
     Suspend,

@@ -47,7 +47,7 @@ use crate::ui::theme::motion::Motion;
 /// The time within which a second `Ctrl+c` quits.
 pub const TWICE: Duration = Duration::from_secs(2);
 
-/// Who has the mouse.
+/// Who receives mouse events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MouseOwner {
     /// The terminal, for selecting text.
@@ -57,7 +57,7 @@ pub enum MouseOwner {
     Crewdeck,
 }
 
-/// The selection of each pane, by identity: a change of a list does not move it.
+/// What is selected in each pane, by identity: a change of a list does not move it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Selected {
     pub task: Option<TaskId>,
@@ -90,7 +90,7 @@ pub struct App {
     pub(in crate::ui) filters: Filters,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: Vec<Popup>,
-    /// The diff that is open.
+    /// What the branch of a task changes, while it is open.
     pub(in crate::ui) diff: Changes,
     pub(in crate::ui) input: Input,
     pub(in crate::ui) board_view: BoardView,
@@ -120,11 +120,11 @@ pub struct PaneArrangement {
 pub struct Preferences {
     /// The key bindings, including the user's changes.
     pub keymap: Arc<KeyMap>,
-    /// Who has the mouse.
+    /// Who receives mouse events.
     pub mouse: MouseOwner,
-    /// The animation setting.
+    /// Whether the spinner turns.
     pub motion: Motion,
-    /// The saved theme; the one in use: [`App::theme`].
+    /// The saved theme; the one in use: [`App::theme`] returns the one in effect.
     pub theme: ThemeChoice,
     /// The user's own themes.
     pub own_themes: Vec<Arc<OwnTheme>>,
@@ -143,7 +143,7 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
     pub guard: KeyGuard,
-    /// Whether the last key left the composer; the focused pane was then not chosen by its key.
+    /// Whether the last key left the composer: the pane that has the focus was not chosen by name.
     pub left_composer: bool,
     /// The focus, the zoomed pane and the tab before the todo list was opened.
     pub before_todo: Option<(Focus, Option<Pane>, Pane)>,
@@ -171,7 +171,7 @@ impl App {
         self.model.agents.entry(&self.shown)
     }
 
-    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
+    /// An empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
             model: Model::new(zone.clone()),

@@ -43,7 +43,7 @@ pub struct Reader {
     pub scroll: usize,
     /// The search text. The help shows only matching rows.
     pub search: LineInput,
-    /// Whether the search line has the keys.
+    /// Whether the search text is being typed.
     pub searching: Searching,
     /// The index of the current match, from 0. Values past the end mean the last match.
     pub here: usize,
@@ -123,7 +123,7 @@ pub enum Popup {
     },
     /// The event log.
     EventLog(LogView),
-    /// What was used.
+    /// The cost panel.
     Costs(CostView),
     /// The preview of the pane's selection. The pane keeps the focus.
     Peek(Pane),
@@ -142,7 +142,7 @@ pub enum Written<'a> {
     Filter(&'a mut LineInput),
     /// The search of a picker.
     Choice(&'a mut Picker),
-    /// The text of a comment.
+    /// The text input of a comment.
     Comment(&'a mut Composer),
     /// A task.
     Task(&'a mut TaskForm),
@@ -285,7 +285,7 @@ pub struct CostView {
 /// What `Enter` on a line of the panel opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The conversation of an agent.
+    /// An agent.
     Agent(Name),
     /// A task.
     Task(TaskId),

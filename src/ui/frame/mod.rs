@@ -25,7 +25,6 @@ use crate::ui::widgets::composer::Beyond;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::scrollbar;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
 const THUMB: &str = "┃";
 
 /// The titles on a pane's border.

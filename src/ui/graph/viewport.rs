@@ -53,7 +53,7 @@ impl Zoom {
     }
 }
 
-/// Zoom level and scroll offset of the graph view.
+/// How the graph view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
     /// The zoom level.

@@ -1,4 +1,4 @@
-//! Applies the user's `[keys]` settings to the keymap, and reports invalid ones.
+//! Applies the user's `[ keys]` settings to the keymap, and reports invalid ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -35,7 +35,6 @@ pub enum ChangeError {
     /// The key cannot be parsed.
     #[error("[keys] `{name}`: {why}")]
     BadKey {
-        /// The action.
         name: String,
         /// The reason and an example.
         why: String,
@@ -111,7 +110,7 @@ impl Context {
 }
 
 impl Bound {
-    /// Returns `context.action`, as in the settings.
+    /// Returns ` context.action`, as in the settings.
     pub fn name(&self) -> String {
         format!("{}.{}", self.context.word(), self.action.word())
     }
@@ -297,7 +296,7 @@ mod tests {
             ("palette", &["ctrl+k"]),
             ("panes.palette", &[":", "ctrl+x p"]),
         ]));
-        // `move_top` is bound in `panes`, not in `board`.
+        // `move_top` is bound in `panes`, not in ` board`.
         assert!(matches!(map, Err(ChangeError::NotThere { .. })), "{map:?}");
         let map = KeyMap::changed(&changes(&[
             ("approve", &["Y"]),

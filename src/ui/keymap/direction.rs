@@ -26,9 +26,9 @@ pub enum Scroll {
 pub enum Toward {
     /// Toward the first column.
     Left,
-    /// Toward the last row.
+    /// Down.
     Down,
-    /// Toward the first row.
+    /// Up.
     Up,
     /// Toward the last column.
     Right,

@@ -62,7 +62,7 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// Looks up `name`, one key or two separated by a space, in `contexts` in order.
+    /// Looks up `name`,one key or two separated by a space, in `contexts` in order.
     pub fn lookup(&self, contexts: &[Context], name: &str) -> Found {
         for context in contexts {
             for bound in self.in_context(*context) {
@@ -77,7 +77,6 @@ impl KeyMap {
         }
         Found::Nothing
     }
-
     pub fn lines(&self) -> impl Iterator<Item = &Bound> {
         self.bound.iter()
     }

@@ -22,6 +22,7 @@ pub enum Context {
     Everywhere,
     /// On the first page, which shows setup problems.
     FirstRun,
+    /// In the composer.
     Composer,
     /// While the completion list of the composer is open.
     Completion,

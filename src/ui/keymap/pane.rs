@@ -1,6 +1,6 @@
 //! The six panes and the focus.
 
-/// A pane of the screen.
+/// A part of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pane {
     /// The conversation with the lead or another agent.

@@ -11,7 +11,7 @@ use crate::ui::model::{Model, board as model_board};
 /// as usage outside tasks.
 const TASKS_MAX: usize = 1000;
 
-/// What was spent on each task.
+/// The usage of each task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TaskBook {
     tasks: BTreeMap<TaskId, Used>,
@@ -54,7 +54,7 @@ pub fn spent(model: &mut Model, agent: &Name, more: Used) {
     }
 }
 
-/// What was used.
+/// Token usage, calls and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
     /// The tokens, by kind.

@@ -34,7 +34,7 @@ use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::LetterLog;
 use crate::ui::model::requests::RequestBook;
 
-/// The provider's list of models.
+/// The provider's models.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Models {
     /// Not requested.
@@ -49,7 +49,7 @@ pub enum Models {
 /// A message that its agent has not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queued {
-    /// The recipient.
+    /// To whom.
     pub to: Name,
     pub text: String,
 }
@@ -70,13 +70,13 @@ pub struct Model {
     pub(in crate::ui) memo: Kept,
     /// The history of each task.
     pub(in crate::ui) history: History,
-    /// Tokens and cost of each task.
+    /// The usage of each task.
     pub(in crate::ui) costs: TaskBook,
     /// The state of the call queue.
     pub(in crate::ui) limits: Limits,
     /// The merge status of the task branches.
     pub(in crate::ui) branches: Branches,
-    /// The git HEAD of the project root, if known.
+    /// What the root has checked out, as far as it is known.
     pub(in crate::ui) head: Option<CheckedOut>,
     pub(in crate::ui) team: Arc<Team>,
     pub(in crate::ui) letters: LetterLog,

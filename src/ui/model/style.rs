@@ -21,7 +21,7 @@ use crate::ui::theme::motion::{Motion, SPIN};
 /// Symbol, label and style of a status.
 pub type Look = (&'static str, String, Style);
 
-/// Returns symbol and style of a task status.
+/// The shape and style of a task status.
 pub fn standing(standing: Standing, theme: &Theme) -> (&'static str, Style) {
     match standing {
         Standing::InProgress => ("●", theme.working),

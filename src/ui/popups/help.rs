@@ -27,7 +27,6 @@ const EVERY_CONTEXT: [Context; 13] = [
     Context::EventLog,
     Context::Diff,
 ];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     /// The index among the shown entries, from 0.

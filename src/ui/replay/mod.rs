@@ -108,7 +108,7 @@ impl Player {
         self.events.get(..self.happened).unwrap_or_default()
     }
 
-    /// Returns the recorded wall-clock time at the position.
+    /// Returns the recorded wall- clock time at the position.
     pub fn clock(&self) -> Stamp {
         let at = self.happened.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {

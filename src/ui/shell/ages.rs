@@ -8,7 +8,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board as model_board;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, inbox};
 use crate::ui::popups::{problems, thread};
 use crate::ui::text::aging::Aging;
 
@@ -35,7 +35,7 @@ fn shown(app: &App) -> Vec<Aging> {
         }
     }
     if let Some(Popup::Peek(Pane::Inbox)) = app.popups.last()
-        && let Some((_, peeked)) = rows::selected_letter(app)
+        && let Some((_, peeked)) = inbox::selected_letter(app)
     {
         all.extend(thread::ages(app, peeked.number));
     }

@@ -6,7 +6,7 @@ use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete;
-use crate::ui::panes::rows;
+use crate::ui::panes::needs;
 use crate::ui::transcript::Search;
 use crate::ui::widgets::line_input::Searching;
 
@@ -65,7 +65,7 @@ impl App {
 
     /// Returns whether the selected request is a question with choices.
     fn has_choices(&self) -> bool {
-        rows::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
+        needs::selected_request(self).is_some_and(|(_, r)| !r.choices.is_empty())
     }
 
     /// Returns whether the filter of the focused pane is being typed.

@@ -30,7 +30,7 @@ pub struct UiState {
 }
 
 impl UiState {
-    /// An empty screen of `width` columns and `height` rows; times of day are those of `zone`.
+    /// Creates an empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> UiState {
         UiState {
             app: App::new(width, height, zone, motion),

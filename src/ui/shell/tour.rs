@@ -13,7 +13,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::Model;
 use crate::ui::model::board::{branches, index};
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, needs, team};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::width;
 
@@ -74,7 +74,7 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(popup) = state.popups.last() {
         return Some(over(state, popup));
     }
-    let request = rows::selected_request(state).map(|(_, request)| request);
+    let request = needs::selected_request(state).map(|(_, request)| request);
     if let Some(request) = request.filter(|r| r.decider != Decider::Lead) {
         return Some(waiting(state, request));
     }
@@ -95,7 +95,7 @@ pub fn line(state: &UiState) -> Option<String> {
     }
     Some(match state.focus {
         Focus::Pane(Pane::Board) => at_the_board(state),
-        Focus::Pane(Pane::Team) => match rows::selected_member(state) {
+        Focus::Pane(Pane::Team) => match team::selected_member(state) {
             Some((_, member)) => {
                 let open = key(Context::In(Pane::Team), Action::Open);
                 let live = if is_live(state, &member) { "live " } else { "" };

@@ -8,8 +8,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::MemberStatus;
 use crate::protocol::{Asked, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
-use crate::ui::update;
-use crate::ui::{Do, Msg, Seat, UiState, keys};
+use crate::ui::{Do, Msg, Seat, UiState, keys, update};
 
 /// A question from the lead.
 fn asked(id: &str, choices: &[&str]) -> Request {

@@ -10,8 +10,7 @@ use crate::ui::fixture::{busy, name, picture, press, started};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::lead::complete::{offers, selected};
 use crate::ui::shell::hints::hints;
-use crate::ui::update;
-use crate::ui::{Do, Msg, UiState};
+use crate::ui::{Do, Msg, UiState, update};
 
 fn words(state: &UiState) -> Vec<String> {
     offers(state).into_iter().map(|o| o.words).collect()

@@ -10,8 +10,6 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, TurnEnd};
-use crate::ui::Do;
-use crate::ui::UiState;
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
@@ -20,6 +18,7 @@ use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::widgets::line_input::Searching;
+use crate::ui::{Do, UiState};
 
 /// A crew with events of several kinds, including failures.
 pub fn eventful(width: u16, height: u16) -> UiState {
@@ -84,7 +83,7 @@ fn keys_select_filter_and_close() {
     tell(&mut state, vec![EventKind::CrewAtRest]);
     assert_eq!(selected(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected(&state), "all idle, 1/5 done");
+    assert_eq!(selected(&state), "all idle, 1/5 tasks done");
     press(&mut state, "g");
     assert_eq!(
         selected(&state),
@@ -133,7 +132,7 @@ fn copied_line_has_time_and_kind() {
     assert_eq!(done, [Do::Copy(text.into())]);
 }
 
-/// Opens the first line with `words`.
+/// Opens the first line with ` words`.
 fn enter(state: &mut UiState, words: &str) {
     press(state, &format!("esc @ / \"{words}\" enter enter"));
 }

@@ -10,8 +10,7 @@ use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{picture, press, started, tell};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Focus;
-use crate::ui::update;
-use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys};
+use crate::ui::{Do, Msg, SETTLE, Seat, UiState, fixture, keys, update};
 
 #[test]
 fn setup_page_runs_only_offered_actions() {
@@ -56,7 +55,7 @@ fn early_keys_on_approval_page_are_ignored() {
         update(state, Msg::Key(keys::parse(name).unwrap(), at))
     };
     let soon = SETTLE / 4;
-    // Type-ahead and key repeat do not approve the page until there is a pause.
+    // Type- ahead and key repeat do not approve the page until there is a pause.
     let now = state.now;
     state.show_approval(approval(), now);
     for _ in 0..9 {

@@ -12,8 +12,7 @@ use crate::ui::app::key_guard::{HOLD, SETTLE};
 use crate::ui::fixture::{busy, permission, picture, press, question, started, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::tick::next_tick;
-use crate::ui::update;
-use crate::ui::{Do, Msg, UiState, keys};
+use crate::ui::{Do, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 

@@ -13,8 +13,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::costs;
 use crate::ui::shell::layout;
 use crate::ui::tests::scenes::work;
-use crate::ui::update;
-use crate::ui::{Do, Msg, Theme, UiState};
+use crate::ui::{Do, Msg, Theme, UiState, update};
 
 fn spending() -> Vec<EventKind> {
     let mut all = busy_events();

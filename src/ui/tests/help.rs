@@ -4,13 +4,11 @@ use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
 use crate::domain::stamp::Stamp;
-use crate::ui::Msg;
-use crate::ui::UiState;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popups::reader;
 use crate::ui::theme::Theme;
-use crate::ui::update;
+use crate::ui::{Msg, UiState, update};
 
 fn after(size: (u16, u16), keys: &str) -> UiState {
     let mut state = busy(size.0, size.1);

@@ -15,19 +15,25 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::Do;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board, busy, name, picture, press, started, team, tell};
-use crate::ui::panes::rows;
+use crate::ui::panes::team as panes_team;
 
 #[test]
 fn team_selection_follows_agent_that_moves_down() {
     for moves in ["", "g ", "j k "] {
         let mut state = busy(160, 45);
         press(&mut state, &format!("esc 4 {moves}"));
-        assert_eq!(rows::selected_member(&state), Some((0, name("alice"))));
+        assert_eq!(
+            panes_team::selected_member(&state),
+            Some((0, name("alice")))
+        );
         let mut gone = team();
         gone.members[0].status = MemberStatus::Shutdown;
         let team = Arc::new(gone);
         tell(&mut state, vec![EventKind::TeamChanged { team }]);
-        assert_eq!(rows::selected_member(&state), Some((2, name("alice"))));
+        assert_eq!(
+            panes_team::selected_member(&state),
+            Some((2, name("alice")))
+        );
         // The action does not go to the agent now in that row.
         let asked = press(&mut state, "n");
         let is_bobs =
@@ -41,7 +47,7 @@ fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
     state.selected.member = Some(Name::subagent(&name("bob"), 7));
-    let (_, selected) = rows::selected_member(&state).unwrap();
+    let (_, selected) = panes_team::selected_member(&state).unwrap();
     assert_eq!(selected, name("bob"));
 }
 

@@ -10,8 +10,7 @@ use crate::ui::app::MouseOwner;
 use crate::ui::fixture::{busy, decided, name, permission, picture, plan, press, started, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
-use crate::ui::update;
-use crate::ui::{Do, Msg, UiState};
+use crate::ui::{Do, Msg, UiState, update};
 
 fn prompt(to: &str, text: &str) -> Do {
     Do::Command(Command::Prompt {

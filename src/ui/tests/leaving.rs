@@ -12,8 +12,7 @@ use crate::ui::app::TWICE;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
 use crate::ui::keymap::KeyMap;
 use crate::ui::replay::Player;
-use crate::ui::update;
-use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys};
+use crate::ui::{Do, Msg, Seat, UiState, begin_replay, keys, update};
 
 #[test]
 fn key_between_presses_cancels_quit() {

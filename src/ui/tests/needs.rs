@@ -10,8 +10,7 @@ use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
 use crate::ui::tests::scenes::cast::{asked, rules};
-use crate::ui::update;
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState};
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
 
 fn waiting(width: u16, height: u16, requests: Vec<Request>) -> UiState {
     let mut state = started(width, height);
@@ -133,10 +132,10 @@ fn long_status_message_wraps() {
     let text = picture(&state);
     let mut rows = text.lines().rev();
     let last = rows.next().unwrap_or_default();
-    assert!(last.contains("   reading them.   a approve"), "{text}");
+    assert!(last.contains("   them.   a approve"), "{text}");
     assert!(last.contains("? help"), "{text}");
     let above = rows.next().unwrap_or_default();
-    let said = "▲ 2922 characters of comments are folded. Press a again to approve without ";
+    let said = "▲ 2922 characters of comments are folded: a again approves without reading ";
     assert!(above.contains(said), "{text}");
 }
 

@@ -17,12 +17,11 @@ use crate::ui::fixture::{
 use crate::ui::frame::hit::Hit;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, Found, TABLE};
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, inbox, needs, team, todo};
 use crate::ui::replay::Player;
 use crate::ui::shell::hit_test;
-use crate::ui::update;
 use crate::ui::widgets::placed::Placed;
-use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay};
+use crate::ui::{Do, MouseOwner, Msg, UiState, begin_replay, update};
 
 pub const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 
@@ -293,10 +292,10 @@ fn check_keys(make: &dyn Fn() -> UiState, look: &str) {
 /// Checks that a click selects and that a second one opens, as Enter does.
 fn rows_select(mut state: UiState, pane: Pane, at: usize, here: (u16, u16)) {
     let selected = |state: &UiState| match pane {
-        Pane::Todo => rows::selected_todo(state),
-        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
-        Pane::Needs => rows::selected_request(state).map(|(at, _)| at),
+        Pane::Todo => todo::selected_todo(state),
+        Pane::Team => team::selected_member(state).map(|(at, _)| at),
+        Pane::Inbox => inbox::selected_letter(state).map(|(at, _)| at),
+        Pane::Needs => needs::selected_request(state).map(|(at, _)| at),
         Pane::Lead | Pane::Board => None,
     };
     press(

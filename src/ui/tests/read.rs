@@ -2,12 +2,10 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::EventKind;
-use crate::ui::UiState;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{busy, cells, letter, picture, press, skills, tell};
 use crate::ui::tests::scenes::work::diff_of_files;
-use crate::ui::update;
-use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName};
+use crate::ui::{ColorDepth, Do, Msg, Theme, ThemeName, UiState, update};
 
 /// A long open diff with "word" in lines 9, 19, … 59, counted from 0.
 fn diff(width: u16, height: u16) -> UiState {

@@ -11,8 +11,9 @@ use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
 use crate::ui::shell::tour::Tour;
-use crate::ui::update;
-use crate::ui::{Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall};
+use crate::ui::{
+    Do, Focus, Msg, Theme, ThemeName, UiState, begin_replay, next_tick, recall, update,
+};
 
 /// A streamed answer with a tool call that writes output.
 fn streamed() -> Vec<EventKind> {

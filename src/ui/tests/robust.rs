@@ -13,9 +13,8 @@ use crate::ui::model::event_log::LINES_MAX;
 use crate::ui::model::messages::LETTERS_MAX;
 use crate::ui::shell::hit_test;
 use crate::ui::tests::pressed::{LOOKS, crew};
-use crate::ui::update;
 use crate::ui::widgets::composer::COMPOSER_MAX;
-use crate::ui::{Msg, UiState, fixture, keymap, keys, next_tick};
+use crate::ui::{Msg, UiState, fixture, keymap, keys, next_tick, update};
 
 #[test]
 fn every_size_is_drawn() {

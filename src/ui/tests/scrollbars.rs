@@ -11,9 +11,8 @@ use crate::ui::shell::hit_test;
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::{Scene, cast, scenes, work};
 use crate::ui::theme::roles;
-use crate::ui::update;
 use crate::ui::widgets::scrollbar::Scrollbar;
-use crate::ui::{Msg, Pane, UiState};
+use crate::ui::{Msg, Pane, UiState, update};
 
 const DOWN: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 const PULL: MouseEventKind = MouseEventKind::Drag(MouseButton::Left);

@@ -7,10 +7,9 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use crate::domain::own_theme::OwnTheme;
-use crate::ui::UiState;
 use crate::ui::fixture::{busy, cells, press};
 use crate::ui::keymap::{Action, SLASH};
-use crate::ui::{ColorDepth, Do, Theme, ThemeChoice, ThemeName};
+use crate::ui::{ColorDepth, Do, Theme, ThemeChoice, ThemeName, UiState};
 
 fn saved(done: &[Do]) -> Vec<ThemeChoice> {
     let save = |d: &Do| match d {

@@ -6,10 +6,9 @@ use crate::domain::mail::LetterKind;
 use crate::domain::stamp::Stamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
-use crate::ui::Theme;
-use crate::ui::UiState;
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, busy, letter, picture, press, tell};
+use crate::ui::{Theme, UiState};
 
 const SAID: [&str; 4] = [
     "Which byte order has the header? I guess little, as in the other formats of this family, but the README does not say.",

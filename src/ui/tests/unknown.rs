@@ -10,8 +10,7 @@ use crate::protocol::event::Level;
 use crate::ui::fixture::{busy, name, press, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
-use crate::ui::update;
-use crate::ui::{Msg, UiState};
+use crate::ui::{Msg, UiState, update};
 
 /// Returns the status message after `keys`, with a running crew.
 fn said(keys: &str) -> Option<String> {

@@ -10,8 +10,7 @@ use crate::domain::team::Activity;
 use crate::protocol::EventKind;
 use crate::protocol::event::{Level, Setup};
 use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
-use crate::ui::update;
-use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState};
+use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
 #[test]
 fn no_color_theme_uses_no_colors() {

@@ -116,7 +116,7 @@ fn is_known(color: Option<Color>) -> bool {
     color.is_some_and(|color| color != Color::Reset)
 }
 
-/// Returns black or white, whichever has more contrast to `ground`.
+/// Returns black or white, whichever has more contrast to ` ground`.
 fn readable_on(ground: Option<Color>) -> Color {
     let on = |words| contrast(words, ground.unwrap_or_default()).unwrap_or_default();
     if on(Color::Black) > on(Color::White) {
@@ -171,7 +171,7 @@ fn fix_words(theme: &mut Theme, hidden: &mut Vec<Meaning>) {
     if !is_reversed(theme.selection) && theme.selection.fg.is_none() {
         grounds.push(theme.selection.bg);
     }
-    // `None` keeps the text colour of the background style.
+    // ` None` keeps the text colour of the background style.
     let text = theme.text.fg;
     for meaning in Meaning::ALL {
         if matches!(meaning, Meaning::Text | Meaning::Border) {

@@ -33,7 +33,7 @@ pub enum Progress {
     Running,
     /// It succeeded.
     Done,
-    /// It failed.
+    /// A failure.
     Failed,
     /// The turn ended before the call did.
     Abandoned,

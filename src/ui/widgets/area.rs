@@ -56,7 +56,7 @@ pub struct Place {
     pub area: Rect,
     /// The rows of its list.
     pub list: Rect,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 

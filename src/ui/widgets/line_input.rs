@@ -77,12 +77,12 @@ impl LineInput {
     }
 }
 
-/// Whether the search line has the keys.
+/// Whether the search text is being typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Searching {
-    /// It is being typed.
+    /// It does.
     Typing,
-    /// It is not being typed.
+    /// Another pane has the focus.
     #[default]
     Rest,
 }

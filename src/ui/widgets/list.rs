@@ -25,3 +25,6 @@ pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     };
     to.min(len.saturating_sub(1))
 }
+
+/// Rows of a page in the list of a popup.
+pub const PAGE: usize = 10;

@@ -92,7 +92,7 @@ pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
         EventKind::CrewAtRest => {
             let words = match (model.board.done(), model.board.len()) {
                 (_, 0) => "all idle".into(),
-                (done, all) => format!("all idle, {done}/{all} done"),
+                (done, all) => format!("all idle, {done}/{all} tasks done"),
             };
             one(Told::new(Topic::Team, words))
         }

@@ -100,10 +100,10 @@ impl Tone {
     }
 }
 
-/// What `Enter` on a line opens.
+/// What ` Enter` on a line opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
-    /// Empty.
+    /// Nothing.
     Nothing,
     /// The page of a task.
     Task(TaskId),
@@ -157,7 +157,7 @@ impl Told {
         self
     }
 
-    /// Makes `agent` the target of the line, and adds its name for `who:`.
+    /// Makes ` agent` the target of the line, and adds its name for `who:`.
     fn of(self, agent: &Name) -> Told {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
     }
@@ -174,7 +174,7 @@ pub struct LogLine {
     pub topic: Topic,
     /// The severity.
     pub tone: Tone,
-    /// What `Enter` opens.
+    /// What ` Enter` opens.
     pub about: About,
     /// The names that `who:` finds it by.
     pub who: Vec<String>,

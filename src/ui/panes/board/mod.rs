@@ -3,6 +3,7 @@
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
 //! these changes ([`Kept`]), so that the cost of a frame does not grow with the number of tasks.
 
+mod feature;
 mod places;
 pub(in crate::ui) mod task_actions;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use crate::ui::panes::board::task_actions::{
     Hand, is_own, owner, owner_is_here, why_no_edit, why_no_removal, why_not,
 };
 use crate::ui::text::{age, width};
+pub use feature::BoardPane;
 
 /// Maximum number of tasks that are drawn as a graph.
 pub const GRAPH_MAX: usize = 400;
@@ -60,7 +62,7 @@ pub enum Why {
 pub enum Shown {
     /// The tasks as a graph.
     Graph(Arc<Drawing>),
-    /// Listed.
+    /// The tasks as a list, with the reason.
     List(Why),
 }
 
@@ -77,7 +79,7 @@ impl Model {
     }
 }
 
-/// Returns the rows of the list: all tasks, or those that match the filter.
+/// The rows of the list: all tasks, or those that match the filter.
 pub fn rows(app: &App) -> Arc<Rows> {
     let version = app.model.memo.version();
     let words = app.filters.words(Pane::Board);
@@ -145,13 +147,13 @@ fn owners(model: &Model) -> usize {
     board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))
 }
 
-/// Returns how long a task has had its current status, as `12m`; empty if that is unknown.
+/// How long a task has had its current status, as `12m`; empty if that is unknown.
 pub fn standing_for(app: &App, task: &Task) -> String {
     let since = app.model.history.since(task);
     since.map_or_else(String::new, |at| age(app.now.since(at)))
 }
 
-/// Returns the selected row and task. Falls back to the first row if nothing is selected or the task left the list.
+/// The selected row and task. Falls back to the first row if nothing is selected or the task left the list.
 pub fn selected(app: &App) -> Option<(usize, TaskId)> {
     let (index, rows) = (index(app), rows(app));
     let row = app

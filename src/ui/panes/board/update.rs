@@ -73,7 +73,6 @@ fn walk(app: &mut App, drawing: &Drawing, step: Step) {
     let there = here.map(|at| navigation::step(drawing, at, step));
     select(app, there.and_then(|at| index.id(at)));
 }
-
 pub fn scroll(app: &mut App, area: Rect, by: Scroll) {
     let page = usize::from(area.height).max(1);
     match shown(app, area) {

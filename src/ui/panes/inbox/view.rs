@@ -13,7 +13,7 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{Progress, Traced};
 use crate::ui::model::{sentence, style};
-use crate::ui::panes::rows;
+use crate::ui::panes::{inbox, rows};
 use crate::ui::text::{clock, fit, pad, width, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -26,12 +26,12 @@ const SHORT: usize = 36;
 
 /// Draws the messages, newest last.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let numbers = rows::letters(app);
+    let numbers = inbox::letters(app);
     let letters: Vec<&Traced> = numbers
         .iter()
         .filter_map(|n| app.model.letters.get(*n))
         .collect();
-    let (selected, whole) = rows::selected_letter(app).unzip();
+    let (selected, whole) = inbox::selected_letter(app).unzip();
     let (filter, list) = rows::places(app, Pane::Inbox, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(letters.len(), selected.unwrap_or(0), height);

@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::model::Model;
-use crate::ui::panes::rows;
+use crate::ui::panes::needs;
 use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -42,7 +42,7 @@ pub struct Card {
     pub lines: Vec<CardLine>,
     /// The number of visible rows for these lines.
     pub room: usize,
-    /// The choices, if there is room for all of them and some text; otherwise they are part of `lines`.
+    /// The choices, if there is room for all of them and some text; otherwise they are part of ` lines`.
     pub pinned: Vec<CardLine>,
 }
 
@@ -53,7 +53,7 @@ pub fn inside(area: Rect) -> Rect {
 
 /// Lays out the card of the selected request. `height` includes the rows of the headings and the buttons.
 pub fn card(app: &App, width: u16, height: u16, theme: &Theme) -> Card {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return Card::default();
     };
     let mut lines = text(app, request, width, usize::MAX, theme);
@@ -160,7 +160,7 @@ pub struct Reading {
 
 /// Returns how much of the selected permission request is visible, or `None` if the selected request is not a permission.
 pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
-    let (_, request) = rows::selected_request(app)?;
+    let (_, request) = needs::selected_request(app)?;
     if request.kind != RequestKind::Permission {
         return None;
     }
@@ -184,19 +184,19 @@ pub fn listed(model: &Model) -> u16 {
 /// Returns the number of rows that the card needs inside its frame. If it needs more than `most`, the result is any number
 /// above `most`.
 pub fn height(app: &App, width: u16, most: u16) -> u16 {
-    let lines = rows::selected_request(app).map_or(0, |(_, request)| {
+    let lines = needs::selected_request(app).map_or(0, |(_, request)| {
         let theme = Theme::default();
         let text = text(app, request, width, usize::from(most), &theme);
         text.len() + choices(request, width, &theme).len()
     });
     // The buttons, and a blank line before them and before choices.
     let blanks =
-        rows::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
+        needs::selected_request(app).map_or(1, |(_, r)| 1 + usize::from(!r.choices.is_empty()));
     let lines = u16::try_from(lines + blanks + 1).unwrap_or(u16::MAX);
     lines.saturating_add(listed(app))
 }
 
-/// Renders the details and the body of a request, wrapped to `width`. May stop after `enough` lines.
+/// Renders the details and the body of a request, wrapped to ` width`. May stop after `enough` lines.
 pub fn text(
     model: &Model,
     request: &Request,

@@ -17,7 +17,7 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::needs::{answers, buttons, card};
-use crate::ui::panes::rows;
+use crate::ui::panes::{needs, team};
 use crate::ui::widgets::composer::Composer;
 
 /// The key context of the "Needs you" pane.
@@ -49,7 +49,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
         answers::send(app, &id, verdict, words, out);
         return;
     }
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -77,7 +77,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
 /// Returns whether a permission request was completely visible before its approval. If not, explains what to do.
 /// Folded or truncated content is reported once; the next approval counts.
 fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
-    let is_selected = rows::selected_request(app).is_some_and(|(_, r)| r.id == *id);
+    let is_selected = needs::selected_request(app).is_some_and(|(_, r)| r.id == *id);
     if !is_selected {
         let kind = app.model.requests.get(id).map(|r| r.kind);
         if kind != Some(RequestKind::Permission) {
@@ -115,7 +115,7 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
             }
         };
         let yes = app.prefs.keymap.key(NEEDS, Action::Approve);
-        let text = format!("{what}. Press {yes} again to approve without reading them.");
+        let text = format!("{what}: {yes} again approves without reading them.");
         say_of(app, id, text);
         app.selected.request_cut = Some(id.clone());
         // Prevents a double press from approving.
@@ -155,7 +155,7 @@ fn has_settled(app: &mut App, id: &RequestId) -> bool {
 
 /// Opens the choice of scopes for the selected permission.
 pub fn choose_scope(app: &mut App, area: Option<Rect>) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -189,9 +189,9 @@ pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     }
 }
 
-/// Answers the selected question with choice `number`, counted from 1.
+/// Answers the selected question with choice ` number`, counted from 1.
 pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
     let (id, count) = (request.id.clone(), request.choices.len());
@@ -244,7 +244,7 @@ pub fn edit_comment(app: &mut App, out: &mut Vec<Do>) {
 }
 
 fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         app.say_nothing_waits();
         return;
     };
@@ -288,7 +288,7 @@ pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
 
 /// Returns the selected teammate if it is running; otherwise says why nothing can be done.
 fn selected_at_work(app: &mut App) -> Option<Name> {
-    let Some((_, member)) = rows::selected_member(app) else {
+    let Some((_, member)) = team::selected_member(app) else {
         app.say_while(Level::Info, "No teammates yet.", |app| {
             app.model.team.members.is_empty()
         });

@@ -14,15 +14,15 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::requests::is_the_leads;
 use crate::ui::model::sentence;
+use crate::ui::panes::needs;
 use crate::ui::panes::needs::{buttons, card};
-use crate::ui::panes::rows;
 use crate::ui::text::{clock, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
 /// Draws the list, the selected request and, always on the last row, its buttons.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let selected = rows::selected_request(app);
+    let selected = needs::selected_request(app);
     let mut titles = Titles {
         name: "Needs you".into(),
         ..Titles::default()

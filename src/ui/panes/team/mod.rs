@@ -1,3 +1,96 @@
 //! The team pane.
 
+mod feature;
 pub(in crate::ui) mod view;
+
+use crate::domain::ids::Name;
+use crate::domain::team::{Member, MemberStatus};
+use crate::domain::text::one_line;
+use crate::ui::app::App;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::model::{Model, board as model_board};
+use crate::ui::text::terms::Words;
+pub use feature::TeamPane;
+
+/// Returns the teammates in roster order, those that have shut down last.
+pub fn members(model: &Model) -> Vec<&Member> {
+    let mut rows: Vec<&Member> = model.team.members.iter().collect();
+    rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
+    rows
+}
+
+impl TeamRow<'_> {
+    /// Returns the agent of the row.
+    pub fn name(&self) -> &Name {
+        match self {
+            TeamRow::Member(member) => &member.name,
+            TeamRow::Subagent(name) => name,
+        }
+    }
+}
+
+/// A row of the team.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TeamRow<'a> {
+    /// A teammate.
+    Member(&'a Member),
+    /// A running subagent, below its parent.
+    Subagent(Name),
+}
+
+/// Returns the filtered team: the lead's subagents, then the teammates, each followed by its subagents.
+pub fn team(app: &App) -> Vec<TeamRow<'_>> {
+    let words = app.filters.words(Pane::Team);
+    let mut rows = everybody(app);
+    if !words.is_empty() {
+        let words = Words::new(words);
+        rows.retain(|row| words.fit(&about(app, row), |_| None));
+    }
+    rows
+}
+
+/// Returns the lowercase text that the filter searches: name, role, activity and task.
+pub fn about(model: &Model, row: &TeamRow) -> String {
+    let name = row.name();
+    let role = match row {
+        TeamRow::Member(member) => one_line(&member.role),
+        TeamRow::Subagent(_) => model
+            .agents
+            .get(name)
+            .map_or_else(String::new, |agent| agent.errand.clone()),
+    };
+    let task = model_board::open_task(model, name).map_or_else(String::new, |task| {
+        format!("{} {}", task.id, one_line(&task.subject))
+    });
+    format!("{name} {role} {task}").to_lowercase()
+}
+
+/// Returns the whole team, ignoring the filter.
+pub fn everybody(model: &Model) -> Vec<TeamRow<'_>> {
+    let of = |parent: &Name| {
+        let all = model.agents.subagents(parent);
+        all.map(TeamRow::Subagent).collect::<Vec<_>>()
+    };
+    let mut rows = of(&Name::lead());
+    for member in members(model) {
+        rows.push(TeamRow::Member(member));
+        rows.extend(of(&member.name));
+    }
+    rows
+}
+
+/// Returns the selected teammate or subagent and its row.
+pub fn selected_member(app: &App) -> Option<(usize, Name)> {
+    let rows = team(app);
+    let at = app
+        .selected
+        .member
+        .as_ref()
+        .and_then(|name| {
+            let row = |name: &Name| rows.iter().position(|r| r.name() == name);
+            // A finished subagent is replaced by its parent.
+            row(name).or_else(|| row(&name.parent()?))
+        })
+        .unwrap_or(0);
+    rows.get(at).map(|r| (at, r.name().clone()))
+}

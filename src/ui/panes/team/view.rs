@@ -13,8 +13,8 @@ use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{Model, board as model_board, style};
-use crate::ui::panes::rows as rows_pane;
-use crate::ui::panes::rows::TeamRow;
+use crate::ui::panes::team::TeamRow;
+use crate::ui::panes::{rows as rows_pane, team};
 use crate::ui::text::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -36,19 +36,14 @@ const SCRAP: usize = 10;
 
 /// Draws the team.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let members = rows_pane::team(app);
-    let selected = rows_pane::selected_member(app).map(|(at, _)| at);
+    let members = team::team(app);
+    let selected = team::selected_member(app).map(|(at, _)| at);
     let (filter, list) = rows_pane::places(app, Pane::Team, frame_layout::inside(area));
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let present = app.model.team.present().count();
     let titles = Titles {
-        name: frame::filtered(
-            app,
-            Pane::Team,
-            members.len(),
-            rows_pane::everybody(app).len(),
-        ),
+        name: frame::filtered(app, Pane::Team, members.len(), team::everybody(app).len()),
         aside: match present {
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} here"), theme.dim)],

@@ -11,23 +11,22 @@ use crate::ui::frame;
 use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
-use crate::ui::panes::rows;
+use crate::ui::panes::todo;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
-
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let items = rows::todo(app);
-    let selected = rows::selected_todo(app);
+    let items = todo::todo(app);
+    let selected = todo::selected_todo(app);
     let list = frame_layout::inside(area);
-    let first = rows::first_todo(app, list.height);
+    let first = todo::first_todo(app, list.height);
     let titles = Titles {
         name: if app.shown.is_lead() {
             "Todo".into()
         } else {
             format!("Todo of {}", app.shown)
         },
-        aside: rows::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
+        aside: todo::todo_progress(app).map_or_else(Vec::new, |p| vec![Span::styled(p, theme.dim)]),
         foot: Vec::new(),
         below: frame::position(selected, items.len(), list.height, theme),
         bar: Scrollbar::of_list(area, list, first, items.len()),

@@ -41,7 +41,7 @@ pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
 pub fn all(app: &mut App, out: &mut Vec<Do>) {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {
-        // A single branch is merged with `y`. None is left if another window has merged them.
+        // A single branch is merged with ` y`. None is left if another window has merged them.
         return;
     }
     app.popups.pop();

@@ -1,21 +1,29 @@
 //! Pure: layout and text of dialogs: comments, task forms and confirmations.
 
+mod feature;
 pub(in crate::ui) mod merge;
 pub(in crate::ui) mod task_actions;
+pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::{harmless, one_line};
 use crate::domain::worktree::BranchState;
+use crate::protocol::Command;
+use crate::protocol::event::Level;
 use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::onboarding::offers;
 use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
+use crate::ui::keymap::Action;
 use crate::ui::model::Model;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::text::wrap;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{centered, low};
+pub use feature::ConfirmPopup;
 
 /// Maximum width of the comment field, in columns.
 const COMMENT_WIDTH: u16 = 72;
@@ -300,4 +308,19 @@ pub fn with_worktree(app: &mut App) -> Option<TaskId> {
         return None;
     }
     Some(id)
+}
+
+/// Requests the diff of the selected task's branch.
+pub fn ask_diff(app: &mut App, out: &mut Vec<Do>) {
+    if let Some(task) = with_worktree(app) {
+        out.push(Do::Command(Command::ShowDiff { task }));
+    }
+}
+
+/// Approves the settings shown on the page.
+pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
+    if offers(app, Action::ApproveSettings) {
+        app.say(Level::Info, "Approved: starting with these settings…");
+        out.push(Do::ApproveSettings);
+    }
 }

@@ -1,6 +1,7 @@
 //! The cost panel: usage by agent and by task, running calls, back-off and budgets. Pure.
 
 mod accounts;
+mod feature;
 mod limits;
 mod table;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{Place, centered, framed};
 use crate::ui::widgets::list::first_row;
+pub use feature::CostsPopup;
 
 /// Maximum width of the panel, in columns.
 const WIDTH_MAX: u16 = 112;
@@ -25,7 +27,7 @@ const WIDTH_MAX: u16 = 112;
 /// A line of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
-    /// Its words.
+    /// The styled text.
     pub spans: Vec<Span<'static>>,
     /// What `Enter` opens. Only a line with a target can be selected.
     pub target: Option<Target>,

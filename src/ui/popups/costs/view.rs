@@ -11,6 +11,7 @@ use crate::ui::popups::costs;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
+/// Draws it.
 pub fn draw(app: &App, view: &CostView, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let lines = costs::lines(app, theme);
     let place = costs::place(screen, view, &lines);

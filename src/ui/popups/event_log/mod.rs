@@ -1,5 +1,6 @@
 //! State and layout of the event log popup. Pure.
 
+mod feature;
 #[cfg(test)]
 mod tests;
 pub(in crate::ui) mod update;
@@ -14,6 +15,7 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::centered;
 use crate::ui::widgets::line_input::Searching;
 use crate::ui::widgets::list::first_row;
+pub use feature::EventLogPopup;
 
 /// Maximum width of the popup, in columns.
 const WIDTH_MAX: u16 = 140;
@@ -22,7 +24,7 @@ const HEIGHT_MAX: u16 = 42;
 /// Minimum inner height, in rows, at which the full text of the selected line is shown below the list.
 const WHOLE_FROM: u16 = 9;
 
-/// Returns the selected line if the event log is the topmost popup.
+/// The selected line if the event log is the topmost popup.
 pub fn selected(app: &App) -> Option<&LogLine> {
     let Some(Popup::EventLog(view)) = app.popups.last() else {
         return None;
@@ -34,7 +36,7 @@ pub fn selected(app: &App) -> Option<&LogLine> {
 /// The areas of the event log popup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPlace {
-    /// The popup with its frame.
+    /// The popup, including its frame.
     pub area: Rect,
     /// The row of the filter input.
     pub search: Option<Rect>,
@@ -44,7 +46,7 @@ pub struct LogPlace {
     pub list: Rect,
     /// A separator and the full text of the selected line.
     pub whole: Option<Rect>,
-    /// The place of the first row in view.
+    /// The index of the first visible row.
     pub first: usize,
 }
 

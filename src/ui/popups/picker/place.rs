@@ -6,18 +6,13 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::popups::picker::rows as picker_rows;
 use crate::ui::popups::themes;
-use crate::ui::text::wrap;
-use crate::ui::widgets::area::{Place, centered, framed, inside, low, whole_or};
+use crate::ui::widgets::area::{Place, centered, inside, low, whole_or};
 use crate::ui::widgets::list::first_row;
 
 /// Maximum width of a picker, in columns.
 const PICKER_WIDTH: u16 = 76;
-/// Maximum width of the list of jobs, in columns.
-const JOBS_WIDTH: u16 = 120;
-/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
-const JOBS_MAX: usize = 8;
 
-/// Returns the layout of a picker of `len` rows, below a search line and a blank line.
+/// A list of `len` rows, below a search line and a blank line.
 pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
     let most = match picker.choice {
         Choice::Palette { .. } | Choice::Models | Choice::Rules => 20,
@@ -53,40 +48,5 @@ pub fn picker(app: &App, screen: Rect, picker: &Picker, len: usize) -> Place {
         area,
         list,
         first: first_row(len, picker.row, list.height),
-    }
-}
-
-/// Returns the width of the list of jobs, including the border.
-pub fn jobs_width(screen: Rect) -> u16 {
-    JOBS_WIDTH.min(screen.width.saturating_sub(4))
-}
-
-/// The text of an empty list of jobs.
-pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
-                           builds, test suites, servers.";
-
-/// Returns the text of an empty list of jobs, wrapped.
-pub fn no_jobs(screen: Rect) -> Vec<String> {
-    wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
-}
-
-/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
-/// with text.
-pub fn jobs(screen: Rect, row: usize, len: usize) -> Place {
-    let height = match len {
-        0 => framed(no_jobs(screen).len()),
-        _ => screen.height.saturating_sub(4).min(30),
-    };
-    let area = centered(screen, jobs_width(screen), height);
-    let inside = inside(area);
-    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
-    let list = Rect {
-        height: rows.min(inside.height),
-        ..inside
-    };
-    Place {
-        area,
-        list,
-        first: first_row(len, row, rows),
     }
 }

@@ -137,3 +137,15 @@ pub fn models(model: &Model) -> Vec<Pick> {
         })
         .collect()
 }
+
+/// Returns the row of the current model in the list of models.
+pub fn model_in_use(model: &Model) -> usize {
+    let Models::Listed(names) = &model.models else {
+        return 0;
+    };
+    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
+    let latest = format!("{current}:latest");
+    let at = names.iter().position(|name| name == current);
+    at.or_else(|| names.iter().position(|name| *name == latest))
+        .unwrap_or(0)
+}

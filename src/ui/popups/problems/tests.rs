@@ -11,14 +11,12 @@ use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::Msg;
-use crate::ui::UiState;
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
     NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
 };
 use crate::ui::popups::problems::*;
-use crate::ui::update;
+use crate::ui::{Msg, UiState, update};
 
 fn told(state: &UiState) -> Vec<(Weight, String)> {
     let all = problems(state).into_iter();

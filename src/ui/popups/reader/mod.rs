@@ -1,7 +1,9 @@
 //! Content and layout of pagers: tasks, messages, problems, skills. `help` has the key bindings.
 
+mod feature;
 pub(in crate::ui) mod text_search;
 pub(in crate::ui) mod update;
+pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -13,7 +15,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Reader, Text, push};
 use crate::ui::diff::{PageRow, Spot, page};
 use crate::ui::model::style;
-use crate::ui::panes::rows;
+use crate::ui::panes::todo;
 use crate::ui::popups::help::Entry;
 use crate::ui::popups::{help, problems, reader, skills, task_page, thread};
 use crate::ui::text::wrap;
@@ -21,6 +23,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::area::{centered, framed};
 use crate::ui::widgets::line_input::Searching;
+pub use feature::ReaderPopup;
 
 /// Maximum width of a pager, in columns.
 const WIDTH_MAX: u16 = 96;
@@ -32,7 +35,7 @@ pub fn area(screen: Rect) -> Rect {
     centered(screen, width, height)
 }
 
-/// Returns the area of a pager for a text of `lines` lines; a short text gets a lower popup. The help keeps its size
+/// Where a popup of a pager for a text of ` lines` lines; a short text gets a lower popup. The help keeps its size
 /// while its rows are filtered.
 pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     let most = area(screen);
@@ -47,7 +50,7 @@ pub fn place(screen: Rect, reader: &Reader, lines: usize) -> Rect {
     }
 }
 
-/// Returns the first visible line of an opened message; earlier messages of its thread are above.
+/// The first visible line of an opened message; earlier messages of its thread are above.
 pub fn begin(app: &App, letter: u64) -> usize {
     let width = usize::from(area(app.size).width.saturating_sub(4).max(1));
     let traced = app.model.letters.get(letter);
@@ -84,7 +87,7 @@ pub fn title(app: &App, reader: &Reader) -> String {
 /// A line of a pager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its words.
+    /// The text.
     pub line: Line<'static>,
     /// How many spans from the left are decoration (line numbers, signs, continuation marks), which the search skips.
     pub margin: usize,
@@ -189,7 +192,7 @@ fn plain(text: impl Into<String>, style: Style) -> Line<'static> {
 
 /// Returns the full text of a todo item.
 fn todo(app: &App, at: usize, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(item) = rows::todo(app).get(at) else {
+    let Some(item) = todo::todo(app).get(at) else {
         return vec![plain("This item is no longer on the list.", theme.dim)];
     };
     let (shape, style) = style::todo(item.status, theme);

@@ -1,10 +1,11 @@
 //! Actions of pagers: scrolling, search, help selection and diff files.
 
+use crate::domain::ids::TaskId;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::app::popup::{Popup, Reader, Text};
+use crate::ui::app::popup::{Popup, Reader, Text, push};
 use crate::ui::diff;
-use crate::ui::diff::Spot;
+use crate::ui::diff::{Changes, Spot};
 use crate::ui::frame::elsewhere;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
@@ -16,7 +17,6 @@ use crate::ui::theme::Theme;
 use crate::ui::transcript::Round;
 use crate::ui::widgets::line_input::{LineInput, Searching};
 use crate::ui::widgets::list;
-
 const NOTHING: &str = "No matches in this text.";
 
 /// Returns the pager on top, if any.
@@ -103,7 +103,6 @@ pub fn scroll(app: &mut App, by: Scroll) {
         scrolled(app);
     }
 }
-
 fn select(app: &mut App, by: Scroll) {
     let Some((rows, first, page)) = seen(app) else {
         return;
@@ -274,4 +273,22 @@ pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
         }
         (Round::None, _) => app.say(Level::Info, nothing),
     }
+}
+
+/// Opens the diff of a task's branch.
+pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
+    let changes = Changes::new(stat, text, untracked);
+    if changes.is_empty() {
+        app.say(Level::Info, format!("The branch of {task} has no changes."));
+        return;
+    }
+    app.diff = changes;
+    let is_diff = |p: &Popup| matches!(p, Popup::Reader(r) if matches!(r.text, Text::Diff(_)));
+    app.popups.retain(|p| !is_diff(p));
+    push(app, Popup::read(Text::Diff(task)));
+}
+
+/// Opens the list of skills.
+pub fn skills(app: &mut App) {
+    push(app, Popup::read(Text::Skills));
 }

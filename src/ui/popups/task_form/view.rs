@@ -9,7 +9,7 @@ use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
 use crate::ui::app::task_form::{Field, TaskForm};
 use crate::ui::frame::popup::open;
-use crate::ui::popups::view::buttons;
+use crate::ui::popups::buttons::buttons;
 use crate::ui::popups::{confirm, text_areas};
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;

@@ -1,4 +1,4 @@
-//! The theme picker. The preview is computed in [`UiState::theme`].
+//! The theme picker. The preview is computed in [`App::theme`](crate::ui::app::App::theme).
 
 use crate::domain::own_theme::ThemeChoice;
 use crate::protocol::event::Level;

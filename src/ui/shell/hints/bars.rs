@@ -1,4 +1,4 @@
-//! Layout of clickable lines: hints, tabs and the buttons of cards and dialogs. Pure.
+//! Layout of clickable lines:hints, tabs and the buttons of cards and dialogs. Pure.
 //!
 //! Views draw these lines, and mouse handling finds its target with the same layout.
 
@@ -8,10 +8,8 @@ use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::board::index;
-use crate::ui::model::board::index::Standing;
-use crate::ui::panes::rows;
-use crate::ui::popups::buttons::asked;
+use crate::ui::panes;
+use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
@@ -23,7 +21,7 @@ const MESSAGE_MARGIN: usize = 5;
 /// Minimum width of a truncated status message, in columns; a shorter one would be useless.
 const MESSAGE_LEAST: usize = 16;
 
-/// Splits the status message into the text of the row above the hints, used only for a long message, and the text before
+/// The status message into the text of the row above the hints, used only for a long message, and the text before
 /// the hints. Permanent hints and those of an open dialog keep their place.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(flash) = &state.flash else {
@@ -68,7 +66,8 @@ fn wide(hint: &Hint) -> usize {
 fn answers(app: &App, hint: &Hint) -> bool {
     let popup = app.popups.last();
     popup.is_some_and(|p| {
-        asked(app, p)
+        feature(p)
+            .buttons(app, p)
             .iter()
             .any(|(action, _)| *action == hint.action)
     })
@@ -124,7 +123,7 @@ pub fn tab_line(
             " "
         };
         let count = match counts {
-            Counts::Shown => tab_count(app, pane),
+            Counts::Shown => panes::feature::feature(pane).tab_count(app),
             Counts::Hidden => String::new(),
         };
         format!("{mark}{} {}{count} ", pane_key(app, pane), tab_title(pane))
@@ -147,26 +146,6 @@ fn tab_title(pane: Pane) -> &'static str {
     match pane {
         Pane::Needs => "Needs",
         Pane::Lead | Pane::Todo | Pane::Board | Pane::Team | Pane::Inbox => pane.title(),
-    }
-}
-
-fn tab_count(app: &App, pane: Pane) -> String {
-    match pane {
-        Pane::Board if !app.model.board.is_empty() => {
-            let done = index(app).count(Standing::Done);
-            format!(" {done}/{}", app.model.board.len())
-        }
-        Pane::Needs if app.model.requests.for_person() > 0 => {
-            format!(" ({})", app.model.requests.for_person())
-        }
-        Pane::Team if !app.model.team.members.is_empty() => {
-            format!(" {}", app.model.team.present().count())
-        }
-        Pane::Inbox if app.model.letters.unread(&app.model.team) > 0 => {
-            format!(" {}", app.model.letters.unread(&app.model.team))
-        }
-        Pane::Todo => rows::todo_progress(app).map_or_else(String::new, |p| format!(" {p}")),
-        Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox | Pane::Needs => String::new(),
     }
 }
 

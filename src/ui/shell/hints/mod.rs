@@ -11,16 +11,16 @@ use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context, Found};
-use crate::ui::keys;
 use crate::ui::model::board::branches;
 use crate::ui::model::event_log::About;
 use crate::ui::panes::board::Hand;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, needs, team};
 use crate::ui::popups::event_log;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::hints::words::{CLEAR_FILTER, END_SEARCH, words};
 use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
+use crate::ui::{keys, panes};
 
 /// An entry of the hint line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,22 +221,11 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Open | Action::Copy | Action::Move(_) if binding.context == Context::Costs => {
             state.model.agents.tokens() > 0
         }
-        Action::Open => match focus.pane() {
-            Pane::Lead => state
-                .model
-                .agents
-                .get(&state.shown)
-                .is_some_and(|a| a.has_spoken),
-            Pane::Todo => !rows::todo(state).is_empty(),
-            Pane::Board => board::selected(state).is_some(),
-            Pane::Team => rows::selected_member(state).is_some(),
-            Pane::Inbox => !state.model.letters.is_empty(),
-            Pane::Needs => !state.model.requests.is_empty(),
-        },
+        Action::Open => panes::feature::feature(focus.pane()).can_open(state),
         Action::Approve => {
-            rows::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
+            needs::selected_request(state).is_some_and(|(_, r)| r.kind != RequestKind::Question)
         }
-        Action::ApproveForTeam => rows::selected_request(state)
+        Action::ApproveForTeam => needs::selected_request(state)
             .and_then(|(_, r)| r.call.as_ref())
             .is_some_and(|c| !c.scopes.is_empty()),
         Action::Reject | Action::Comment | Action::EditComment => !state.model.requests.is_empty(),
@@ -279,7 +268,7 @@ fn does_something(state: &UiState, binding: &Bound) -> bool {
         Action::Restore => state.arrangement.zoom.is_some(),
         Action::MergeAll => branches::to_merge(state).len() > 1,
         Action::Diff => selected_task(state).is_some_and(|t| branches::has_tree(state, t)),
-        Action::AskShutdown | Action::Force | Action::Nudge => rows::selected_member(state)
+        Action::AskShutdown | Action::Force | Action::Nudge => team::selected_member(state)
             .is_some_and(|(_, name)| {
                 let status = state.model.team.find(&name).map(|m| m.status);
                 status.is_some_and(|s| s != MemberStatus::Shutdown)

@@ -5,8 +5,8 @@ use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Bound, Context};
 use crate::ui::panes::lead::answering;
-use crate::ui::panes::{board, rows};
-use crate::ui::popups::buttons;
+use crate::ui::panes::{board, needs};
+use crate::ui::popups::feature::feature;
 use crate::ui::popups::reader::text_search;
 
 /// The label of `Back` in a filtered list.
@@ -36,7 +36,10 @@ pub fn words(app: &App, binding: &Bound) -> String {
     let asks = [Context::TaskForm, Context::Confirm, Context::Leave];
     if asks.contains(&binding.context)
         && let Some(popup) = app.popups.last()
-        && let Some((_, words)) = buttons::asked(app, popup).iter().find(|b| b.0 == action)
+        && let Some((_, words)) = feature(popup)
+            .buttons(app, popup)
+            .iter()
+            .find(|b| b.0 == action)
     {
         return (*words).into();
     }
@@ -89,7 +92,7 @@ fn answer_words(app: &App, binding: &Bound) -> Option<&'static str> {
     let id = if let Some(Popup::Comment(comment)) = app.popups.last() {
         Some(&comment.request)
     } else if app.is_in_panes() {
-        rows::selected_request(app).map(|(_, r)| &r.id)
+        needs::selected_request(app).map(|(_, r)| &r.id)
     } else {
         None
     };

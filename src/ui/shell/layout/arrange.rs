@@ -8,7 +8,7 @@ use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::Model;
 use crate::ui::panes::needs::card;
-use crate::ui::panes::rows;
+use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::{Content, Keys};
 use crate::ui::widgets::composer::{ROWS_MAX, Room};
@@ -199,7 +199,7 @@ fn conversation(app: &App, out: &mut Layout, area: Rect, todo: Todo) {
     if is_here {
         let wanted = u16::try_from(items.max(1)).unwrap_or(u16::MAX);
         let most = (upper.height / 3).max(3);
-        let height = if rows::todo_is_done(app) && !has_focus {
+        let height = if todo::todo_is_done(app) && !has_focus {
             // A completed list shows its title and count only.
             1
         } else {

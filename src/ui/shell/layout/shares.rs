@@ -1,6 +1,6 @@
 //! Divides the rows of a column among its panes. Pure.
 //!
-//! Heights change only with the focus, with the layout and with a pane's first row (the team pane's also in steps), so that
+//! Heights change only with the focus, with the layout and with a pane's first row ( the team pane's also in steps), so that
 //! nothing moves while the user reads.
 
 /// Height of an empty pane with its frame.

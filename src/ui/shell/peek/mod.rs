@@ -16,8 +16,9 @@ use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::{board as model_board, sentence, style};
+use crate::ui::panes;
 use crate::ui::panes::needs::card;
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, inbox, needs, team};
 use crate::ui::popups::{task_page, thread};
 use crate::ui::shell::state::UiState;
 use crate::ui::text::wrap;
@@ -42,13 +43,7 @@ const LIST_MIN: u16 = 5;
 
 /// Returns whether `pane` has a selection to preview.
 pub fn can(app: &App, pane: Pane) -> bool {
-    match pane {
-        Pane::Board => board::selected(app).is_some(),
-        Pane::Team => rows::selected_member(app).is_some(),
-        Pane::Inbox => !app.model.letters.is_empty(),
-        Pane::Needs => !app.model.requests.is_empty(),
-        Pane::Lead | Pane::Todo => false,
-    }
+    panes::feature::feature(pane).can_peek(app)
 }
 
 /// Returns the previewed pane.
@@ -62,7 +57,7 @@ fn of(app: &App) -> Option<Pane> {
 /// Returns whether the conversation of `agent` is previewed.
 pub fn shows(app: &App, agent: &Name) -> bool {
     of(app) == Some(Pane::Team)
-        && rows::selected_member(app).is_some_and(|(_, name)| name == *agent)
+        && team::selected_member(app).is_some_and(|(_, name)| name == *agent)
 }
 
 /// Places the preview beside its pane if there is room, else in the lower part of the pane.
@@ -154,9 +149,9 @@ enum Subject {
 fn subject(app: &App) -> Option<Subject> {
     match of(app)? {
         Pane::Board => board::selected(app).map(|(_, id)| Subject::Task(id)),
-        Pane::Inbox => rows::selected_letter(app).map(|(_, l)| Subject::Letter(l.number)),
-        Pane::Needs => rows::selected_request(app).map(|(_, r)| Subject::Request(r.id.clone())),
-        Pane::Team => rows::selected_member(app).map(|(_, name)| Subject::Agent(name)),
+        Pane::Inbox => inbox::selected_letter(app).map(|(_, l)| Subject::Letter(l.number)),
+        Pane::Needs => needs::selected_request(app).map(|(_, r)| Subject::Request(r.id.clone())),
+        Pane::Team => team::selected_member(app).map(|(_, name)| Subject::Agent(name)),
         Pane::Lead | Pane::Todo => None,
     }
 }
@@ -315,7 +310,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
             Some(whole(format!("Task {id}"), lines))
         }
         Pane::Inbox => {
-            let (_, traced) = rows::selected_letter(app)?;
+            let (_, traced) = inbox::selected_letter(app)?;
             let thread = thread::lay_out(app, traced, columns, theme);
             Some(Peeked {
                 begin: thread.opened,
@@ -323,7 +318,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
             })
         }
         Pane::Needs => {
-            let (at, request) = rows::selected_request(app)?;
+            let (at, request) = needs::selected_request(app)?;
             let width = u16::try_from(columns).unwrap_or(u16::MAX);
             let heading = sentence::heading(request, &app.model.board, columns);
             let mut lines = vec![Line::styled(heading, theme.heading), Line::default()];
@@ -334,7 +329,7 @@ pub fn peeked(app: &App, columns: usize, theme: &Theme) -> Option<Peeked> {
             Some(whole(title, lines))
         }
         Pane::Team => {
-            let (_, name) = rows::selected_member(app)?;
+            let (_, name) = team::selected_member(app)?;
             Some(Peeked {
                 title: name.to_string(),
                 lines: about(app, &name, columns, theme),

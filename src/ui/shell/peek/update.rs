@@ -7,7 +7,7 @@ use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::rows;
+use crate::ui::panes::needs;
 use crate::ui::shell::peek::{Go, Reading};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::movement;
@@ -83,7 +83,7 @@ fn step(state: &mut UiState, by: Scroll) {
         | Scroll::PageDown
         | Scroll::Top
         | Scroll::Bottom => {
-            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
+            let at = needs::selected_request(state).map_or(0, |(at, _)| at);
             let to = list::step(
                 at,
                 state.model.requests.len(),

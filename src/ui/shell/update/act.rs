@@ -11,7 +11,9 @@ use crate::ui::panes::lead::complete_update;
 use crate::ui::panes::lead::complete_update::Taken;
 use crate::ui::panes::{board, needs};
 use crate::ui::popups::confirm::{merge, task_actions};
-use crate::ui::popups::{costs, event_log, reader, task_form, themes};
+use crate::ui::popups::picker::update as picker_update;
+use crate::ui::popups::reader::update as reader_update;
+use crate::ui::popups::{confirm, costs, event_log, jobs, reader, task_form, themes};
 use crate::ui::replay::Player;
 use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
@@ -39,14 +41,14 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::Todo => todo::turn(state, out),
         Action::Print => out.extend(find::whole(state).map(Do::Print)),
         Action::ReadOutside => out.extend(find::whole(state).map(Do::ReadOutside)),
-        Action::Skills => popups::skills(state),
-        Action::Models => popups::models(state, out),
+        Action::Skills => reader_update::skills(state),
+        Action::Models => picker_update::models(state, out),
         Action::Themes => themes::update::open(state),
         Action::Enlarge => movement::enlarge(state),
         Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
         Action::Jobs => popups::jobs(state),
-        Action::Kill => popups::kill(state, out),
+        Action::Kill => jobs::kill(state, out),
         Action::Subagent => navigation::subagent(state),
         Action::Compact => compose::compact(state, "", out),
         Action::Open => popups::open(state),
@@ -124,7 +126,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
             let area = areas::needs_area(state);
             needs::update::choose_scope(state, area);
         }
-        Action::Rules => popups::rules(state),
+        Action::Rules => picker_update::rules(state),
         Action::Reject => {
             let area = areas::needs_area(state);
             needs::update::reject(state, area, out);
@@ -142,7 +144,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         Action::TurnWait => task_form::update::turn_wait(state),
         Action::Merge => merge::ask(state),
         Action::MergeAll => merge::all(state, out),
-        Action::Diff => popups::ask_diff(state, out),
+        Action::Diff => confirm::ask_diff(state, out),
         Action::EditComment => needs::update::edit_comment(state, out),
         Action::Choose(number) => needs::update::choose(state, number, out),
         Action::AskShutdown => needs::update::ask_shutdown(state, out),

@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::rows;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::transcript::Viewport;
@@ -19,14 +18,6 @@ pub fn viewport(state: &UiState) -> Viewport {
     frame_layout::viewport(area)
 }
 
-/// Returns the number of visible rows of a pane; at least 1.
-pub fn page_of(state: &UiState, pane: Pane) -> usize {
-    let layout = layout::layout(state, state.size);
-    let inside = layout.pane(pane).map(frame_layout::inside);
-    let list = inside.map(|inside| rows::places(state, pane, inside).1);
-    usize::from(list.map_or(1, |area| area.height)).max(1)
-}
-
 /// The inside of the board; empty where it is not in view.
 pub fn board_area(state: &UiState) -> Rect {
     let area = layout::layout(state, state.size).pane(Pane::Board);
@@ -36,4 +27,9 @@ pub fn board_area(state: &UiState) -> Rect {
 /// The frame of Needs you, where it is in view.
 pub fn needs_area(state: &UiState) -> Option<Rect> {
     layout::layout(state, state.size).pane(Pane::Needs)
+}
+
+/// The frame of a pane; `None` where it is not in view.
+pub fn frame_of(state: &UiState, pane: Pane) -> Option<Rect> {
+    layout::layout(state, state.size).pane(pane)
 }

@@ -123,7 +123,7 @@ pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
     }));
 }
 
-/// Looks up a one-word message that starts with a slash: its action, or `Err` for an unknown command. `None` for
+/// Looks up a one- word message that starts with a slash: its action, or `Err` for an unknown command. `None` for
 /// anything else, such as a path.
 fn slash(text: &str) -> Option<Result<Action, ()>> {
     let word = text.strip_prefix('/')?;
@@ -167,7 +167,7 @@ fn addressed<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, Addressed),
 pub fn newline(app: &mut App) {
     match app.popups.last_mut().map(Popup::written) {
         Some(Some(Written::Comment(text))) => text.newline(),
-        // The other fields are single-line.
+        // The other fields are single- line.
         Some(Some(Written::Task(form))) if form.field == Field::Description => {
             form.writing().newline();
         }

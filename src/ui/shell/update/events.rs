@@ -17,13 +17,14 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::{MODELS_MAX, Model, Models, costs, sentence};
+use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
-use crate::ui::panes::rows;
 use crate::ui::popups::confirm::{merge, task_actions};
-use crate::ui::popups::task_form;
+use crate::ui::popups::reader::update as reader_update;
+use crate::ui::popups::{jobs, task_form};
 use crate::ui::shell::peek;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{guard, popups, refused};
+use crate::ui::shell::update::{guard, refused};
 
 /// Applies an event.
 #[allow(clippy::too_many_lines)] // every event, once
@@ -91,8 +92,8 @@ pub fn event(state: &mut UiState, event: &Event) {
             stat,
             text,
             untracked,
-        } => popups::diff(state, *task, stat, text, untracked),
-        EventKind::JobChanged { job } => popups::job_changed(state, job),
+        } => reader_update::diff(state, *task, stat, text, untracked),
+        EventKind::JobChanged { job } => jobs::job_changed(state, job),
         EventKind::JobOutput { job, chunk } => state.model.jobs.heard(job, chunk),
         EventKind::BoardChanged { changed, removed } => board_changed(state, changed, removed),
         EventKind::TeamChanged { team } => state.model.team = team.clone(),
@@ -190,7 +191,7 @@ fn agent_event(model: &mut Model, agent: &Name, event: &Event) {
 }
 
 fn request_changed(state: &mut UiState, request: &Request) {
-    let before = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    let before = needs::selected_request(state).map(|(_, r)| r.id.clone());
     let known = state.model.requests.get(&request.id).is_some();
     state.model.requests.changed(request);
     let waits = state.model.requests.get(&request.id).is_some();
@@ -200,7 +201,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
         let words = sentence::request(request);
         state.attention.news(Matter::Needs, words, state.now);
     }
-    let after = rows::selected_request(state).map(|(_, r)| r.id.clone());
+    let after = needs::selected_request(state).map(|(_, r)| r.id.clone());
     if before != after {
         state.selected.request.clone_from(&after);
         state.selected.request_scroll = 0;

@@ -2,6 +2,7 @@
 
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::feature::feature;
 use crate::ui::widgets::line_input::LineInput;
 
 /// Edits the filter of a pane and selects its first match.
@@ -10,11 +11,5 @@ pub fn write(app: &mut App, pane: Pane, edit: impl FnOnce(&mut LineInput)) {
         return;
     };
     edit(&mut filter.words);
-    match pane {
-        Pane::Board => app.selected.task = None,
-        Pane::Team => app.selected.member = None,
-        // `None` selects the newest message.
-        Pane::Inbox => app.selected.letter = None,
-        Pane::Lead | Pane::Todo | Pane::Needs => {}
-    }
+    feature(pane).filter_changed(app);
 }

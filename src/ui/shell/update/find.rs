@@ -2,7 +2,6 @@
 
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::direction::Way;
@@ -97,23 +96,7 @@ pub fn copy_menu(app: &mut App) {
     crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
 }
 
-/// Copies a part of the conversation.
-pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
-    app.popups.pop();
-    let Some(text) = shown(app).text_of(portion) else {
-        app.say(Level::Info, "That text no longer exists.");
-        return;
-    };
-    let what = match portion {
-        Portion::Cell(_) => "the message",
-        Portion::Code(..) => "the code",
-        Portion::Whole => "the conversation",
-    };
-    app.say(Level::Info, format!("Copied {what}."));
-    out.push(Do::Copy(text));
-}
-
-/// Returns the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
+/// All of the whole shown conversation as text, as the copy menu does. Shows a status message if it is empty.
 pub fn whole(app: &mut App) -> Option<String> {
     let text = shown(app).text_of(&Portion::Whole);
     let text = text.filter(|text| !text.trim().is_empty());

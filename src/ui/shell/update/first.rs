@@ -43,15 +43,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     out.push(wish);
 }
 
-/// Approves the settings shown on the page.
-pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
-    if offers(app, Action::ApproveSettings) {
-        app.say(Level::Info, "Approved: starting with these settings…");
-        out.push(Do::ApproveSettings);
-    }
-}
-
-/// Tracks prompts and turn ends of the lead for the setup page.
+/// What the lead is asked, and turn ends of the lead for the setup page.
 pub fn heard(app: &mut App, event: &EventKind) {
     if let EventKind::Prompted { agent, text } = event {
         app.asked(agent, text);

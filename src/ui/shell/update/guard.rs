@@ -13,7 +13,7 @@ use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Found};
-use crate::ui::panes::rows;
+use crate::ui::panes::needs;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::unknown;
 
@@ -32,7 +32,7 @@ fn target(app: &App) -> Target {
         None => app.focus == Focus::Pane(Pane::Needs),
         Some(popup) => matches!(popup, Popup::Peek(Pane::Needs)),
     };
-    let selected = || rows::selected_request(app).map(|(_, r)| r.id.clone());
+    let selected = || needs::selected_request(app).map(|(_, r)| r.id.clone());
     Target {
         focus: app.focus,
         popups: app.popups.len(),
@@ -71,7 +71,7 @@ pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
         // A fast typist continues typing: restart the wait, so that no key becomes an action before a pause.
         app.keys.guard.moved_at = Some(app.now);
     }
-    let selected = rows::selected_request(app).map(|(_, r)| r.from.clone());
+    let selected = needs::selected_request(app).map(|(_, r)| r.from.clone());
     let why = match (app.focus, selected) {
         (Focus::Pane(Pane::Needs), Some(from)) if app.is_in_panes() => {
             format!("Key ignored: a new request from {from} is shown. Read it first.")

@@ -7,10 +7,10 @@ use crate::ui::app::popup::{Choice, Popup, Text};
 use crate::ui::frame::pick::Does;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::index;
-use crate::ui::model::{Model, Models};
-use crate::ui::panes::{board, rows};
+use crate::ui::panes::{board, team, todo};
 use crate::ui::popups::costs;
 use crate::ui::popups::picker::rows as picker_rows;
+use crate::ui::popups::picker::rows::model_in_use;
 
 /// The selection before an event.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
     // No explicit selection means the first row; pin the item that is there now.
     match app.focus {
         Focus::Pane(Pane::Team) if app.selected.member.is_none() => {
-            app.selected.member = rows::selected_member(app).map(|(_, name)| name);
+            app.selected.member = team::selected_member(app).map(|(_, name)| name);
         }
         Focus::Pane(Pane::Board) if app.selected.task.is_none() => {
             app.selected.task = board::selected(app).map(|(_, id)| id);
@@ -40,7 +40,7 @@ pub fn before(app: &mut App, event: &EventKind) -> Option<Selection> {
         Focus::Pane(_) | Focus::Composer => {}
     }
     costs::update::pin(app);
-    let todo = |at: usize| Some(rows::todo(app).get(at)?.text.clone());
+    let todo = |at: usize| Some(todo::todo(app).get(at)?.text.clone());
     let mut out = Selection {
         todo: [app.selected.todo.and_then(todo), None],
         ..Selection::default()
@@ -71,7 +71,7 @@ pub fn after(app: &mut App, before: Option<Selection>) {
     let Some(before) = before else { return };
     let [selected, read] = before.todo.map(|text| {
         let text = text?;
-        rows::todo(app).iter().position(|item| item.text == text)
+        todo::todo(app).iter().position(|item| item.text == text)
     });
     app.selected.todo = selected.or(app.selected.todo);
     if let Some(row) = before.task_row {
@@ -123,16 +123,4 @@ fn keep_task_row(app: &mut App, row: usize) {
     let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
     let next = next.and_then(|row| index.id(row.task));
     app.selected.task = next.or(app.selected.task);
-}
-
-/// Returns the row of the current model in the list of models.
-pub fn model_in_use(model: &Model) -> usize {
-    let Models::Listed(names) = &model.models else {
-        return 0;
-    };
-    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
-    let latest = format!("{current}:latest");
-    let at = names.iter().position(|name| name == current);
-    at.or_else(|| names.iter().position(|name| *name == latest))
-        .unwrap_or(0)
 }

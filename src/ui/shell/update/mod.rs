@@ -52,7 +52,7 @@ pub enum Msg {
     /// An event from the crew.
     Event(Event),
     Tick {
-        /// The current time.
+        /// The time.
         now: Stamp,
     },
     /// The terminal window gained or lost focus.

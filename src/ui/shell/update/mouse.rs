@@ -11,8 +11,9 @@ use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::{Scroll, Toward};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::{board, rows};
-use crate::ui::popups::reader;
+use crate::ui::panes;
+use crate::ui::panes::board;
+use crate::ui::popups::{feature, reader};
 use crate::ui::shell::peek::Go;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::act::act;
@@ -204,36 +205,15 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
             act(state, Action::Accept, out);
         }
         Hit::PopupRow(_) if click == Click::Again => {
-            let action = match state.popups.last() {
-                Some(
-                    Popup::Jobs { .. } | Popup::EventLog(_) | Popup::Costs(_) | Popup::Peek(_),
-                ) => Action::Open,
-                Some(
-                    Popup::Picker(_)
-                    | Popup::Reader(_)
-                    | Popup::Comment(_)
-                    | Popup::Task(_)
-                    | Popup::Confirm(_),
-                )
-                | None => Action::Accept,
-            };
+            let action = feature::top(state).map_or(Action::Accept, |popup| popup.click_again());
             act(state, action, out);
             return;
         }
-        Hit::PopupRow(at) => match state.popups.last_mut() {
-            Some(Popup::Picker(picker)) => picker.row = at,
-            Some(Popup::Jobs { row }) => *row = at,
-            Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::select(state, at),
-            Some(Popup::Costs(_)) => crate::ui::popups::costs::update::select(state, at),
-            Some(
-                Popup::Peek(_)
-                | Popup::Task(_)
-                | Popup::Reader(_)
-                | Popup::Comment(_)
-                | Popup::Confirm(_),
-            )
-            | None => {}
-        },
+        Hit::PopupRow(at) => {
+            if let Some(popup) = feature::top(state) {
+                popup.select(state, at);
+            }
+        }
         Hit::HelpRow(action) => {
             reader::close_help(state);
             act(state, action, out);
@@ -252,17 +232,11 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Do>) {
 /// Selects a list row. Opens it if it was already selected in the focused pane.
 fn row(state: &mut UiState, pane: Pane, at: usize, click: Click, out: &mut Vec<Do>) {
     let had_keys = state.focus == Focus::Pane(pane);
-    let selected = match pane {
-        Pane::Todo => rows::selected_todo(state),
-        Pane::Team => rows::selected_member(state).map(|(at, _)| at),
-        Pane::Inbox => rows::selected_letter(state).map(|(at, _)| at),
-        // Opening a request leaves the card, so it takes a second click.
-        Pane::Needs => (click == Click::Again).then_some(at),
-        Pane::Lead | Pane::Board => None,
-    };
+    let is_second = click == Click::Again;
+    let opens = panes::feature::feature(pane).opens(state, at, is_second);
     navigation::focus(state, pane);
-    jump::select(state, pane, at);
-    if had_keys && selected == Some(at) {
+    panes::feature::feature(pane).select(state, at);
+    if had_keys && opens {
         act(state, Action::Open, out);
     }
 }

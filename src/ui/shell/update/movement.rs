@@ -8,21 +8,15 @@ use crate::ui::frame::layout as frame_layout;
 use crate::ui::frame::navigation::{focus, show};
 use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes;
 use crate::ui::panes::lead::complete_update;
-use crate::ui::panes::needs::card;
-use crate::ui::panes::{board, rows};
-use crate::ui::popups::costs;
-use crate::ui::popups::picker::rows as picker_rows;
+use crate::ui::popups::feature;
 use crate::ui::popups::reader::text_search;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::areas::{board_area, page_of, viewport};
-use crate::ui::shell::{layout, peek};
-use crate::ui::theme::Theme;
-use crate::ui::widgets::line_input::Searching;
-use crate::ui::widgets::list::step;
+use crate::ui::shell::update::areas;
 
-/// Rows that a page key moves in a picker.
-const PAGE: usize = 10;
+use crate::ui::shell::peek;
+use crate::ui::widgets::line_input::Searching;
 
 /// Focuses a pane; if it is focused, toggles full screen.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
@@ -44,19 +38,10 @@ pub fn enlarge(app: &mut App) {
 
 /// Focuses the next or previous pane; wraps around.
 pub fn cycle(app: &mut App, way: Way) {
-    let has_todo = app
-        .model
-        .agents
-        .get(&app.shown)
-        .is_some_and(|a| !a.todo.items().is_empty());
     let here = app.focus.pane();
     let round: Vec<Pane> = Pane::ALL
         .into_iter()
-        .filter(|pane| match pane {
-            Pane::Lead | Pane::Board | Pane::Team | Pane::Inbox => true,
-            Pane::Todo => has_todo || here == Pane::Todo,
-            Pane::Needs => !app.model.requests.is_empty() || here == Pane::Needs,
-        })
+        .filter(|pane| panes::feature::feature(*pane).is_stop(app) || *pane == here)
         .collect();
     let at = round.iter().position(|p| *p == here).unwrap_or(0);
     let next = match way {
@@ -143,42 +128,16 @@ pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
         return crate::ui::popups::event_log::update::follow(state);
     }
-    match state.focus.pane() {
-        Pane::Lead => scroll_transcript(state, Scroll::Bottom),
-        Pane::Inbox => state.selected.letter = None,
-        Pane::Todo | Pane::Board | Pane::Team | Pane::Needs => {}
-    }
+    let pane = state.focus.pane();
+    let area = areas::frame_of(state, pane);
+    panes::feature::feature(pane).follow(state, area);
 }
 
 /// Selects the next or previous tool call, card or task.
 pub fn neighbour(state: &mut UiState, way: Way) {
-    match state.focus.pane() {
-        Pane::Lead => {
-            let viewport = viewport(state);
-            let transcript = &mut state.shown_agent().transcript;
-            match way {
-                Way::Forward => transcript.select_next(),
-                Way::Back => transcript.select_prev(),
-            }
-            transcript.reveal_selected(viewport);
-        }
-        Pane::Needs => {
-            let at = rows::selected_request(state).map_or(0, |(at, _)| at);
-            let next = match way {
-                Way::Forward => at + 1,
-                Way::Back => at.saturating_sub(1),
-            };
-            if let Some(request) = state.model.requests.at(next) {
-                state.selected.request = Some(request.id.clone());
-                state.selected.request_scroll = 0;
-            }
-        }
-        Pane::Board => {
-            let area = board_area(state);
-            board::update::along(state, area, way);
-        }
-        Pane::Todo | Pane::Team | Pane::Inbox => {}
-    }
+    let pane = state.focus.pane();
+    let area = areas::frame_of(state, pane);
+    panes::feature::feature(pane).neighbour(state, area, way);
 }
 
 /// Scrolls the focused pane or the top popup.
@@ -195,80 +154,22 @@ pub fn scroll(state: &mut UiState, by: Scroll) {
 
 /// Scrolls a pane, focused or not.
 pub fn scroll_pane(state: &mut UiState, pane: Pane, by: Scroll) {
-    let seen = page_of(state, pane);
-    match pane {
-        Pane::Lead => scroll_transcript(state, by),
-        Pane::Todo => {
-            if let Some(at) = rows::selected_todo(state) {
-                let len = rows::todo(state).len();
-                state.selected.todo = Some(step(at, len, by, seen));
-            }
-        }
-        Pane::Board => {
-            let area = board_area(state);
-            board::update::scroll(state, area, by);
-        }
-        Pane::Team => {
-            let at = rows::selected_member(state).map_or(0, |(at, _)| at);
-            let names: Vec<Name> = rows::team(state).iter().map(|r| r.name().clone()).collect();
-            state.selected.member = names.get(step(at, names.len(), by, seen)).cloned();
-        }
-        Pane::Inbox => {
-            let at = rows::selected_letter(state).map_or(0, |(at, _)| at);
-            let next = step(at, rows::letters(state).len(), by, seen);
-            rows::select_letter(state, next);
-        }
-        Pane::Needs => {
-            let layout = layout::layout(state, state.size);
-            let Some(area) = layout.pane(Pane::Needs).map(frame_layout::inside) else {
-                return;
-            };
-            let width = area.width.saturating_sub(2);
-            let card = card::card(state, width, area.height, &Theme::default());
-            let seen = card.room.max(1);
-            let most = card.lines.len().saturating_sub(seen);
-            let at = state.selected.request_scroll.min(most);
-            state.selected.request_scroll = step(at, most + 1, by, seen);
-            if state.selected.request_scroll >= most {
-                let request = rows::selected_request(state).map(|(_, r)| r.id.clone());
-                state.selected.request_read = request;
-            }
-        }
-    }
-}
-
-fn scroll_transcript(state: &mut UiState, by: Scroll) {
-    let viewport = viewport(state);
-    let app = &mut state.app;
-    let agent = app.model.agents.entry(&app.shown);
-    agent.transcript.scroll(by, viewport);
+    let area = areas::frame_of(state, pane);
+    panes::feature::feature(pane).scroll(state, area, by);
 }
 
 fn scroll_popup(state: &mut UiState, by: Scroll) {
-    match state.popups.last() {
-        Some(Popup::Reader(_)) => crate::ui::popups::reader::update::scroll(state, by),
-        Some(Popup::Picker(picker)) => {
-            let len = picker_rows::picks(state, picker).len();
-            if let Some(Popup::Picker(picker)) = state.popups.last_mut() {
-                picker.row = step(picker.row, len, by, PAGE);
-            }
-        }
-        Some(Popup::Jobs { .. }) => {
-            let len = state.model.jobs.listed().len();
-            if let Some(Popup::Jobs { row }) = state.popups.last_mut() {
-                *row = step(*row, len, by, PAGE);
-            }
-        }
-        Some(Popup::EventLog(_)) => crate::ui::popups::event_log::update::scroll(state, by),
-        Some(Popup::Costs(_)) => costs::update::scroll(state, by),
-        Some(Popup::Peek(_)) => peek::update::scroll(state, by),
-        Some(Popup::Comment(_) | Popup::Task(_) | Popup::Confirm(_)) | None => {}
+    if let Some(Popup::Peek(_)) = state.popups.last() {
+        peek::update::scroll(state, by);
+    } else if let Some(popup) = feature::top(state) {
+        popup.scroll(state, by);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::widgets::list::step;
 
     #[test]
     fn steps_stay_in_the_list() {

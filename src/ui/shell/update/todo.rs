@@ -8,7 +8,7 @@ use crate::ui::frame::layout::Class;
 use crate::ui::frame::{layout as frame_layout, navigation};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::rows;
+use crate::ui::panes::todo;
 use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 
@@ -23,7 +23,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     }
     let is_here = layout::layout(state, state.size).pane(Pane::Todo).is_some();
     let has_keys = state.focus == Focus::Pane(Pane::Todo);
-    if !is_here && state.arrangement.screen.shows_todo() && !rows::todo(state).is_empty() {
+    if !is_here && state.arrangement.screen.shows_todo() && !todo::todo(state).is_empty() {
         // The pane is hidden for lack of rows; it is visible while it has focus.
         return navigation::focus(state, Pane::Todo);
     }
@@ -38,7 +38,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     let key = state.prefs.keymap.key(Context::Everywhere, Action::Todo);
     let words = if !state.arrangement.screen.shows_todo() {
         format!("Todo list hidden. {key} shows it.")
-    } else if rows::todo(state).is_empty() {
+    } else if todo::todo(state).is_empty() {
         "The todo list appears as soon as there is one.".into()
     } else {
         format!("Todo list shown. {key} hides it.")

@@ -41,7 +41,7 @@ pub fn helps(app: &App, name: &str) -> Option<Action> {
     }
 }
 
-/// Returns the panes in which the key `name` is bound; `None` while a popup is open.
+/// The panes in which the key `name` is bound; `None` while a popup is open.
 fn elsewhere(app: &App, name: &str) -> Option<String> {
     if !app.popups.is_empty() {
         return None;
@@ -62,7 +62,7 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the end of the sentence: the key that opens the help, if there is one.
+/// The key of the sentence: the key that opens the help, if there is one.
 fn help(app: &App, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         app.prefs

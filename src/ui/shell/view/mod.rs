@@ -17,7 +17,8 @@ use crate::ui::frame::view_cache::ViewCache;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::sentence;
 use crate::ui::panes::lead::{complete_view, onboarding};
-use crate::ui::panes::{board, inbox, lead, needs, rows, team, todo};
+use crate::ui::panes::{lead, needs};
+use crate::ui::popups::feature::feature;
 use crate::ui::shell::hints::bars;
 use crate::ui::shell::state::UiState;
 pub use crate::ui::shell::view::replay::{places as replay_places, share_of};
@@ -25,7 +26,7 @@ pub use crate::ui::shell::view::status::places as status_places;
 use crate::ui::shell::{layout, peek};
 use crate::ui::text::{fit, width};
 use crate::ui::theme::Theme;
-use crate::ui::{frame, popups};
+use crate::ui::{frame, panes};
 
 /// Draws the whole screen.
 pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut Frame) {
@@ -69,14 +70,8 @@ fn draw_on(
     }
     let mut searching = None;
     for (pane, area) in &layout.panes {
-        match pane {
-            Pane::Lead => searching = lead::view::draw(state, cache, theme, *area, buffer),
-            Pane::Todo => todo::view::draw(state, theme, *area, buffer),
-            Pane::Board => board::view::draw(state, theme, *area, buffer),
-            Pane::Team => team::view::draw(state, theme, *area, buffer),
-            Pane::Inbox => inbox::view::draw(state, theme, *area, buffer),
-            Pane::Needs => needs::view::draw(state, theme, *area, buffer),
-        }
+        let cursor = panes::feature::feature(*pane).draw(state, cache, theme, *area, buffer);
+        searching = searching.or(cursor);
     }
     let mut cursor = layout
         .composer
@@ -93,7 +88,7 @@ fn draw_on(
             };
             buffer.set_style(panes, theme.behind());
         }
-        cursor = popups::view::draw(state, top, theme, area, buffer);
+        cursor = feature(top).draw(state, top, theme, area, buffer);
     }
     match layout.peek {
         Some(area) => peek::view::draw(state, cache, theme, area, buffer),
@@ -130,7 +125,7 @@ const ABOUT_LEAST: usize = 12;
 
 /// Draws the line about an open request while its pane is hidden; includes the subject if there is room.
 fn banner(app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let Some((_, request)) = rows::selected_request(app) else {
+    let Some((_, request)) = needs::selected_request(app) else {
         return;
     };
     let more = match app.model.requests.for_person() {

@@ -6,14 +6,13 @@ use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
 use crate::protocol::event::Level;
-use crate::ui::Msg;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
 use crate::ui::tests::merging::on;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
 use crate::ui::tests::threads::writing;
-use crate::ui::update;
+use crate::ui::{Msg, update};
 
 fn none() -> Vec<EventKind> {
     vec![]

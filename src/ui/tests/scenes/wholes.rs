@@ -1,4 +1,4 @@
-//! Scenes of whole screens: every layout, every session role, and full-screen pages.
+//! Scenes of whole screens: every layout, every session role, and full- screen pages.
 
 use std::time::Duration;
 
@@ -14,8 +14,7 @@ use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, star
 use crate::ui::keymap::Action;
 use crate::ui::replay::Player;
 use crate::ui::tests::scenes::{Scene, Shows, cast, work};
-use crate::ui::update;
-use crate::ui::{Msg, Seat, UiState, begin_replay};
+use crate::ui::{Msg, Seat, UiState, begin_replay, update};
 
 /// The smallest screen, one size of each class, and a large one.
 const LAYOUTS_AT: [(u16, u16); 5] = [(60, 16), (70, 20), (100, 30), (160, 45), (240, 60)];
@@ -108,7 +107,7 @@ fn tour(width: u16, height: u16) -> UiState {
     told(width, height, demo.collect())
 }
 
-/// The composer's completion list after `keys`.
+/// The composer's completion list after ` keys`.
 fn typed(width: u16, height: u16, keys: &str) -> UiState {
     let mut state = busy(width, height);
     press(&mut state, keys);

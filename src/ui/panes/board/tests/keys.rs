@@ -16,8 +16,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::tests::{area, board, pane, state};
 use crate::ui::panes::board::{rows, selected};
-use crate::ui::update;
-use crate::ui::{Msg, Theme};
+use crate::ui::{Msg, Theme, update};
 
 #[test]
 fn keys_move_along_the_graph() {

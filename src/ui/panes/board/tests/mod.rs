@@ -16,8 +16,7 @@ use crate::ui::model::board::index;
 use crate::ui::panes::board::rows;
 use crate::ui::shell::layout::layout;
 use crate::ui::text::width;
-use crate::ui::update;
-use crate::ui::{Msg, Theme, UiState};
+use crate::ui::{Msg, Theme, UiState, update};
 
 const SIZES: [(u16, u16); 3] = [(160, 45), (100, 30), (70, 20)];
 

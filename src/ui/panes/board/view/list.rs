@@ -71,7 +71,7 @@ fn spans(
     };
     let guide = row.guide();
     let columns = columns.saturating_sub(digits + 4);
-    // In a narrow list the symbol replaces "in progress" and "blocked", whatever the depth of the row.
+    // In a narrow list the symbol replaces " in progress" and " blocked", whatever the depth of the row.
     let words = match (
         words.strip_prefix("in progress "),
         words.strip_prefix("blocked by "),
@@ -115,7 +115,7 @@ fn spans(
     out
 }
 
-/// Returns the blockers in at most `columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
+/// Returns the blockers in at most ` columns` columns; those that do not fit are counted, as in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {

@@ -8,8 +8,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestStatus;
 use crate::domain::stamp::Stamp;
-use crate::domain::team::Activity;
-use crate::domain::team::MemberStatus;
+use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
 use crate::protocol::event::{LetterStep, Level};
@@ -178,5 +177,5 @@ fn joining_idling_and_leaving_have_a_reason() {
     );
     story.board(|b, at| drop(b.create(TaskId(2), new("Next", &[]), at)));
     let rests = story.hears(EventKind::CrewAtRest);
-    assert_eq!(rests, ["team all idle, 0/2 done"]);
+    assert_eq!(rests, ["team all idle, 0/2 tasks done"]);
 }

@@ -1,0 +1,114 @@
+//! What the shell asks of the pane.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::domain::text::harmless;
+use crate::ui::app::App;
+use crate::ui::frame::hit::Hit;
+use crate::ui::frame::layout;
+use crate::ui::frame::view_cache::ViewCache;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::{Scroll, Way};
+use crate::ui::keymap::pane::Pane;
+use crate::ui::panes::feature::PaneFeature;
+use crate::ui::panes::lead::{follow, view};
+use crate::ui::theme::Theme;
+use crate::ui::transcript::Viewport;
+use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// The conversation of the shown agent.
+pub struct LeadPane;
+
+impl PaneFeature for LeadPane {
+    fn draw(
+        &self,
+        app: &App,
+        cache: &mut ViewCache,
+        theme: &Theme,
+        area: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        view::draw(app, cache, theme, area, buffer)
+    }
+
+    fn targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+        let rows = layout::talk(app, area).rows().zip(0..);
+        out.extend(rows.map(|(at, row)| Placed {
+            at,
+            what: Hit::Talk(row),
+        }));
+    }
+
+    fn frame_targets(&self, app: &App, area: Rect, out: &mut Vec<Placed<Hit>>) {
+        let mark = follow::follow_mark(app, area);
+        out.extend(mark.map(|mark| mark.map(|_| Hit::In(Pane::Lead, Action::Follow))));
+    }
+
+    fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
+        let talk = layout::talk(app, area);
+        let transcript = &app.model.agents.get(&app.shown)?.transcript;
+        let scrolled = transcript.scrolled(layout::viewport(talk));
+        Scrollbar::new(area, talk, scrolled?)
+    }
+
+    fn scroll(&self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        let viewport = viewport(app, area);
+        app.shown_agent().transcript.scroll(by, viewport);
+    }
+
+    fn jump(&self, app: &mut App, area: Option<Rect>, bar: Scrollbar, row: u16) {
+        let viewport = viewport(app, area);
+        // Entries differ in height, so the end is set explicitly.
+        let is_end = row + 1 >= bar.at.bottom();
+        let first = if is_end {
+            bar.scrolled.len
+        } else {
+            bar.first_at(row)
+        };
+        app.shown_agent().transcript.jump(first, viewport);
+    }
+
+    fn neighbour(&self, app: &mut App, area: Option<Rect>, way: Way) {
+        let viewport = viewport(app, area);
+        let transcript = &mut app.shown_agent().transcript;
+        match way {
+            Way::Forward => transcript.select_next(),
+            Way::Back => transcript.select_prev(),
+        }
+        transcript.reveal_selected(viewport);
+    }
+
+    fn follow(&self, app: &mut App, area: Option<Rect>) {
+        self.scroll(app, area, Scroll::Bottom);
+    }
+
+    fn open(&self, app: &mut App, area: Option<Rect>) {
+        let viewport = viewport(app, area);
+        let transcript = &mut app.shown_agent().transcript;
+        transcript.toggle_selected();
+        transcript.reveal_selected(viewport);
+    }
+
+    fn can_open(&self, app: &App) -> bool {
+        let agent = app.model.agents.get(&app.shown);
+        agent.is_some_and(|agent| agent.has_spoken)
+    }
+
+    fn copied(&self, app: &App) -> Option<(String, String)> {
+        let agent = app.model.agents.get(&app.shown)?;
+        if let Some((what, text)) = agent.transcript.selected_text() {
+            return Some((what.into(), text));
+        }
+        let said = &agent.last_said;
+        let what = format!("the last answer of {}", app.shown);
+        (!said.is_empty()).then(|| (what, harmless(said)))
+    }
+}
+
+/// The room of the conversation.
+fn viewport(app: &App, area: Option<Rect>) -> Viewport {
+    let talk = area.map(|area| layout::talk(app, area)).unwrap_or_default();
+    layout::viewport(talk)
+}

@@ -1,0 +1,233 @@
+//! Draws the list of background jobs and the output of the selected one.
+
+mod feature;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::domain::job::{Job, JobEnd};
+use crate::domain::stamp::Stamp;
+use crate::domain::text::{harmless, one_line};
+use crate::protocol::Command;
+use crate::protocol::event::Level;
+use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::Popup;
+use crate::ui::frame;
+use crate::ui::frame::popup::open;
+use crate::ui::text::{age, fit, pad, width, wrap};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::area;
+use crate::ui::widgets::area::{Place, centered, framed, inside};
+use crate::ui::widgets::list::first_row;
+use crate::ui::widgets::scrollbar::Scrollbar;
+pub use feature::JobsPopup;
+
+/// Maximum columns of the agents' names.
+const NAMES_MAX: usize = 12;
+
+/// Draws the popup; `row` is the selected row.
+pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
+    let jobs = app.model.jobs.listed();
+    let title = match app.model.jobs.running() {
+        0 => "Background jobs".to_string(),
+        n => format!("Background jobs: {n} running"),
+    };
+    if jobs.is_empty() {
+        let area = place(screen, 0, 0).area;
+        let inner = open(app, &title, Vec::new(), theme, area, buffer);
+        let lines = no_jobs(screen);
+        for (line, row) in lines.into_iter().zip(inner.rows()) {
+            Line::styled(line, theme.dim).render(row, buffer);
+        }
+        return;
+    }
+    let row = row.min(jobs.len() - 1);
+    let area::Place { area, list, first } = place(screen, row, jobs.len());
+    let shown = usize::from(list.height);
+    let below = frame::position(Some(row), jobs.len(), list.height, theme);
+    let inner = open(app, &title, below, theme, area, buffer);
+    let bar = Scrollbar::of_list(area, list, first, jobs.len());
+    frame::scrollbar(bar, theme.title, buffer);
+    let mut rows = inner.rows();
+    let names = jobs.iter().map(|job| width(job.agent.as_str()));
+    let names = names.max().unwrap_or(0).min(NAMES_MAX);
+    for (at, job) in jobs.iter().enumerate().skip(first).take(shown) {
+        let Some(area) = rows.next() else { return };
+        let mark = if at == row {
+            frame::Row::Selected
+        } else {
+            frame::Row::Plain
+        };
+        let columns = usize::from(area.width).saturating_sub(2);
+        frame::row(
+            mark,
+            line(job, app.now, names, columns, theme),
+            theme,
+            area,
+            buffer,
+        );
+    }
+    let Some(rule) = rows.next() else { return };
+    let room = usize::from(rule.width);
+    Line::styled("─".repeat(room), theme.dim).render(rule, buffer);
+    let rest: Vec<Rect> = rows.collect();
+    let Some(job) = jobs.get(row) else { return };
+    let text = output(job, room, rest.len());
+    for (line, row) in text.into_iter().zip(rest) {
+        line_of(line, theme).render(row, buffer);
+    }
+}
+
+fn line_of(text: (String, Of), theme: &Theme) -> Line<'static> {
+    let style = match text.1 {
+        Of::Command => theme.text,
+        Of::Output => theme.dim,
+    };
+    Line::styled(text.0, style)
+}
+
+/// The kind of a line below the list.
+#[derive(Clone, Copy)]
+enum Of {
+    Command,
+    Output,
+}
+
+/// Returns the command and the end of its output, in `rows` lines.
+fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
+    let command = wrap(&format!("$ {}", harmless(&job.command)), columns);
+    let mut out: Vec<(String, Of)> = command
+        .into_iter()
+        .take((rows / 3).max(1))
+        .map(|l| (l, Of::Command))
+        .collect();
+    let left = rows.saturating_sub(out.len());
+    let text = harmless(job.tail.trim_end());
+    let mut lines: Vec<String> = text.lines().flat_map(|l| wrap(l, columns)).collect();
+    if lines.is_empty() {
+        lines.push(if job.is_running() {
+            "No output yet.".into()
+        } else {
+            "No output.".into()
+        });
+    }
+    let from = lines.len().saturating_sub(left);
+    out.extend(lines.drain(from..).map(|l| (l, Of::Output)));
+    out
+}
+
+fn line(job: &Job, now: Stamp, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let (shape, style) = look(job, theme);
+    let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
+    let words = match &job.ended {
+        None => age(until.since(job.began)),
+        Some((_, end)) => {
+            let end = one_line(&end.to_string());
+            format!("{end}, {}", age(until.since(job.began)))
+        }
+    };
+    let who = pad(job.agent.as_str(), names);
+    let words = fit(&words, columns / 2);
+    let room = columns.saturating_sub(width(&words) + width(&who) + 4);
+    vec![
+        Span::styled(format!("{shape} "), style),
+        Span::styled(format!("{who} "), theme.dim),
+        Span::styled(pad(&job.title(), room), theme.text),
+        Span::styled(format!(" {words}"), style),
+    ]
+}
+
+/// Returns the symbol and style of a job.
+fn look(job: &Job, theme: &Theme) -> (&'static str, Style) {
+    match job.ended.as_ref().map(|(_, end)| end) {
+        None => ("●", theme.working),
+        Some(JobEnd::Exited { code: 0 }) => ("✓", theme.ok),
+        Some(JobEnd::Killed { .. }) => ("·", theme.dim),
+        Some(
+            JobEnd::Exited { .. }
+            | JobEnd::Signalled { .. }
+            | JobEnd::TimedOut { .. }
+            | JobEnd::NotStarted { .. },
+        ) => ("✗", theme.error),
+    }
+}
+
+/// Maximum width of the list of jobs, in columns.
+pub const JOBS_WIDTH: u16 = 120;
+
+/// Maximum rows of the list of jobs; the rest shows the output of the selected job.
+pub const JOBS_MAX: usize = 8;
+
+/// Returns the width of the list of jobs, including the border.
+pub fn jobs_width(screen: Rect) -> u16 {
+    JOBS_WIDTH.min(screen.width.saturating_sub(4))
+}
+
+/// The text of an empty list of jobs.
+pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
+                           builds, test suites, servers.";
+
+/// Returns the text of an empty list of jobs, wrapped.
+pub fn no_jobs(screen: Rect) -> Vec<String> {
+    wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
+}
+
+/// Returns the layout of the list of `len` jobs, above the output of the selected one. An empty list is a low popup
+/// with text.
+pub fn place(screen: Rect, row: usize, len: usize) -> Place {
+    let height = match len {
+        0 => framed(no_jobs(screen).len()),
+        _ => screen.height.saturating_sub(4).min(30),
+    };
+    let area = centered(screen, jobs_width(screen), height);
+    let inside = inside(area);
+    let rows = u16::try_from(len.min(JOBS_MAX)).unwrap_or(1);
+    let list = Rect {
+        height: rows.min(inside.height),
+        ..inside
+    };
+    Place {
+        area,
+        list,
+        first: first_row(len, row, rows),
+    }
+}
+
+pub fn selected_job(app: &App) -> Option<&Job> {
+    let Some(Popup::Jobs { row }) = app.popups.last() else {
+        return None;
+    };
+    let jobs = app.model.jobs.listed();
+    jobs.get(*row).or(jobs.last()).copied()
+}
+
+/// Updates a background job and keeps the selection on the same job.
+pub fn job_changed(app: &mut App, job: &Job) {
+    let selected = selected_job(app).map(|j| j.id.clone());
+    app.model.jobs.changed(job);
+    let listed = app.model.jobs.listed();
+    let at = selected.and_then(|id| listed.iter().position(|j| j.id == id));
+    if let (Some(at), Some(Popup::Jobs { row })) = (at, app.popups.last_mut()) {
+        *row = at;
+    }
+}
+
+/// Kills the selected background job.
+pub fn kill(app: &mut App, out: &mut Vec<Do>) {
+    let Some(job) = selected_job(app).cloned() else {
+        return;
+    };
+    if !job.is_running() {
+        app.say(
+            Level::Info,
+            format!("The job has already ended: {}.", job.status()),
+        );
+        return;
+    }
+    app.say(Level::Info, format!("Ending {}.", job.title()));
+    out.push(Do::Command(Command::KillJob { job: job.id }));
+}

@@ -1,0 +1,115 @@
+//! What the shell asks of a text that is read.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::domain::text::harmless;
+use crate::ui::app::App;
+use crate::ui::app::effect::Do;
+use crate::ui::app::popup::{Popup, Reader, Text};
+use crate::ui::diff::Spot;
+use crate::ui::frame::hit::Hit;
+use crate::ui::keymap::Action;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::popups::feature::{Copied, PopupFeature, Targets};
+use crate::ui::popups::help::Means;
+use crate::ui::popups::reader;
+use crate::ui::popups::reader::{update, view};
+use crate::ui::theme::Theme;
+use crate::ui::widgets::placed::Placed;
+use crate::ui::widgets::scrollbar::Scrollbar;
+
+/// The content of a pager.
+pub struct ReaderPopup;
+
+impl PopupFeature for ReaderPopup {
+    fn draw(
+        &self,
+        app: &App,
+        popup: &Popup,
+        theme: &Theme,
+        screen: Rect,
+        buffer: &mut Buffer,
+    ) -> Option<Position> {
+        view::read(app, state(popup)?, theme, screen, buffer)
+    }
+
+    fn targets(&self, app: &App, popup: &Popup) -> Targets {
+        let Some(reader) = state(popup) else {
+            return Targets::none();
+        };
+        let lines = reader::rows(app, reader, &Theme::default());
+        let area = reader::place(app.size, reader, lines.len());
+        let (list, first) = reader::list(reader, area, lines.len());
+        let mut inside = Vec::new();
+        for (line, at) in lines.iter().skip(first).zip(list.rows()) {
+            if let Some(Means::Here(action)) = line.entry.map(|entry| entry.means) {
+                let what = Hit::HelpRow(action);
+                inside.push(Placed { at, what });
+            }
+            if let Some(Spot::LeadsTo(file) | Spot::Begins(file)) = line.spot {
+                let what = Hit::File(file);
+                inside.push(Placed { at, what });
+            }
+        }
+        Targets {
+            area,
+            inside,
+            bar: Scrollbar::of_list(area, list, first, lines.len()),
+            beside: Hit::BesidePopup,
+        }
+    }
+
+    fn scroll(&self, app: &mut App, by: Scroll) {
+        update::scroll(app, by);
+    }
+
+    fn jump(&self, app: &mut App, first: usize, row: usize) {
+        let Some(Popup::Reader(reader)) = app.popups.last_mut() else {
+            return;
+        };
+        match reader.text {
+            Text::Help(_) => update::select_near(app, row),
+            Text::Diff(_) => {
+                reader.scroll = first;
+                update::scrolled(app);
+            }
+            _ => reader.scroll = first,
+        }
+    }
+
+    fn search(&self, app: &mut App) -> bool {
+        if let Some(Popup::Reader(reader)) = app.popups.last_mut() {
+            update::begin(reader);
+        }
+        true
+    }
+
+    fn accept(&self, app: &mut App, _out: &mut Vec<Do>) -> Option<Action> {
+        update::accept(app)
+    }
+
+    fn copied(&self, app: &App) -> Copied {
+        let Some(reader) = app.popups.last().and_then(state) else {
+            return Copied::Nothing;
+        };
+        if matches!(reader.text, Text::Diff(_)) {
+            // The plain git output without line numbers, so that other programs can read it.
+            return match harmless(app.diff.text()) {
+                text if text.is_empty() => Copied::Nothing,
+                text => Copied::Text("the diff".into(), text),
+            };
+        }
+        let width = reader::area(app.size).width;
+        let lines = reader::lines(app, reader, width, &Theme::default());
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        Copied::Text("the text".into(), lines.join("\n"))
+    }
+}
+
+fn state(popup: &Popup) -> Option<&Reader> {
+    match popup {
+        Popup::Reader(reader) => Some(reader),
+        _ => None,
+    }
+}

@@ -56,29 +56,29 @@
 //!   (`store/worktrees/inside.rs`), files in the folders of [`domain::folders`] (`store/worktrees/merge.rs`)
 //!
 //! Requests and commands
-//! - who decides a request: `crew/clerk.rs`; reminders for undecided requests: `crew/undecided.rs`; permissions for the
-//!   session: `crew/rules.rs`, their scopes: `tools/policy/scopes.rs`; the approval card: `ui/known/needs_card.rs`, a plan
+//! - who decides a request: `crew/request_broker.rs`; reminders for undecided requests: `crew/request_reminders.rs`; permissions for the
+//!   session: `crew/session_permissions.rs`, their scopes: `tools/policy/scopes.rs`; the approval card: `ui/known/needs_card.rs`, a plan
 //!   on it: `ui/known/plan_pages.rs`
-//! - which commands run in order and which concurrently: `crew/obey.rs`; the subject of a refused command:
+//! - which commands run in order and which concurrently: `crew/command_loop.rs`; the subject of a refused command:
 //!   [`protocol::Asked`]; how the screen restores what was refused: `ui/update/refused.rs`
-//! - the user's own actions on the board: `crew/person.rs` under the rules of `domain/graph/may.rs`; their dialogs:
+//! - the user's own actions on the board: `crew/user_actions.rs` under the rules of `domain/graph/may.rs`; their dialogs:
 //!   `ui/update/hands.rs`, `ui/board/hands.rs`; the task form: `ui/writing/task_form.rs`, pending forms:
 //!   `ui/writing/task_forms.rs`
 //! - who may read an inbox, and recovery after a killed reader: `store/reader.rs`; waiting for another reader:
-//!   `crew/mailbox.rs`
+//!   `crew/message_delivery.rs`
 //!
 //! Worktrees and merging
-//! - where a claimed task is worked on and how it is merged: `crew/trees.rs` over [`store::Worktrees`]
-//! - removal of a worktree and what would be lost: `crew/removal.rs` over `store/worktrees/remove.rs`; the trash folder:
+//! - where a claimed task is worked on and how it is merged: `crew/worktrees.rs` over [`store::Worktrees`]
+//! - removal of a worktree and what would be lost: `crew/worktree_removal.rs` over `store/worktrees/remove.rs`; the trash folder:
 //!   `aside.rs` beside it
 //! - merge status: `store/worktrees/branches.rs` asks git, `own.rs` compares content where the history is not enough;
-//!   `crew/branches.rs` publishes it, `ui/board/branches.rs` shows what [`domain::worktree::unmerged`] finds; the merge
+//!   `crew/branch_status.rs` publishes it, `ui/board/branches.rs` shows what [`domain::worktree::unmerged`] finds; the merge
 //!   dialog: `ui/update/merge.rs`, `ui/popup/boxes.rs`
 //! - branch folders and the checked-out branch: `store/refs.rs`
 //!
 //! Restart and recovery
-//! - which teammates are restored: `crew/roll.rs` and `crew/mate/mod.rs`; decisions that were not acted on:
-//!   `crew/late.rs`; crash tests: `tests/it/crash.rs`, `tests/it/resume.rs`
+//! - which teammates are restored: `crew/recovery.rs` and `crew/teammate/mod.rs`; decisions that were not acted on:
+//!   `crew/decision_followup.rs`; crash tests: `tests/it/crash.rs`, `tests/it/resume.rs`
 //! - a second dashboard in the same directory: following `app/follow.rs`, acting `crew/viewer.rs`, taking over
 //!   `app/viewing.rs` and `app/dashboard/crew.rs`; the crew lock: `app/lock.rs`
 //! - checks of `crewdeck doctor`: one file in `doctor/checks/` and an entry in the table of [`doctor`]; leftovers of a

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::sync::mpsc;
 
-use super::calls::{PublishedCalls, Workshop};
-pub use super::engine::{Engine, EngineSlot};
-use super::meter::Meter;
-use super::turn::{Effect, Input, TodoOpen, Turn};
+use super::budget_gate::BudgetGate;
+pub use super::model_config::{ModelConfig, SharedModelConfig};
+use super::tool_runner::{PublishedCalls, ToolRunner};
+use super::turn::{Effect, Input, Turn};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::Letter;
@@ -43,11 +43,11 @@ pub struct Driver {
     /// The tools that are sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
     /// The model.
-    pub engine: EngineSlot,
+    pub engine: SharedModelConfig,
     /// Runs tool calls.
-    pub workshop: Workshop,
+    pub tool_runner: ToolRunner,
     /// Counts usage and enforces budgets.
-    pub meter: Arc<dyn Meter>,
+    pub budget_gate: Arc<dyn BudgetGate>,
     /// Publishes events.
     pub publisher: Publisher,
     /// The message store; `None` for subagents.
@@ -158,7 +158,7 @@ impl Driver {
             agent: self.name.clone(),
         })
         .await;
-        self.meter.begin(&self.name);
+        self.budget_gate.begin(&self.name);
         self.state.began = (self.clock)();
         self.troubles().clear();
         let mut inputs = VecDeque::from([start]);
@@ -236,7 +236,7 @@ impl Driver {
     }
 
     /// Returns the model in use.
-    pub(super) fn engine(&self) -> Engine {
+    pub(super) fn engine(&self) -> ModelConfig {
         self.engine
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -346,14 +346,14 @@ impl Driver {
             let tool = call.name.clone();
             self.activity(Activity::Tool {
                 tool,
-                on: super::calls::shown(call),
+                on: super::tool_runner::shown(call),
             })
             .await;
         }
         // Results of finished calls are kept when the other calls are interrupted.
         let done = Mutex::new(Vec::new());
         let work = join_all(calls.into_iter().enumerate().map(async |(at, call)| {
-            let (output, took) = self.workshop.carry_out(&self.name, &call).await;
+            let (output, took) = self.tool_runner.carry_out(&self.name, &call).await;
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             done.push((at, call, output, took));
         }));
@@ -377,25 +377,16 @@ impl Driver {
                 partial: String::new(),
             });
         }
-        if let Some(place) = self.workshop.desk.take_place() {
-            self.workshop.workdir = place;
+        if let Some(place) = self.tool_runner.mailbox.take_workdir() {
+            self.tool_runner.workdir = place;
         }
-        if let Some(focus) = self.workshop.desk.take_compaction() {
+        if let Some(focus) = self.tool_runner.mailbox.take_compaction() {
             inputs.push_front(Input::OwnCompaction { focus });
         }
-        if let Some(list) = self.workshop.desk.take_todo() {
-            inputs.push_front(Input::TodoSet(todo_open(&list)));
+        if let Some(list) = self.tool_runner.mailbox.take_todo() {
+            inputs.push_front(Input::TodoSet(list.has_open()));
             self.save_todo(list).await;
         }
-    }
-}
-
-/// Returns whether the list has open items, for the reminder.
-pub(super) fn todo_open(list: &TodoList) -> TodoOpen {
-    if list.has_open() {
-        TodoOpen::Yes
-    } else {
-        TodoOpen::No
     }
 }
 

@@ -9,47 +9,29 @@ pub const NUDGES_MAX: u32 = 2;
 
 /// The situation of a teammate between two turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sight {
+pub struct Situation {
     /// Whether messages wait in its inbox.
-    pub mail: Mail,
+    pub has_mail: bool,
     /// The open task that it owns.
     pub own: Option<TaskId>,
     /// A task that it may claim.
     pub claimable: Option<TaskId>,
-    /// Whether a request waits for the user.
-    pub person: Person,
+    /// Whether a request waits for the user. Such time does not count as idle.
+    pub awaits_user: bool,
     /// The monotonic time since the crew started.
     pub now: Duration,
 }
 
-impl Sight {
+impl Situation {
     /// Returns whether there is work to do.
     pub fn has_work(&self) -> bool {
-        self.mail == Mail::Waiting || self.own.is_some() || self.claimable.is_some()
+        self.has_mail || self.own.is_some() || self.claimable.is_some()
     }
-}
-
-/// Whether a request waits for the user. Such time does not count as idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Person {
-    /// No request waits.
-    Free,
-    /// A request waits for a decision.
-    Asked,
-}
-
-/// Whether messages wait in an inbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mail {
-    /// No messages wait.
-    None,
-    /// Messages wait.
-    Waiting,
 }
 
 /// What a teammate does next.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Next {
+pub enum IdleAction {
     /// Read its messages and work on them.
     Read,
     /// Continue its own task: it ended its turn without completing it.
@@ -57,28 +39,20 @@ pub enum Next {
     /// Try to claim this task.
     Claim(TaskId),
     /// Stay idle until something changes, or until this time.
-    Rest(Option<Duration>),
+    StayIdle(Option<Duration>),
     /// Wait for a message: its own task is still open after [`NUDGES_MAX`] reminders.
     Stuck(TaskId),
     /// Leave.
-    Leave(Why),
+    Leave(LeaveReason),
 }
 
-/// Why a teammate leaves.
+/// LeaveReason a teammate leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum LeaveReason {
     /// A shutdown request was approved.
-    Asked,
+    ShutdownApproved,
     /// It was idle for too long.
-    Rested,
-}
-
-/// Whether a shutdown request was approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Leaving {
-    #[default]
-    No,
-    Asked,
+    IdleTimeout,
 }
 
 /// The state of the idle cycle.
@@ -88,7 +62,8 @@ pub struct Idle {
     timeout: Option<Duration>,
     since: Option<Duration>,
     nudged: Option<(TaskId, u32)>,
-    leaving: Leaving,
+    /// Whether a shutdown request was approved.
+    is_leaving: bool,
 }
 
 impl Idle {
@@ -102,22 +77,22 @@ impl Idle {
 
     /// Records an approved shutdown request: the agent leaves once it has no open task.
     pub fn ask_to_go(&mut self) {
-        self.leaving = Leaving::Asked;
+        self.is_leaving = true;
     }
 
     /// Records that the agent rejected the shutdown request.
     pub fn stay(&mut self) {
-        self.leaving = Leaving::No;
+        self.is_leaving = false;
     }
 
     /// Returns what to do next.
-    pub fn next(&mut self, sight: Sight) -> Next {
-        if sight.mail == Mail::Waiting {
+    pub fn next(&mut self, situation: Situation) -> IdleAction {
+        if situation.has_mail {
             self.since = None;
             self.nudged = None;
-            return Next::Read;
+            return IdleAction::Read;
         }
-        if let Some(own) = sight.own {
+        if let Some(own) = situation.own {
             self.since = None;
             let done = self
                 .nudged
@@ -125,31 +100,33 @@ impl Idle {
                 .map_or(0, |(_, n)| n);
             if done < NUDGES_MAX {
                 self.nudged = Some((own, done + 1));
-                return Next::Resume(own);
+                return IdleAction::Resume(own);
             }
-            return if self.leaving == Leaving::Asked {
-                Next::Leave(Why::Asked)
+            return if self.is_leaving {
+                IdleAction::Leave(LeaveReason::ShutdownApproved)
             } else {
-                Next::Stuck(own)
+                IdleAction::Stuck(own)
             };
         }
         self.nudged = None;
-        if self.leaving == Leaving::Asked {
-            return Next::Leave(Why::Asked);
+        if self.is_leaving {
+            return IdleAction::Leave(LeaveReason::ShutdownApproved);
         }
-        if let Some(task) = sight.claimable {
+        if let Some(task) = situation.claimable {
             self.since = None;
-            return Next::Claim(task);
+            return IdleAction::Claim(task);
         }
-        if sight.person == Person::Asked {
+        if situation.awaits_user {
             self.since = None;
-            return Next::Rest(None);
+            return IdleAction::StayIdle(None);
         }
-        let since = *self.since.get_or_insert(sight.now);
+        let since = *self.since.get_or_insert(situation.now);
         match self.timeout {
-            Some(limit) if sight.now.saturating_sub(since) >= limit => Next::Leave(Why::Rested),
-            Some(limit) => Next::Rest(Some(since.saturating_add(limit))),
-            None => Next::Rest(None),
+            Some(limit) if situation.now.saturating_sub(since) >= limit => {
+                IdleAction::Leave(LeaveReason::IdleTimeout)
+            }
+            Some(limit) => IdleAction::StayIdle(Some(since.saturating_add(limit))),
+            None => IdleAction::StayIdle(None),
         }
     }
 }
@@ -158,12 +135,12 @@ impl Idle {
 mod tests {
     use super::*;
 
-    fn sight(at: u64) -> Sight {
-        Sight {
-            mail: Mail::None,
+    fn situation(at: u64) -> Situation {
+        Situation {
+            has_mail: false,
             own: None,
             claimable: None,
-            person: Person::Free,
+            awaits_user: false,
             now: Duration::from_secs(at),
         }
     }
@@ -171,48 +148,48 @@ mod tests {
     #[test]
     fn messages_come_before_own_task_and_claims() {
         let mut idle = Idle::new(None);
-        let all = Sight {
-            mail: Mail::Waiting,
+        let all = Situation {
+            has_mail: true,
             own: Some(TaskId(1)),
             claimable: Some(TaskId(2)),
-            ..sight(0)
+            ..situation(0)
         };
-        assert_eq!(idle.next(all), Next::Read);
+        assert_eq!(idle.next(all), IdleAction::Read);
         assert_eq!(
-            idle.next(Sight {
-                mail: Mail::None,
+            idle.next(Situation {
+                has_mail: false,
                 ..all
             }),
-            Next::Resume(TaskId(1))
+            IdleAction::Resume(TaskId(1))
         );
-        let free = Sight {
+        let free = Situation {
             claimable: Some(TaskId(2)),
-            ..sight(0)
+            ..situation(0)
         };
-        assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
-        assert_eq!(idle.next(sight(0)), Next::Rest(None));
+        assert_eq!(idle.next(free), IdleAction::Claim(TaskId(2)));
+        assert_eq!(idle.next(situation(0)), IdleAction::StayIdle(None));
     }
 
     #[test]
     fn open_task_is_resumed_twice_then_waits_for_messages() {
         let mut idle = Idle::new(None);
-        let own = Sight {
+        let own = Situation {
             own: Some(TaskId(1)),
-            ..sight(0)
+            ..situation(0)
         };
-        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
-        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
-        assert_eq!(idle.next(own), Next::Stuck(TaskId(1)));
+        assert_eq!(idle.next(own), IdleAction::Resume(TaskId(1)));
+        assert_eq!(idle.next(own), IdleAction::Resume(TaskId(1)));
+        assert_eq!(idle.next(own), IdleAction::Stuck(TaskId(1)));
         assert_eq!(
-            idle.next(Sight {
-                mail: Mail::Waiting,
+            idle.next(Situation {
+                has_mail: true,
                 ..own
             }),
-            Next::Read
+            IdleAction::Read
         );
         assert_eq!(
             idle.next(own),
-            Next::Resume(TaskId(1)),
+            IdleAction::Resume(TaskId(1)),
             "a message resets the count"
         );
     }
@@ -221,40 +198,43 @@ mod tests {
     fn work_resets_the_idle_timeout() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
         assert_eq!(
-            idle.next(sight(10)),
-            Next::Rest(Some(Duration::from_secs(70)))
+            idle.next(situation(10)),
+            IdleAction::StayIdle(Some(Duration::from_secs(70)))
         );
         assert_eq!(
-            idle.next(sight(69)),
-            Next::Rest(Some(Duration::from_secs(70)))
+            idle.next(situation(69)),
+            IdleAction::StayIdle(Some(Duration::from_secs(70)))
         );
-        let free = Sight {
+        let free = Situation {
             claimable: Some(TaskId(2)),
-            ..sight(69)
+            ..situation(69)
         };
-        assert_eq!(idle.next(free), Next::Claim(TaskId(2)));
+        assert_eq!(idle.next(free), IdleAction::Claim(TaskId(2)));
         assert_eq!(
-            idle.next(sight(80)),
-            Next::Rest(Some(Duration::from_secs(140)))
+            idle.next(situation(80)),
+            IdleAction::StayIdle(Some(Duration::from_secs(140)))
         );
-        assert_eq!(idle.next(sight(140)), Next::Leave(Why::Rested));
+        assert_eq!(
+            idle.next(situation(140)),
+            IdleAction::Leave(LeaveReason::IdleTimeout)
+        );
     }
 
     #[test]
     fn waiting_for_the_user_does_not_count_as_idle() {
         let mut idle = Idle::new(Some(Duration::from_secs(60)));
         assert_eq!(
-            idle.next(sight(0)),
-            Next::Rest(Some(Duration::from_secs(60)))
+            idle.next(situation(0)),
+            IdleAction::StayIdle(Some(Duration::from_secs(60)))
         );
-        let asked = Sight {
-            person: Person::Asked,
-            ..sight(500)
+        let asked = Situation {
+            awaits_user: true,
+            ..situation(500)
         };
-        assert_eq!(idle.next(asked), Next::Rest(None));
+        assert_eq!(idle.next(asked), IdleAction::StayIdle(None));
         assert_eq!(
-            idle.next(sight(600)),
-            Next::Rest(Some(Duration::from_secs(660)))
+            idle.next(situation(600)),
+            IdleAction::StayIdle(Some(Duration::from_secs(660)))
         );
     }
 
@@ -262,15 +242,15 @@ mod tests {
     fn approved_shutdown_finishes_own_task_and_claims_no_other() {
         let mut idle = Idle::new(None);
         idle.ask_to_go();
-        let own = Sight {
+        let own = Situation {
             own: Some(TaskId(1)),
             claimable: Some(TaskId(2)),
-            ..sight(0)
+            ..situation(0)
         };
-        assert_eq!(idle.next(own), Next::Resume(TaskId(1)));
+        assert_eq!(idle.next(own), IdleAction::Resume(TaskId(1)));
         assert_eq!(
-            idle.next(Sight { own: None, ..own }),
-            Next::Leave(Why::Asked)
+            idle.next(Situation { own: None, ..own }),
+            IdleAction::Leave(LeaveReason::ShutdownApproved)
         );
     }
 }

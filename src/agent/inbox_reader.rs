@@ -23,10 +23,10 @@ impl Driver {
         let prompts = prompts.unwrap_or_default();
         let mut blocks: Vec<Block> = prompts.iter().map(|p| Block::text(&p.text)).collect();
         self.state.prompts.extend(prompts);
-        if let Some(notes) = self.workshop.desk.take_notes() {
+        if let Some(notes) = self.tool_runner.mailbox.take_notes() {
             blocks.push(notes);
         }
-        if let Some(results) = self.workshop.desk.take_results() {
+        if let Some(results) = self.tool_runner.mailbox.take_results() {
             blocks.push(results.block);
             self.state.pending_jobs.extend(results.jobs);
             for (what, text) in results.lines {
@@ -73,14 +73,14 @@ impl Driver {
         })
         .await?;
         if let Some(reader) = reader.filter(|_| !pending.letters.is_empty()) {
-            self.workshop.desk.keep_reader(reader);
+            self.tool_runner.mailbox.keep_reader(reader);
         }
         Ok(pending)
     }
 
     /// Returns the agent's inbox reader, or opens one.
     async fn reader(&self, post: Post) -> Result<Arc<Reader>, StoreError> {
-        if let Some(reader) = self.workshop.desk.reader() {
+        if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
         }
         let name = self.name.clone();
@@ -89,7 +89,8 @@ impl Driver {
 
     /// Records, before the message with inbox contents is written, where they will be found.
     pub(super) async fn announce(&self) {
-        let (Some(reader), Some(cursor)) = (self.workshop.desk.reader(), self.state.pending_inbox)
+        let (Some(reader), Some(cursor)) =
+            (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
         else {
             return;
         };
@@ -116,7 +117,7 @@ impl Driver {
             .iter()
             .all(|l| l.kind == LetterKind::ShutdownRequest);
         if self.state.asked_to_go.is_none() || !only_that {
-            self.workshop.desk.drop_reader();
+            self.tool_runner.mailbox.drop_reader();
             return false;
         }
         self.state.letters = pending.letters;
@@ -161,7 +162,7 @@ impl Driver {
             self.state.unacknowledged_inbox = Some(cursor);
             return;
         }
-        self.workshop.desk.drop_reader();
+        self.tool_runner.mailbox.drop_reader();
         for letter in self.state.letters.drain(..) {
             let step = LetterStep::Delivered;
             self.publisher

@@ -3,10 +3,11 @@
 
 use serde_json::Value;
 
-use super::calls::SHOWN_MAX;
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::tools::Tool;
 
+/// Most bytes of a call's input in an event.
+pub(super) const SHOWN_MAX: usize = 16 * 1024;
 /// Most characters of a short command.
 const SHORT_CHARS: usize = 240;
 /// Most lines of a short command.

@@ -1,7 +1,6 @@
 //! The driver's persistence: conversation messages are on disk before anything that follows from them happens.
 
-use super::desk::Intake;
-use super::driver::{Driver, Engine, Log, blocking, todo_open};
+use super::driver::{Driver, Log, ModelConfig, blocking};
 use super::turn::{Input, Turn};
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::conversation::{Conversation, JobState, PlanState, Record, TurnState};
@@ -83,7 +82,7 @@ impl Driver {
             return;
         }
         for job in std::mem::take(&mut self.state.unacknowledged_jobs) {
-            if let Some(command) = self.workshop.desk.told(&job) {
+            if let Some(command) = self.tool_runner.mailbox.remove_reported_job(&job) {
                 let state = JobState::Ended;
                 self.keep(Record::Job {
                     job,
@@ -143,11 +142,8 @@ impl Driver {
             .await;
         }
         self.acknowledge_saved().await;
-        let intake = match self.state.unacknowledged_inbox {
-            None => Intake::Open,
-            Some(_) => Intake::Shut,
-        };
-        self.workshop.desk.set_intake(intake);
+        let ignores = self.state.unacknowledged_inbox.is_some();
+        self.tool_runner.mailbox.set_ignores_messages(ignores);
     }
 
     /// Rewrites the whole log.
@@ -158,8 +154,8 @@ impl Driver {
             spent: self.state.usage,
             cost: self.state.cost,
             calls: self.state.calls,
-            lost_jobs: self.workshop.desk.untold(),
-            plan: match self.workshop.desk.gate() {
+            lost_jobs: self.tool_runner.mailbox.unreported_jobs(),
+            plan: match self.tool_runner.mailbox.gate() {
                 PlanGate::Open => PlanState::Approved,
                 PlanGate::Closed => PlanState::Open,
             },
@@ -199,14 +195,14 @@ impl Driver {
     }
 
     /// Adds the usage of an answer and publishes the total.
-    pub(super) async fn count(&mut self, engine: &Engine, reply: &Reply) {
+    pub(super) async fn count(&mut self, engine: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
         let cost = engine.price.map(|p| p.cost(&reply.usage));
         if let Some(cost) = cost {
             self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
         }
-        self.meter.count(&self.name, reply.usage, cost);
+        self.budget_gate.count(&self.name, reply.usage, cost);
         let context = match reply.usage.total() {
             0 => self.state.turn.context(),
             counted => counted,
@@ -214,7 +210,7 @@ impl Driver {
         self.publish_usage(engine, context).await;
     }
 
-    async fn publish_usage(&mut self, engine: &Engine, context: u64) {
+    async fn publish_usage(&mut self, engine: &ModelConfig, context: u64) {
         self.keep(Record::Spent {
             spent: self.state.usage,
             cost: self.state.cost,
@@ -247,11 +243,11 @@ impl Driver {
             Log::Whole
         };
         self.state.turn = turn.going_on_from(from.messages);
-        self.state.turn.step(Input::TodoSet(todo_open(&from.todo)));
+        self.state.turn.step(Input::TodoSet(from.todo.has_open()));
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.state.calls = from.calls;
-        self.meter.count(&self.name, from.spent, from.cost);
+        self.budget_gate.count(&self.name, from.spent, from.cost);
         self.state.todo = from.todo.clone();
         self.recall_prompts(from.prompts).await;
         self.acknowledge_restored(from.inbox).await;
@@ -295,17 +291,17 @@ impl Driver {
 
     /// Reports background jobs whose end is not in the conversation, with the next message.
     fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
-        let desk = &self.workshop.desk;
+        let mailbox = &self.tool_runner.mailbox;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();
         if !named.is_empty() {
-            desk.note(format!(
+            mailbox.note(format!(
                 "these background commands no longer run, and how they ended is unknown: {}",
                 named.join(", ")
             ));
         }
         for (job, command) in jobs {
             self.state.pending_jobs.push(job.clone());
-            desk.began(job, command);
+            mailbox.add_running_job(job, command);
         }
     }
 }

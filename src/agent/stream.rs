@@ -1,12 +1,15 @@
 //! The driver's streamed model calls. Deltas are merged before they are published.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::driver::{Driver, Engine};
+use super::driver::{Control, Driver, ModelConfig, until_interrupt};
+use super::turn::Input;
 use crate::domain::team::Activity;
 use crate::model::http::cut;
 use crate::model::{Delta, Held, ModelError, ModelRequest, Reply};
@@ -16,6 +19,21 @@ use crate::protocol::event::EventKind;
 const MERGE: Duration = Duration::from_millis(30);
 
 impl Driver {
+    /// Waits until the model may be called. Returns the input that ends the turn, if it may not.
+    pub(super) async fn await_budget(
+        &self,
+        control: &mut mpsc::Receiver<Control>,
+        inputs: &mut VecDeque<Input>,
+    ) -> Option<Input> {
+        match until_interrupt(control, inputs, self.budget_gate.admit(&self.name)).await {
+            Some(Ok(())) => None,
+            Some(Err(why)) => Some(Input::Stop { why }),
+            None => Some(Input::Interrupt {
+                partial: String::new(),
+            }),
+        }
+    }
+
     /// Publishes what a call waits for before it starts, and then the activity `doing`.
     pub(super) async fn held(&self, held: Held, doing: Activity) {
         self.activity(match held {
@@ -35,7 +53,7 @@ impl Driver {
     /// thinking, in milliseconds.
     pub(super) async fn stream(
         &self,
-        engine: &Engine,
+        engine: &ModelConfig,
         partial: &mut String,
         thought_ms: &mut u64,
     ) -> Result<Reply, ModelError> {

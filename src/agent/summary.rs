@@ -8,7 +8,7 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 
 use super::compact::{Budget, Keep, Question, WINDOW_ASSUMED};
-use super::driver::{Control, Driver, Engine, Log, blocking, until_interrupt};
+use super::driver::{Control, Driver, Log, ModelConfig, blocking, until_interrupt};
 use super::turn::Input;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
@@ -70,7 +70,7 @@ impl Driver {
         }
     }
 
-    async fn ask(&self, engine: &Engine, question: Question) -> Result<Reply, ModelError> {
+    async fn ask(&self, engine: &ModelConfig, question: Question) -> Result<Reply, ModelError> {
         let (system, tools) = match question.system {
             Some(system) => (system, Arc::default()),
             None => (self.system.clone(), Arc::clone(&self.specs)),
@@ -142,12 +142,12 @@ impl Driver {
     /// Returns the fingerprint of what this agent can change; `None` for a subagent that only reads, whose rounds are
     /// limited anyway.
     async fn work_state(&self) -> Option<u64> {
-        let mut tools = self.workshop.tools.iter();
+        let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
             return None;
         }
-        let root = self.workshop.root.clone();
-        let workdir = self.workshop.workdir.clone();
+        let root = self.tool_runner.root.clone();
+        let workdir = self.tool_runner.workdir.clone();
         let since = Duration::try_from_secs_f64(self.state.began.0).unwrap_or_default();
         let since = SystemTime::UNIX_EPOCH + since;
         blocking(move || Ok(work_state(&root, &workdir, since)))

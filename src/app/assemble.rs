@@ -10,10 +10,10 @@ use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::wire::{Probe, connect_model, keys, name_of_model};
 use super::{demo, guard, jitter, machine, new_id, now, resume, root, settings};
 use crate::agent::compact::COMPACT_AT;
-use crate::agent::driver::Engine;
+use crate::agent::driver::ModelConfig;
 use crate::cli::Global;
 use crate::config::{self, Choice, Loaded, Merging, Project, Settings};
-use crate::crew::{Crew, Deciders, MergeRule, Parts, Start};
+use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimits};
 use crate::domain::request::Decider;
 use crate::model::governor::{self, Governor};
 use crate::process::environment;
@@ -194,7 +194,7 @@ async fn start_crew(
     let model = name_of_model(settings, &connection, &publisher).await?;
     let probe = Probe::of(settings, &connection);
     let calls_max = settings.calls_max.unwrap_or(governor::CALLS_MAX);
-    let engine = Engine {
+    let engine = ModelConfig {
         window: settings.window.or(connection.window),
         price: settings.prices.get(&model).copied(),
         max_tokens: settings.max_tokens.unwrap_or(config::MAX_TOKENS),
@@ -219,16 +219,21 @@ async fn start_crew(
     let crew = Crew::start(Parts {
         root: root.clone(),
         setup,
-        engine,
-        prices: settings.prices.clone(),
+        models: ModelParts {
+            engine,
+            prices: settings.prices.clone(),
+            calls_max,
+        },
         worktrees: match (settings.worktrees, settings.merge.unwrap_or_default()) {
             (Some(false), _) => None,
             (Some(true) | None, Merging::Asked) => Some(MergeRule::Asked),
             (Some(true) | None, Merging::Auto) => Some(MergeRule::Auto),
         },
         deciders: blueprint.deciders,
-        calls_max,
-        agents_max: settings.agents_max.unwrap_or_else(machine::agents),
+        limits: TeamLimits {
+            agents_max: settings.agents_max.unwrap_or_else(machine::agents),
+            idle_timeout: settings.idle_timeout(),
+        },
         ceilings: settings.ceilings,
         rules: Rules {
             allow: settings.allow.clone().unwrap_or_default(),
@@ -239,7 +244,6 @@ async fn start_crew(
         guard: guard::supervisor(root, settings).map(Arc::new),
         compact_at: settings.compact_at.unwrap_or(COMPACT_AT),
         start,
-        idle_timeout: settings.idle_timeout(),
         memory: memory(root)
             .map(|(name, text)| (name, publisher.redactor().text(&text).into_owned())),
         skills: Skills::open(root, config::user_folder().map(|f| f.join("skills"))),

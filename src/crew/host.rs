@@ -3,9 +3,17 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio::sync::Semaphore;
 
-use super::{Shared, mate, subagent};
+use super::context::CrewContext;
+use super::jobs::JobRunner;
+use super::merge_service::MergeService;
+use super::registry::AgentRegistry;
+use super::request_broker::{RequestBroker, RequestTicket};
+use super::session_permissions::SessionPermissions;
+use super::shutdown::Shutdowns;
+use super::subagent::Subagents;
+use super::teammate::Teammates;
+use super::worktrees::TaskWorktrees;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
 use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, Verdict};
@@ -18,11 +26,31 @@ use crate::tools::host::{Host, JobOrder, SubagentOrder};
 /// Most bytes of running output that one event carries.
 const CHUNK_MAX: usize = 4 * 1024;
 
-/// Forwards the requests of an agent's tools to the crew.
+/// Forwards the requests of the agents' tools to the components of the crew.
+#[derive(Clone)]
 pub struct CrewHost {
-    pub(super) shared: Arc<Shared>,
-    /// Limits the subagents of this agent that run at the same time.
-    pub(super) seats: Arc<Semaphore>,
+    pub context: Arc<CrewContext>,
+    pub registry: Arc<AgentRegistry>,
+    pub broker: Arc<RequestBroker>,
+    pub permissions: Arc<SessionPermissions>,
+    pub shutdowns: Arc<Shutdowns>,
+    pub worktrees: Arc<TaskWorktrees>,
+    pub merges: Arc<MergeService>,
+    pub jobs: Arc<JobRunner>,
+    pub subagents: Arc<Subagents>,
+    pub teammates: Arc<Teammates>,
+}
+
+impl CrewHost {
+    /// Files a request and waits for its decision. Dropping the future withdraws it.
+    async fn ask_and_wait(&self, from: &Name, asking: Asking) -> Result<Request, String> {
+        let is_permission = asking.kind == RequestKind::Permission;
+        let asked = self.broker.ask(from, asking).await?;
+        if is_permission && matches!(asked, RequestTicket::Pending(_)) {
+            self.permissions.approve_covered().await;
+        }
+        asked.decision().await
+    }
 }
 
 impl Host for CrewHost {
@@ -32,7 +60,8 @@ impl Host for CrewHost {
         member: Member,
         prompt: String,
     ) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(mate::start(Arc::clone(&self.shared), member, prompt))
+        let host: Arc<dyn Host> = Arc::new(self.clone());
+        Box::pin(Arc::clone(&self.teammates).start(member, prompt, host))
     }
 
     fn ask<'a>(
@@ -43,11 +72,11 @@ impl Host for CrewHost {
         Box::pin(async move {
             // A subagent's request is made in the name of its parent, which the user knows.
             match from.parent() {
-                None => self.shared.ask_and_wait(from, asking).await,
+                None => self.ask_and_wait(from, asking).await,
                 Some(parent) => {
                     asking.body = format!("{}\n\nRequested by its subagent {from}", asking.body);
                     asking.target = parent.clone();
-                    self.shared.ask_and_wait(&parent, asking).await
+                    self.ask_and_wait(&parent, asking).await
                 }
             }
         })
@@ -60,25 +89,22 @@ impl Host for CrewHost {
         target: &'a Name,
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(
-            self.shared
-                .file_request(from, Asking::new(kind, target, body)),
-        )
+        Box::pin(self.broker.file(from, Asking::new(kind, target, body)))
     }
 
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>> {
         Box::pin(async move {
-            let found = self.shared.deciders.of(decision.kind);
+            let found = self.broker.approvers().of(decision.kind);
             if decision.by.is_lead() && found != Decider::Lead {
                 return Err(format!("the user decides {} requests here", decision.kind));
             }
-            self.shared.decide(decision).await
+            self.broker.decide(decision).await
         })
     }
 
     fn output(&self, agent: &Name, call: &CallId, chunk: String) {
         let chunk = crate::domain::text::head_and_tail(&chunk, CHUNK_MAX);
-        self.shared.publisher.offer(EventKind::ToolOutput {
+        self.context.publisher.offer(EventKind::ToolOutput {
             agent: agent.clone(),
             call: call.clone(),
             chunk,
@@ -87,8 +113,8 @@ impl Host for CrewHost {
 
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Some(handle) = self.shared.handle(agent) {
-                handle.desk.set_todo(list);
+            if let Some(handle) = self.registry.find(agent) {
+                handle.mailbox.set_todo(list);
             }
         })
     }
@@ -100,7 +126,7 @@ impl Host for CrewHost {
         verdict: Verdict,
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(self.shared.part(agent, request, verdict, reason))
+        Box::pin(self.shutdowns.answer(agent, request, verdict, reason))
     }
 
     fn go_to_place<'a>(
@@ -108,41 +134,41 @@ impl Host for CrewHost {
         agent: &'a Name,
         task: &'a Task,
     ) -> BoxFuture<'a, Result<String, String>> {
-        Box::pin(self.shared.go_to_place(agent, task))
+        Box::pin(self.worktrees.move_to_workspace(agent, task))
     }
 
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(self.shared.commit_leftovers(agent))
+        Box::pin(self.worktrees.commit_leftovers(agent))
     }
 
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>> {
-        Box::pin(self.shared.merge(task))
+        Box::pin(self.merges.merge(task))
     }
 
     fn start_job(&self, order: JobOrder) -> Result<Job, String> {
-        self.shared.start_job(order)
+        self.jobs.start(order)
     }
 
     fn jobs(&self, agent: &Name) -> Vec<Job> {
-        self.shared.jobs.of(agent)
+        self.jobs.of(agent)
     }
 
     fn job_output(&self, id: &JobId) -> String {
-        self.shared.jobs.output(id)
+        self.jobs.output(id)
     }
 
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String> {
-        self.shared.jobs.kill(id, by)
+        self.jobs.kill(id, by)
     }
 
     fn delegate(&self, order: SubagentOrder) -> BoxFuture<'_, Result<String, String>> {
-        let (shared, seats) = (Arc::clone(&self.shared), Arc::clone(&self.seats));
-        Box::pin(subagent::delegate(shared, seats, order))
+        let host: Arc<dyn Host> = Arc::new(self.clone());
+        Box::pin(Arc::clone(&self.subagents).delegate(order, host))
     }
 
     fn compact(&self, agent: &Name, focus: String) {
-        if let Some(handle) = self.shared.handle(agent) {
-            handle.desk.wish_compaction(focus);
+        if let Some(handle) = self.registry.find(agent) {
+            handle.mailbox.request_compaction(focus);
         }
     }
 }

@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, lock};
+use super::context::{CrewContext, lock};
+use super::registry::AgentRegistry;
+use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::conversation::{JobState, Record};
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd, TOLD_MAX};
 use crate::domain::text::head_and_tail;
+use crate::process::guard::Guard;
 use crate::process::{self, Ended, Keep, Leftovers};
 use crate::protocol::event::EventKind;
-use crate::store::Transcript;
 use crate::tools::host::JobOrder;
 use crate::tools::reach;
 
@@ -28,9 +30,18 @@ const CHUNK_MAX: usize = 4 * 1024;
 /// Most bytes of a job's output that are searched for a write denied by the sandbox.
 const NOTED_MAX: usize = 16 * 1024;
 
+/// Runs the background jobs of all agents.
+pub struct JobRunner {
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
+    registry: Arc<AgentRegistry>,
+    guard: Option<Arc<Guard>>,
+    jobs: Jobs,
+}
+
 /// All jobs of the crew, oldest first.
 #[derive(Default)]
-pub struct Jobs {
+struct Jobs {
     all: Mutex<VecDeque<Entry>>,
 }
 
@@ -43,42 +54,6 @@ struct Entry {
 }
 
 impl Jobs {
-    /// Whether a job of `agent` is running; `None` for any agent.
-    pub fn is_running(&self, agent: Option<&Name>) -> bool {
-        lock(&self.all)
-            .iter()
-            .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
-    }
-
-    /// Returns the jobs of `agent`, oldest first.
-    pub fn of(&self, agent: &Name) -> Vec<Job> {
-        let all = lock(&self.all);
-        let mine = all.iter().filter(|e| e.job.agent.same(agent));
-        mine.map(|e| e.job.clone()).collect()
-    }
-
-    /// Returns the output of a job. A long output is shortened, with a marker at the gap.
-    pub fn output(&self, id: &JobId) -> String {
-        let all = lock(&self.all);
-        let found = all.iter().find(|e| e.job.id == *id);
-        found.map(|e| e.output.clone().text()).unwrap_or_default()
-    }
-
-    /// Stops a job on behalf of `by`.
-    pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
-        let mut all = lock(&self.all);
-        let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
-            return Err(format!("there is no background job {id}"));
-        };
-        if !entry.job.is_running() {
-            let status = entry.job.status();
-            return Err(format!("background job {id} has already ended: {status}"));
-        }
-        entry.killed_by.get_or_insert_with(|| by.to_string());
-        entry.cancel.cancel();
-        Ok(())
-    }
-
     fn put(&self, entry: Entry) -> Result<(), String> {
         let mut all = lock(&self.all);
         let running = all.iter().filter(|e| e.job.is_running()).count();
@@ -105,47 +80,97 @@ impl Jobs {
     }
 }
 
-impl Shared {
+impl JobRunner {
+    /// Creates a runner. `guard` supervises the programs; `None` runs them directly.
+    pub fn new(
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
+        registry: Arc<AgentRegistry>,
+        guard: Option<Arc<Guard>>,
+    ) -> JobRunner {
+        JobRunner {
+            context,
+            signals,
+            registry,
+            guard,
+            jobs: Jobs::default(),
+        }
+    }
+
+    /// Whether a job of `agent` is running; `None` for any agent.
+    pub fn is_running(&self, agent: Option<&Name>) -> bool {
+        lock(&self.jobs.all)
+            .iter()
+            .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
+    }
+
+    /// Returns the jobs of `agent`, oldest first.
+    pub fn of(&self, agent: &Name) -> Vec<Job> {
+        let all = lock(&self.jobs.all);
+        let mine = all.iter().filter(|e| e.job.agent.same(agent));
+        mine.map(|e| e.job.clone()).collect()
+    }
+
+    /// Returns the output of a job. A long output is shortened, with a marker at the gap.
+    pub fn output(&self, id: &JobId) -> String {
+        let all = lock(&self.jobs.all);
+        let found = all.iter().find(|e| e.job.id == *id);
+        found.map(|e| e.output.clone().text()).unwrap_or_default()
+    }
+
+    /// Stops a job on behalf of `by`.
+    pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
+        let mut all = lock(&self.jobs.all);
+        let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
+            return Err(format!("there is no background job {id}"));
+        };
+        if !entry.job.is_running() {
+            let status = entry.job.status();
+            return Err(format!("background job {id} has already ended: {status}"));
+        }
+        entry.killed_by.get_or_insert_with(|| by.to_string());
+        entry.cancel.cancel();
+        Ok(())
+    }
+
     /// Starts a job. It runs until it exits, is stopped, reaches its time limit, or the crew stops.
-    pub(super) fn start_job(self: &Arc<Self>, order: JobOrder) -> Result<Job, String> {
-        let id = (self.new_id)();
+    pub fn start(self: &Arc<Self>, order: JobOrder) -> Result<Job, String> {
+        let id = self.context.new_id();
         let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
         let job = Job {
             id: JobId(short.to_string()),
             agent: order.agent.clone(),
             command: order.command.clone(),
-            began: self.now(),
+            began: self.context.now(),
             ended: None,
             tail: String::new(),
         };
-        let cancel = self.stop.child_token();
+        let cancel = self.context.stop.child_token();
         self.jobs.put(Entry {
             job: job.clone(),
             output: Keep::new(OUTPUT_MAX),
             cancel: cancel.clone(),
             killed_by: None,
         })?;
-        if let Some(handle) = self.handle(&job.agent) {
-            handle.desk.began(job.id.clone(), job.title());
+        if let Some(handle) = self.registry.find(&job.agent) {
+            handle.mailbox.add_running_job(job.id.clone(), job.title());
         }
-        self.tracker
-            .spawn(run(Arc::clone(self), job.clone(), order, cancel));
+        let work = Arc::clone(self).run(job.clone(), order, cancel);
+        self.context.spawn(work);
         Ok(job)
     }
 
     /// Stops all jobs of an agent that shuts down.
-    pub(super) fn end_jobs_of(&self, agent: &Name) {
-        for job in self.jobs.of(agent).iter().filter(|j| j.is_running()) {
+    pub fn kill_all_of(&self, agent: &Name) {
+        for job in self.of(agent).iter().filter(|j| j.is_running()) {
             // It may have exited in the meantime.
-            let _ = self.jobs.kill(&job.id, agent);
+            let _ = self.kill(&job.id, agent);
         }
     }
 
     /// Records in the transcript that a job has started. Its end is recorded when the agent is told of it.
     async fn record(&self, job: &Job) {
-        let session = lock(&self.setup).session.clone();
-        let transcript =
-            Transcript::open(&self.root, &session, &job.agent).redacting(self.publisher.redactor());
+        let transcript = self.context.transcript(&job.agent);
         let record = Record::Job {
             job: job.id.clone(),
             command: job.title(),
@@ -155,91 +180,91 @@ impl Shared {
             tracing::error!("the start of a background job could not be recorded: {error}");
         }
     }
-}
 
-async fn run(shared: Arc<Shared>, job: Job, order: JobOrder, cancel: CancellationToken) {
-    let id = job.id.clone();
-    shared.record(&job).await;
-    shared
-        .publish(EventKind::JobChanged { job: job.clone() })
-        .await;
-    let work = process::Job {
-        reach: reach::of(
-            shared.guard.as_deref(),
-            &order.agent,
-            &order.workdir,
-            &order.command,
-        ),
-        argv: process::shell(order.command),
-        dir: order.workdir,
-        timeout: order.timeout,
-        keep: NOTED_MAX,
-        guard: shared.guard.clone(),
-    };
-    let mut part: Vec<u8> = Vec::new();
-    let mut clean = shared.publisher.redactor().stream();
-    let live = |bytes: &[u8]| {
-        let bytes = &clean.push(bytes)[..];
-        part.extend_from_slice(bytes);
-        let whole: Vec<u8> = part.drain(..whole(&part)).collect();
-        let chunk = String::from_utf8_lossy(&whole).into_owned();
-        shared.jobs.with(&id, |entry| {
-            entry.output.push(bytes);
-            entry.job.put(&chunk);
-        });
-        shared.publisher.offer(EventKind::JobOutput {
-            job: id.clone(),
-            chunk: head_and_tail(&chunk, CHUNK_MAX),
-        });
-    };
-    let report = process::run(&work, &cancel, live).await;
-    let rest = clean.end();
-    part.extend_from_slice(&rest);
-    let now = shared.now();
-    let handle = shared.handle(&job.agent);
-    // A process that the job started with `&` was killed; the agent must know that it is not running.
-    let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
-    let note = report.as_ref().ok().and_then(|r| r.note.clone());
-    let said: Vec<String> = left
-        .then(|| process::LEFT_RUNNING.to_string())
-        .into_iter()
-        .chain(note)
-        .collect();
-    let ended = shared.jobs.with(&id, |entry| {
-        entry.output.push(&rest);
-        entry.job.put(&String::from_utf8_lossy(&part));
-        for line in &said {
-            let line = format!("\n{line}\n");
-            entry.output.push(line.as_bytes());
-            entry.job.put(&line);
-        }
-        let end = match report {
-            Err(error) => JobEnd::NotStarted {
-                why: error.to_string(),
-            },
-            Ok(report) => match report.ended {
-                Ended::Code(code) => JobEnd::Exited { code },
-                Ended::Signal(signal) => JobEnd::Signalled { signal },
-                Ended::TimedOut => JobEnd::TimedOut {
-                    after_s: order.timeout.as_secs(),
-                },
-                Ended::Cancelled => JobEnd::Killed {
-                    by: entry.killed_by.take().unwrap_or_else(|| "crewdeck".into()),
-                },
-            },
+    async fn run(self: Arc<Self>, job: Job, order: JobOrder, cancel: CancellationToken) {
+        let id = job.id.clone();
+        self.record(&job).await;
+        self.context
+            .publish(EventKind::JobChanged { job: job.clone() })
+            .await;
+        let work = process::Job {
+            reach: reach::of(
+                self.guard.as_deref(),
+                &order.agent,
+                &order.workdir,
+                &order.command,
+            ),
+            argv: process::shell(order.command),
+            dir: order.workdir,
+            timeout: order.timeout,
+            keep: NOTED_MAX,
+            guard: self.guard.clone(),
         };
-        let mut job = entry.job.clone();
-        job.ended = Some((now, end));
-        // Stored before the job counts as ended, so that the agent always has either a running job or a result.
-        if let Some(handle) = &handle {
-            handle.desk.put_result(id.clone(), told(&job));
-        }
-        entry.job = job.clone();
-        job
-    });
-    let Some(job) = ended else { return };
-    shared.publish(EventKind::JobChanged { job }).await;
-    shared.changed();
+        let mut part: Vec<u8> = Vec::new();
+        let mut clean = self.context.publisher.redactor().stream();
+        let live = |bytes: &[u8]| {
+            let bytes = &clean.push(bytes)[..];
+            part.extend_from_slice(bytes);
+            let whole: Vec<u8> = part.drain(..whole(&part)).collect();
+            let chunk = String::from_utf8_lossy(&whole).into_owned();
+            self.jobs.with(&id, |entry| {
+                entry.output.push(bytes);
+                entry.job.put(&chunk);
+            });
+            self.context.publisher.offer(EventKind::JobOutput {
+                job: id.clone(),
+                chunk: head_and_tail(&chunk, CHUNK_MAX),
+            });
+        };
+        let report = process::run(&work, &cancel, live).await;
+        let rest = clean.end();
+        part.extend_from_slice(&rest);
+        let now = self.context.now();
+        let handle = self.registry.find(&job.agent);
+        // A process that the job started with `&` was killed; the agent must know that it is not running.
+        let left = matches!(&report, Ok(r) if r.leftovers == Leftovers::Killed);
+        let note = report.as_ref().ok().and_then(|r| r.note.clone());
+        let said: Vec<String> = left
+            .then(|| process::LEFT_RUNNING.to_string())
+            .into_iter()
+            .chain(note)
+            .collect();
+        let ended = self.jobs.with(&id, |entry| {
+            entry.output.push(&rest);
+            entry.job.put(&String::from_utf8_lossy(&part));
+            for line in &said {
+                let line = format!("\n{line}\n");
+                entry.output.push(line.as_bytes());
+                entry.job.put(&line);
+            }
+            let end = match report {
+                Err(error) => JobEnd::NotStarted {
+                    why: error.to_string(),
+                },
+                Ok(report) => match report.ended {
+                    Ended::Code(code) => JobEnd::Exited { code },
+                    Ended::Signal(signal) => JobEnd::Signalled { signal },
+                    Ended::TimedOut => JobEnd::TimedOut {
+                        after_s: order.timeout.as_secs(),
+                    },
+                    Ended::Cancelled => JobEnd::Killed {
+                        by: entry.killed_by.take().unwrap_or_else(|| "crewdeck".into()),
+                    },
+                },
+            };
+            let mut job = entry.job.clone();
+            job.ended = Some((now, end));
+            // Stored before the job counts as ended, so that the agent always has either a running job or a result.
+            if let Some(handle) = &handle {
+                handle.mailbox.add_job_result(id.clone(), told(&job));
+            }
+            entry.job = job.clone();
+            job
+        });
+        let Some(job) = ended else { return };
+        self.context.publish(EventKind::JobChanged { job }).await;
+        self.signals.files_changed();
+    }
 }
 
 /// Returns the length of the prefix of `bytes` without an incomplete UTF-8 character at the end.

@@ -1,11 +1,16 @@
 //! Runs the lead: it answers the user, and is woken for messages, results and an idle team.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::outfit::{Order, Outfit};
-use super::rest::is_news;
-use super::{Shared, Standing, Start, lock};
+use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
+use super::board_view::BoardView;
+use super::context::CrewContext;
+use super::lead_inbox::LeadInbox;
+use super::message_delivery::MessageDelivery;
+use super::parts::Start;
+use super::progress::is_news;
+use super::registry::{AgentRegistry, AgentState};
+use super::signals::CrewSignals;
 use crate::agent::driver::{Control, blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{Input, Limits};
@@ -16,60 +21,130 @@ use crate::domain::team::Activity;
 use crate::protocol::event::Level;
 use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
+use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 
-/// A lead that is prepared but not running yet.
-pub struct Lead {
-    outfit: Outfit,
-    first: Option<Vec<Block>>,
-    /// Whether a turn was unfinished when the session ended.
-    pub turn: TurnState,
+/// What the lead works with.
+pub struct LeadParts {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub registry: Arc<AgentRegistry>,
+    pub inbox: Arc<LeadInbox>,
+    pub delivery: Arc<MessageDelivery>,
+    pub board: Arc<BoardView>,
 }
 
-impl Lead {
+/// A lead that is prepared but not running yet.
+pub struct LeadAgent {
+    parts: LeadParts,
+    agent: Agent,
+    first: Option<Vec<Block>>,
+}
+
+impl LeadAgent {
+    /// Prepares the lead with an empty conversation or the one on disk.
+    ///
+    /// # Errors
+    /// When the conversation or the board cannot be read.
+    pub async fn prepare(
+        parts: LeadParts,
+        builder: &AgentBuilder,
+        host: Arc<dyn Host>,
+        start: Start,
+    ) -> Result<LeadAgent, StoreError> {
+        let spec = AgentSpec {
+            name: Name::lead(),
+            caller: Caller::Lead,
+            limits: Limits::default(),
+            identity: String::new(),
+            model: String::new(),
+            gate: PlanGate::Open,
+            tags: Vec::new(),
+            system: &prompt::lead,
+        };
+        let mut agent = builder.build(spec, host);
+        let first = match start {
+            Start::Fresh => None,
+            Start::Resumed => resume(&parts, &mut agent).await?,
+        };
+        parts.registry.add(Name::lead(), agent.handle.clone());
+        if first.is_some() {
+            // The crew must not count as idle before the lead has started.
+            parts.registry.set_state(&agent.handle, AgentState::Working);
+        }
+        Ok(LeadAgent {
+            parts,
+            agent,
+            first,
+        })
+    }
+
+    /// Whether a turn was unfinished when the session ended.
+    pub fn turn(&self) -> TurnState {
+        match self.first {
+            Some(_) => TurnState::Open,
+            None => TurnState::Ended,
+        }
+    }
+
     /// Starts the lead.
-    pub fn begin(self, shared: &Arc<Shared>) {
-        let life = live(Arc::clone(shared), self.outfit, self.first);
-        shared.tracker.spawn(life);
+    pub fn begin(self) {
+        let context = Arc::clone(&self.parts.context);
+        context.spawn(self.live());
+    }
+
+    async fn live(self) {
+        let LeadAgent {
+            parts,
+            mut agent,
+            first,
+        } = self;
+        let stop = &parts.context.stop;
+        let mut changes = parts.signals.subscribe_files();
+        // Messages may have arrived before the start.
+        changes.mark_changed();
+        let mut first = first.map(Input::Say);
+        loop {
+            let start = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                start = async { first.take() }, if first.is_some() => match start {
+                    Some(start) => start,
+                    None => continue,
+                },
+                control = agent.control.recv() => match control {
+                    Some(Control::Say(blocks)) => Input::Say(blocks),
+                    Some(Control::Compact(focus)) => Input::Compact { focus },
+                    Some(Control::Interrupt) => continue,
+                    None => return,
+                },
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return;
+                    }
+                    let heard = agent.handle.mailbox.has_job_results() || parts.inbox.has_prompts();
+                    if !heard && !parts.delivery.has_mail(&Name::lead()).await {
+                        continue;
+                    }
+                    Input::Say(Vec::new())
+                }
+            };
+            parts.registry.set_state(&agent.handle, AgentState::Working);
+            let end = agent.run_turn(start, stop).await;
+            parts.inbox.set_queued(agent.control.len());
+            parts.registry.set_state(&agent.handle, AgentState::Idle);
+            if end.is_none() {
+                return;
+            }
+            changes.mark_changed();
+        }
     }
 }
 
-/// Prepares the lead with an empty conversation or the one on disk.
-pub async fn start(shared: &Arc<Shared>, start: Start) -> Result<Lead, StoreError> {
-    let mut outfit = shared.outfit(Order {
-        name: Name::lead(),
-        caller: Caller::Lead,
-        limits: Limits::default(),
-        identity: String::new(),
-        model: String::new(),
-        gate: PlanGate::Open,
-        tags: Vec::new(),
-        system: &prompt::lead,
-    });
-    let first = match start {
-        Start::Fresh => None,
-        Start::Resumed => resume(shared, &mut outfit).await?,
-    };
-    shared.enroll(Name::lead(), outfit.handle.clone());
-    let turn = match first {
-        Some(_) => {
-            // The crew must not count as idle before the lead has started.
-            shared.set_standing(&outfit.handle, Standing::Working);
-            TurnState::Open
-        }
-        None => TurnState::Ended,
-    };
-    Ok(Lead {
-        outfit,
-        first,
-        turn,
-    })
-}
-
 /// Restores the lead's conversation. Returns the input to continue with if the last turn was not finished.
-async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block>>, StoreError> {
-    let transcript = outfit.driver.transcript.clone();
-    let (root, session) = (shared.root.clone(), lock(&shared.setup).session.clone());
+async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block>>, StoreError> {
+    let transcript = agent.driver.transcript.clone();
+    let (root, session) = (parts.context.root.clone(), parts.context.session.clone());
     let (recalled, subagents) =
         blocking(move || Ok((transcript.recall()?, last_subagent(&root, &session)?))).await?;
     let Recalled {
@@ -77,95 +152,24 @@ async fn resume(shared: &Shared, outfit: &mut Outfit) -> Result<Option<Vec<Block
         notices,
     } = recalled;
     // Each subagent has its own transcript, so the numbering continues.
-    shared.subagents.store(subagents, Ordering::SeqCst);
+    parts.registry.continue_subagents_after(subagents);
     for notice in notices {
-        shared.notice(Level::Warn, notice).await;
+        parts.context.notice(Level::Warn, notice).await;
     }
     let turn = conversation.turn;
-    let board = shared.board.clone();
+    let board = parts.board.store().clone();
     let spoken = conversation.messages.clone();
     if blocking(move || board.ask(|graph| is_news(graph, &spoken))).await? {
-        shared.news.fetch_add(1, Ordering::SeqCst);
+        parts.inbox.add_news();
     }
-    outfit.driver.resume(conversation).await;
-    outfit.driver.activity(Activity::Idle).await;
+    agent.driver.resume(conversation).await;
+    agent.driver.activity(Activity::Idle).await;
     Ok(match turn {
         TurnState::Ended => None,
         TurnState::Open => {
             let text = "The lead continues its unfinished turn. Interrupt it to stop it.";
-            shared.notice(Level::Info, text).await;
+            parts.context.notice(Level::Info, text).await;
             Some(vec![Block::text(prompt::GO_ON)])
         }
     })
-}
-
-async fn live(shared: Arc<Shared>, mut outfit: Outfit, first: Option<Vec<Block>>) {
-    let mut changes = shared.changes.subscribe();
-    // Messages may have arrived before the start.
-    changes.mark_changed();
-    let mut first = first.map(Input::Say);
-    loop {
-        let start = tokio::select! {
-            biased;
-            () = shared.stop.cancelled() => return,
-            start = async { first.take() }, if first.is_some() => match start {
-                Some(start) => start,
-                None => continue,
-            },
-            control = outfit.control.recv() => match control {
-                Some(Control::Say(blocks)) => Input::Say(blocks),
-                Some(Control::Compact(focus)) => Input::Compact { focus },
-                Some(Control::Interrupt) => continue,
-                None => return,
-            },
-            changed = changes.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let heard = outfit.handle.desk.has_results() || shared.prompts.is_waiting();
-                if !heard && !shared.has_mail(&Name::lead()).await {
-                    continue;
-                }
-                Input::Say(Vec::new())
-            }
-        };
-        shared.set_standing(&outfit.handle, Standing::Working);
-        let end = work(&shared, &mut outfit, start).await;
-        shared.queued.store(outfit.control.len(), Ordering::SeqCst);
-        shared.set_standing(&outfit.handle, Standing::Resting);
-        if end.is_none() {
-            return;
-        }
-        changes.mark_changed();
-    }
-}
-
-/// Runs one turn. When the crew stops, the turn is interrupted, so that the conversation on disk is complete, and the
-/// result is `None`.
-pub async fn work(
-    shared: &Shared,
-    outfit: &mut Outfit,
-    start: Input,
-) -> Option<crate::protocol::event::TurnEnd> {
-    let interrupt = async {
-        shared.stop.cancelled().await;
-        // If the queue is full, the turn ends with the process.
-        let _ = outfit.handle.control.try_send(Control::Interrupt);
-        std::future::pending::<()>().await;
-    };
-    let end = tokio::select! {
-        biased;
-        () = interrupt => None,
-        end = outfit.driver.turn(start, &mut outfit.control) => Some(end),
-    };
-    end.filter(|_| !shared.stop.is_cancelled())
-}
-
-impl Shared {
-    /// Whether prompts, messages or news of the team wait for the lead.
-    pub(super) async fn lead_has_news(self: &Arc<Self>) -> bool {
-        self.prompts.is_waiting()
-            || self.news.load(Ordering::SeqCst) > 0
-            || self.has_mail(&Name::lead()).await
-    }
 }

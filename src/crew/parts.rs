@@ -1,14 +1,14 @@
-//! The parameters of a crew, and who approves each kind of request.
+//! The parameters of a crew.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::trees::MergeRule;
-use crate::agent::driver::Engine;
+use super::approvers::Deciders;
+use super::merge_service::MergeRule;
+use crate::agent::driver::ModelConfig;
 use crate::domain::ceiling::Ceilings;
-use crate::domain::request::{Decider, RequestKind};
 use crate::domain::stamp::Stamp;
 use crate::domain::usage::Price;
 use crate::process::guard::Guard;
@@ -17,31 +17,23 @@ use crate::protocol::event::Setup;
 use crate::store::Skills;
 use crate::tools::policy::Rules;
 
-/// The approver of each kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deciders {
-    /// Decides plan approvals.
-    pub plan: Decider,
-    /// Decides shutdowns.
-    pub shutdown: Decider,
-    /// Decides tool calls for which the policy requires permission.
-    pub tool: Decider,
-    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
-    pub ceiling: Decider,
-    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
-    pub question: Decider,
+/// The models that agents call.
+pub struct ModelParts {
+    /// The model configuration in use.
+    pub engine: ModelConfig,
+    /// Token prices by model name, where known.
+    pub prices: BTreeMap<String, Price>,
+    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
+    pub calls_max: usize,
 }
 
-impl Deciders {
-    pub(super) fn of(self, kind: RequestKind) -> Decider {
-        match kind {
-            RequestKind::Plan => self.plan,
-            RequestKind::Shutdown => self.shutdown,
-            RequestKind::Permission => self.tool,
-            RequestKind::Ceiling => self.ceiling,
-            RequestKind::Question => self.question,
-        }
-    }
+/// The limits of the teammates.
+#[derive(Debug, Clone, Copy)]
+pub struct TeamLimits {
+    /// Most teammates at a time.
+    pub agents_max: usize,
+    /// How long a teammate may be idle before it shuts down; `None` for no limit.
+    pub idle_timeout: Option<Duration>,
 }
 
 /// The parameters of a crew.
@@ -50,16 +42,12 @@ pub struct Parts {
     pub root: PathBuf,
     /// The content of the first event, with the final session, tools and so on.
     pub setup: Setup,
-    /// The model configuration.
-    pub engine: Engine,
-    /// Token prices by model name, where known.
-    pub prices: BTreeMap<String, Price>,
+    /// The models that agents call.
+    pub models: ModelParts,
     /// The approver of each kind of request.
     pub deciders: Deciders,
-    /// Most model calls in flight. Only reported here; the model in `engine` enforces it.
-    pub calls_max: usize,
-    /// Most teammates at a time.
-    pub agents_max: usize,
+    /// The limits of the teammates.
+    pub limits: TeamLimits,
     /// The budgets. An agent that reaches one waits for the user.
     pub ceilings: Ceilings,
     /// The permission rules for tool calls from the settings.
@@ -74,8 +62,6 @@ pub struct Parts {
     pub compact_at: u64,
     /// Whether to start fresh or resume the session in `setup`.
     pub start: Start,
-    /// How long a teammate may be idle before it shuts down; `None` for no limit.
-    pub idle_timeout: Option<Duration>,
     /// The repository's own instructions: file name and text.
     pub memory: Option<(String, String)>,
     /// The skills that agents can load.

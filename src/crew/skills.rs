@@ -1,56 +1,81 @@
 //! The crew's skills: reads them at the start and when a file changes, and announces changes.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Shared, lock};
+use super::context::CrewContext;
+use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillBook;
 use crate::protocol::event::{EventKind, Level};
+use crate::store::Skills;
 
-impl Shared {
+/// The skills of a crew.
+pub struct SkillWatch {
+    context: Arc<CrewContext>,
+    registry: Arc<AgentRegistry>,
+    store: Skills,
+    book: RwLock<Arc<SkillBook>>,
+    /// Whether the settings allow the agents to load skills.
+    can_load: bool,
+}
+
+impl SkillWatch {
+    /// `tools` are the names of the allowed tools; `None` for all.
+    pub fn new(
+        context: Arc<CrewContext>,
+        registry: Arc<AgentRegistry>,
+        store: Skills,
+        tools: Option<&[String]>,
+    ) -> SkillWatch {
+        SkillWatch {
+            context,
+            registry,
+            store,
+            book: RwLock::default(),
+            can_load: tools.is_none_or(|only| only.iter().any(|n| n == LOAD_SKILL)),
+        }
+    }
+
+    pub fn store(&self) -> &Skills {
+        &self.store
+    }
+
     /// Returns the skills as they were last read.
-    pub(super) fn skill_book(&self) -> Arc<SkillBook> {
-        let book = self.skill_book.read();
+    pub fn book(&self) -> Arc<SkillBook> {
+        let book = self.book.read();
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the skills. If they have changed, publishes them and adds one line to each agent's next turn. System prompts
     /// are not changed, since that would invalidate the prompt cache.
-    pub(super) async fn read_skills(&self) {
-        let skills = self.skills.clone();
+    pub async fn read(&self) {
+        let skills = self.store.clone();
         let new = match blocking(move || Ok(skills.read())).await {
             Ok(book) => Arc::new(book),
             Err(error) => {
                 let text = format!("The skills cannot be read: {error}");
-                self.notice(Level::Error, text).await;
+                self.context.notice(Level::Error, text).await;
                 return;
             }
         };
         let old = {
-            let slot = self.skill_book.write();
+            let slot = self.book.write();
             let mut slot = slot.unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *slot, Arc::clone(&new))
         };
         if old == new {
             return;
         }
-        if let Some(news) = new.news(&old).filter(|_| self.has_tool(LOAD_SKILL)) {
-            for handle in lock(&self.agents).values() {
-                handle.desk.note(news.clone());
-            }
+        if let Some(news) = new.news(&old).filter(|_| self.can_load) {
+            self.registry.note_all(&news);
         }
-        self.publish(EventKind::SkillsChanged(new.as_ref().clone()))
+        self.context
+            .publish(EventKind::SkillsChanged(new.as_ref().clone()))
             .await;
         for broken in new.newly_broken(&old) {
             let text = format!("A skill is left out: {}: {}", broken.path, broken.why);
-            self.notice(Level::Warn, text).await;
+            self.context.notice(Level::Warn, text).await;
         }
-    }
-
-    /// Whether the settings allow the agents this tool.
-    fn has_tool(&self, name: &str) -> bool {
-        let only = self.tools.as_ref();
-        only.is_none_or(|only| only.iter().any(|n| n == name))
     }
 }

@@ -5,55 +5,60 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::trees::Trees;
-use super::{MergeRule, Parts};
+use super::merge_service::MergeRule;
+use super::parts::Parts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
 use crate::domain::stamp::Stamp;
 use crate::protocol::event::{EventKind, Level};
-use crate::store::{self, Board, StoreError, Which, Worktrees};
+use crate::store::{Board, StoreError, Which, Worktrees};
 
 /// Maximum time for the description of machine and project.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// The running check of the repository.
-pub(super) struct Asked {
+pub struct GitCheck {
     rule: MergeRule,
-    door: Worktrees,
+    store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
 /// The result of the check.
-pub(super) struct Heard {
-    pub(super) trees: Option<Trees>,
+pub struct GitCheckResult {
+    /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
+    pub worktrees: Option<(Worktrees, MergeRule)>,
     /// Notices for the user: what was repaired, or why there are no worktrees.
-    pub(super) notices: Vec<(Level, String)>,
+    pub notices: Vec<(Level, String)>,
 }
 
 /// Starts the check whether worktrees can be used, and repairs what killed git processes left in the repository. `None` if
 /// worktrees are switched off.
-pub(super) fn ask_git(parts: &Parts) -> Option<Asked> {
+pub fn start_git_check(parts: &Parts) -> Option<GitCheck> {
     let rule = parts.worktrees?;
-    let door = Worktrees::open(&parts.root);
-    let (check, now) = (door.clone(), (parts.clock)());
+    let store = Worktrees::open(&parts.root);
+    let (check, now) = (store.clone(), (parts.clock)());
     let answer = tokio::spawn(blocking(move || {
         check.check()?;
         // A failed repair does not prevent the use of worktrees.
         let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
-    Some(Asked { rule, door, answer })
+    Some(GitCheck {
+        rule,
+        store,
+        answer,
+    })
 }
 
 /// Starts to collect the description of machine and project for the system prompts.
-pub(super) fn look_around(parts: &Parts) -> JoinHandle<Environment> {
+pub fn start_environment(parts: &Parts) -> JoinHandle<Environment> {
     let (root, date) = (parts.root.clone(), day((parts.clock)()));
-    tokio::task::spawn_blocking(move || store::environment(&root, date))
+    tokio::task::spawn_blocking(move || crate::store::environment(&root, date))
 }
 
 /// Returns the description; an empty one if it takes longer than [`LOOK_TIME`], because the lead waits for it.
-pub(super) async fn environment(seen: JoinHandle<Environment>) -> Environment {
+pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
     let seen = tokio::time::timeout(LOOK_TIME, seen).await;
     seen.ok().and_then(Result::ok).unwrap_or_default()
 }
@@ -69,30 +74,37 @@ fn day(time: Stamp) -> String {
 }
 
 /// Returns the result of the check, with notices for the user.
-pub(super) async fn heard_of_git(asked: Option<Asked>) -> Heard {
-    let Some(Asked { rule, door, answer }) = asked else {
-        let (trees, notices) = (None, Vec::new());
-        return Heard { trees, notices };
+pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
+    let Some(GitCheck {
+        rule,
+        store,
+        answer,
+    }) = asked
+    else {
+        return GitCheckResult {
+            worktrees: None,
+            notices: Vec::new(),
+        };
     };
     let why = match answer.await {
         Ok(Ok(repaired)) => {
             let line = |text| (Level::Info, format!("Repair after a crash: {text}"));
             let notices = repaired.into_iter().map(line).collect();
-            let trees = Some(Trees::new(door, rule));
-            return Heard { trees, notices };
+            let worktrees = Some((store, rule));
+            return GitCheckResult { worktrees, notices };
         }
         Ok(Err(why)) => why.to_string(),
         Err(why) => why.to_string(),
     };
     let text = format!("All agents work in the project directory, without worktrees: {why}");
-    Heard {
-        trees: None,
+    GitCheckResult {
+        worktrees: None,
         notices: vec![(Level::Info, text)],
     }
 }
 
 /// Publishes the setup and the board before anything slower runs. Returns the published board.
-pub(super) async fn first_look(parts: &Parts, board: &Board) -> TaskGraph {
+pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
     let publisher = &parts.publisher;
     publisher
         .publish(EventKind::CrewReady(parts.setup.clone()))

@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
-use super::branches::{self, Sum};
-use super::clerk::decide_with_like;
-use super::commands::{from_person, send_to_member};
-use super::obey::{Obeys, obey};
-use super::parting::NUDGE;
-use super::person::{Hands, Trees};
+use super::branch_status::{branch_events, worktrees_of_tasks};
+use super::command_loop::{self, COMMANDS_MAX, CommandHandler};
+use super::context::lock;
+use super::identical_requests::decide_with_like;
+use super::merge_report::{MergeProgress, list_files, mergeable};
+use super::merge_service::diff_of;
+use super::message_delivery::{from_user, send_to_member};
+use super::shutdown::NUDGE;
+use super::user_actions::ActionStores;
 use super::watcher::LETTERS_MAX;
-use super::{COMMANDS_MAX, lock, removal, trees};
+use super::worktree_removal;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Delta;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -70,7 +73,7 @@ impl Viewer {
             clock: parts.clock,
             new_id: parts.new_id,
         });
-        tokio::spawn(obey(Arc::clone(&files), inbox));
+        tokio::spawn(command_loop::run(Arc::clone(&files), inbox));
         Viewer { commands, files }
     }
 
@@ -118,7 +121,7 @@ struct Files {
     new_id: fn() -> String,
 }
 
-impl Obeys for Files {
+impl CommandHandler for Files {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
         match command {
             Command::Prompt { to, text } => self.write(&to, &text).await,
@@ -142,11 +145,11 @@ impl Obeys for Files {
         }
     }
 
-    async fn tell(&self, event: EventKind) {
+    async fn publish(&self, event: EventKind) {
         self.publisher.publish(event).await;
     }
 
-    fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(work);
     }
 
@@ -188,7 +191,7 @@ impl Files {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
         }
-        let letter = from_person(to, text, (self.new_id)(), self.now());
+        let letter = from_user(to, text, (self.new_id)(), self.now());
         let (roster, post, sent) = (self.roster.clone(), self.post.clone(), letter.clone());
         let to_lead = to.is_lead();
         let done = blocking(move || {
@@ -250,27 +253,24 @@ impl Files {
     /// Executes an action of the user on the board. A running crew notices the change of the files; without one, the
     /// viewer publishes it.
     async fn act(&self, wish: TaskWish) -> Result<(), String> {
-        let hands = Hands {
+        let stores = ActionStores {
             root: self.root.clone(),
             board: self.board.clone(),
             roster: self.roster.clone(),
             post: self.post.clone(),
-            trees: Some(self.trees.clone()),
+            worktrees: Some(self.trees.clone()),
             now: self.now(),
             new_id: self.new_id,
         };
         let done = blocking(move || {
-            hands.prepare(&wish)?;
-            hands.act(wish)
+            stores.prepare(&wish)?;
+            stores.act(wish)
         });
         let acted = done.await.map_err(|e| e.to_string())?;
-        self.publisher.publish(acted.told()).await;
+        self.publisher.publish(acted.to_event()).await;
         let runner = self.runner();
-        let trees = match runner {
-            Runner::Process(_) => Trees::Made,
-            Runner::Nobody => Trees::None,
-        };
-        if let Some(text) = acted.place(&self.root, trees) {
+        let crew_creates = matches!(runner, Runner::Process(_));
+        if let Some(text) = acted.workspace_text(&self.root, crew_creates) {
             self.notice(text).await;
         }
         match runner {
@@ -283,24 +283,24 @@ impl Files {
     /// to finish.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
-        let mut sum = Sum::of(tasks.len());
+        let mut progress = MergeProgress::new(tasks.len());
         for id in tasks {
             let (mut text, before) = match self.merge(id).await {
                 Ok(merged) => merged,
-                Err(why) if sum.all == 1 => return Err(why),
+                Err(why) if progress.all == 1 => return Err(why),
                 Err(why) => {
                     self.tell_branches().await;
-                    return Err(sum.stopped(id, &why));
+                    return Err(progress.stopped_at(id, &why));
                 }
             };
-            sum.merged(before);
-            if sum.all == 1 {
-                text.push_str(&sum.way_back());
+            progress.merged(before);
+            if progress.all == 1 {
+                text.push_str(&progress.undo_hint());
             }
             self.notice(text).await;
         }
-        if sum.all > 1 {
-            self.notice(sum.whole()).await;
+        if progress.all > 1 {
+            self.notice(progress.summary()).await;
         }
         // Published here because there may be no crew that does it.
         self.tell_branches().await;
@@ -319,14 +319,14 @@ impl Files {
         while let Some(mut seen) = known.take() {
             let (door, board) = (self.trees.clone(), self.board.clone());
             let looked = blocking(move || {
-                let named = board.ask(branches::named)?;
+                let named = board.ask(worktrees_of_tasks)?;
                 let changed = door.branches(&mut seen, Look::IfChanged, &named)?;
                 Ok((seen, changed))
             });
             let Ok((seen, changed)) = looked.await else {
                 return;
             };
-            for told in branches::told(&changed) {
+            for told in branch_events(&changed) {
                 self.publisher.publish(told).await;
             }
             known = Some(seen).filter(Seen::is_partial);
@@ -338,7 +338,7 @@ impl Files {
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
         let (board, door, now) = (self.board.clone(), self.trees.clone(), self.now());
         let reading = blocking(move || board.read()).await;
-        let (_, name) = trees::mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
+        let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();
         let merged = blocking(move || door.merge(&tree, now)).await;
         let branch = name.branch();
@@ -351,7 +351,7 @@ impl Files {
             }
             Merge::Conflict { into, files } => Err(format!(
                 "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the crew's own window to get a task for it.",
-                trees::some(&files)
+                list_files(&files)
             )),
         }
     }
@@ -390,7 +390,7 @@ impl Files {
 
     async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.clone(), self.trees.clone());
-        let judged = blocking(move || Ok(removal::judge(&board, &trees, id))).await;
+        let judged = blocking(move || Ok(worktree_removal::judge(&board, &trees, id))).await;
         let told = judged.map_err(|e: StoreError| e.to_string())??;
         self.publisher.publish(told).await;
         Ok(())
@@ -399,7 +399,8 @@ impl Files {
     async fn remove_worktree(&self, id: TaskId, told: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let (board, trees, now) = (self.board.clone(), self.trees.clone(), self.now());
-        let removed = blocking(move || Ok(removal::remove(&board, &trees, id, &told, now))).await;
+        let removed =
+            blocking(move || Ok(worktree_removal::remove(&board, &trees, id, &told, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
         self.notice(text).await;
         self.tell_branches().await;
@@ -410,7 +411,7 @@ impl Files {
         let board = self.board.clone();
         let reading = blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
-        let shown = trees::diff_of(self.trees.clone(), &graph, id).await?;
+        let shown = diff_of(self.trees.clone(), &graph, id).await?;
         self.publisher.publish(shown).await;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::request::RequestKind;
+use super::request_kind::RequestKind;
 use super::rule::Scope;
 
 /// The tool call that a permission request is about.

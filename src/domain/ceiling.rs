@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::limits::Raised;
 use super::usage::{Usage, count, dollars};
 
 /// The budgets from the settings. `None` means no limit.
@@ -258,6 +257,17 @@ pub fn payer(agent: &Name) -> Name {
 /// Returns the lowest multiple of `base` above `used`.
 fn raised(base: f64, used: f64) -> f64 {
     base * ((used / base).floor() + 1.0)
+}
+
+/// A budget that the user has raised until crewdeck ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Raised {
+    /// The kind of budget.
+    pub ceiling: Ceiling,
+    /// The agent; `None` for the team's budget.
+    pub whose: Option<Name>,
+    /// The current limit, in tokens or US dollars.
+    pub allowed: f64,
 }
 
 #[cfg(test)]

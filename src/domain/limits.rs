@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ceiling::{Ceiling, Ceilings};
+use super::ceiling::{Ceiling, Ceilings, Raised};
 use super::ids::Name;
 
 /// The limits of a crew.
@@ -16,17 +16,6 @@ pub struct Limits {
     /// The budgets that the user has raised, at most one entry per budget and agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<Raised>,
-}
-
-/// A budget that the user has raised until crewdeck ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Raised {
-    /// The kind of budget.
-    pub ceiling: Ceiling,
-    /// The agent; `None` for the team's budget.
-    pub whose: Option<Name>,
-    /// The current limit, in tokens or US dollars.
-    pub allowed: f64,
 }
 
 impl Limits {

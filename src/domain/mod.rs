@@ -16,6 +16,7 @@ pub mod mail;
 pub mod own_theme;
 pub mod redact;
 pub mod request;
+mod request_kind;
 pub mod rule;
 pub mod sandbox;
 pub mod screen;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::text::nearest;
-use super::theme::ThemeName;
+use super::theme::{ThemeName, unknown_theme};
 
 /// Maximum number of custom themes that are read.
 pub const THEMES_MAX: usize = 32;
@@ -274,17 +274,6 @@ impl ThemeChoice {
             ThemeChoice::BuiltIn(name) => name.about().to_string(),
             ThemeChoice::Own(own) => format!("your own, based on {}", own.base.word()),
         }
-    }
-}
-
-/// Returns the error message for an unknown theme name.
-pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
-    match nearest(word, known) {
-        Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
-        None => format!(
-            "there is no theme '{word}': use one of {}",
-            known.join(", ")
-        ),
     }
 }
 

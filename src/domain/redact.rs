@@ -14,6 +14,7 @@
 //! Redaction prevents accidental leaks. It does not stop a program that hides a secret on purpose, for example
 //! reversed or in base64. Values shorter than [`VALUE_MIN`] are not redacted: they would match unrelated text.
 
+mod rules;
 mod shapes;
 mod stream;
 mod tokens;
@@ -81,7 +82,7 @@ enum Match<'a> {
         prefix: usize,
         length: usize,
         label: &'a str,
-        body: shapes::SecretBody,
+        body: rules::SecretBody,
     },
 }
 

@@ -1,6 +1,6 @@
 //! The built-in themes.
 
-use super::own_theme::unknown_theme;
+use super::text::nearest;
 
 /// A built-in theme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -54,6 +54,17 @@ impl ThemeName {
             return Ok(found);
         }
         Err(unknown_theme(word, &ThemeName::ALL.map(ThemeName::word)))
+    }
+}
+
+/// Returns the error message for an unknown theme name.
+pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),
+        None => format!(
+            "there is no theme '{word}': use one of {}",
+            known.join(", ")
+        ),
     }
 }
 

@@ -2,18 +2,16 @@
 //!
 //! crewdeck only appends to an inbox and never truncates it, because writers without the lock may be appending. The read
 //! position of the owner is in `.NAME.cursor` ([`Cursor`]). Other programs may truncate an inbox at any time. Only the
-//! holder of the reader lock takes messages ([`Reader`]).
+//! holder of the reader lock takes messages ([`Reader`](super::Reader)).
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::atomic::{self, Lock};
 use super::cursor::Cursor;
 use super::inbox::{self, BYTES_MAX, ParsedLines};
 use super::line_end::ends_with_newline;
-use super::reader::Reader;
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
@@ -83,7 +81,7 @@ pub struct RecentMessages {
 }
 
 impl Pending {
-    /// Returns whether a [`Reader`] is needed: there are messages to take or lines to set aside, or the inbox was
+    /// Returns whether a [`Reader`](super::Reader) is needed: there are messages to take or lines to set aside, or the inbox was
     /// truncated and the cursor must be reset before the inbox grows past it.
     pub fn is_due(&self) -> bool {
         !self.letters.is_empty() || self.bad > 0 || self.is_truncated
@@ -166,7 +164,7 @@ impl Post {
         }
     }
 
-    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`] to take them.
+    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use a [`Reader`](super::Reader) to take them.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -174,15 +172,7 @@ impl Post {
         Ok(self.unread(name)?.0)
     }
 
-    /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
-    ///
-    /// # Errors
-    /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
-    pub fn reader(&self, name: &Name, within: Duration) -> Result<Reader, StoreError> {
-        Reader::acquire(self, name, within)
-    }
-
-    /// Returns whether a [`Reader`] of `name` exists now, in any process.
+    /// Returns whether a [`Reader`](super::Reader) of `name` exists now, in any process.
     pub fn is_being_read(&self, name: &Name) -> bool {
         Lock::is_held(&self.reader_path(name))
     }

@@ -175,6 +175,16 @@ fn read_note(mut file: &std::fs::File) -> ReaderNote {
     }
 }
 
+impl Post {
+    /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
+    ///
+    /// # Errors
+    /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
+    pub fn reader(&self, name: &Name, within: Duration) -> Result<Reader, StoreError> {
+        Reader::acquire(self, name, within)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown, table,
-};
+use super::nearest::nearest;
+use super::{Access, Audience, Tool, ToolContext, ToolOutput, blocking, parse, schema_of, shown};
 use crate::domain::skill::{NAME_MAX, SkillBook};
 use crate::domain::text::{clip, one_line};
 
@@ -61,7 +60,7 @@ fn unknown(name: &str, there: &SkillBook) -> String {
         "Error: Unknown skill '{shown}'. Available: {}",
         names.join(", ")
     );
-    if let Some(nearest) = table::nearest(name, &names) {
+    if let Some(nearest) = nearest(name, &names) {
         text.push_str(&format!(". Did you mean '{nearest}'?"));
     }
     let folder = format!("/{}/", name.to_lowercase());

@@ -20,6 +20,7 @@ mod load_skill;
 mod marks;
 mod merge_worktree;
 mod messages;
+mod nearest;
 mod plan_approval;
 pub mod policy;
 pub mod reach;

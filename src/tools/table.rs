@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::nearest::nearest;
 use super::{Caller, Tool};
 
 /// All tools, in the order in which they are sent to models. The order is fixed, so that prompt caches stay valid.
@@ -36,9 +37,6 @@ pub static TABLE: &[&Tool] = &[
     &super::shutdown_response::TOOL,
     &super::decide_request::TOOL,
 ];
-
-/// Most bytes of a name that is compared with the known ones; a longer name matches none.
-const NAME_MAX: usize = 200;
 
 /// Name of the tool that submits a plan.
 pub const SUBMIT_PLAN: &str = super::plan_approval::TOOL.name;
@@ -95,19 +93,6 @@ pub fn unknown(name: &str, there: &[&str]) -> String {
     }
 }
 
-/// Returns the name in `there` that is closest to `name`, if one is similar.
-pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
-    if name.len() > NAME_MAX {
-        return None;
-    }
-    there
-        .iter()
-        .map(|known| (strsim::jaro_winkler(name, known), *known))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(alike, _)| *alike > 0.75)
-        .map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +122,5 @@ mod tests {
             "--tools: Unknown tool: read_fiel. Did you mean read_file?"
         );
         assert_eq!(narrow(&[" bash ".into()]).unwrap(), ["bash"]);
-        let long = format!("bash{}", " ".repeat(NAME_MAX));
-        assert_eq!(nearest(&long, &["bash"]), None);
     }
 }

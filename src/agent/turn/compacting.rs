@@ -42,13 +42,6 @@ pub(super) enum Asker {
     Agent,
 }
 
-/// What is retried after a wait.
-#[derive(Debug)]
-pub(super) enum Retry {
-    Call,
-    Summary(Summary),
-}
-
 /// A summary that is being made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
@@ -71,25 +64,9 @@ pub(super) struct Length {
     /// Estimated tokens after that.
     since: u64,
     /// Whether there was no answer since the last summary, so that another one would not help.
-    fresh: Fresh,
+    is_fresh: bool,
     /// Whether the user was warned that the window is too small.
-    warned: Warned,
-}
-
-/// Whether the warning was shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Warned {
-    #[default]
-    No,
-    Yes,
-}
-
-/// Whether the conversation was just summarised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Fresh {
-    #[default]
-    No,
-    Yes,
+    was_warned: bool,
 }
 
 impl Length {
@@ -114,7 +91,7 @@ impl Length {
     pub(super) fn counted(&mut self, usage: Usage) {
         self.counted = (usage.total() > 0).then(|| usage.total());
         self.since = 0;
-        self.fresh = Fresh::No;
+        self.is_fresh = false;
     }
 
     pub(super) fn grew(&mut self, message: &Message) {
@@ -152,7 +129,7 @@ impl Length {
 
     /// Warns once that the window is too small to shorten the conversation.
     fn warn(&mut self) -> Vec<Effect> {
-        if std::mem::replace(&mut self.warned, Warned::Yes) == Warned::Yes {
+        if std::mem::replace(&mut self.was_warned, true) {
             return vec![];
         }
         let (front, window) = (self.front, self.budget().window);
@@ -180,7 +157,7 @@ impl Turn {
     }
 
     /// Processes a request for a summary.
-    pub(super) fn wish_compaction(&mut self, focus: String, asker: Asker) -> Vec<Effect> {
+    pub(super) fn request_compaction(&mut self, focus: String, asker: Asker) -> Vec<Effect> {
         if !self.is_resting() {
             self.wished = Some((focus, asker));
             return vec![];
@@ -213,7 +190,7 @@ impl Turn {
             };
             return Some(self.summarise(Form::Behind, focus, after));
         }
-        if self.length.fresh == Fresh::Yes {
+        if self.length.is_fresh {
             return None;
         }
         let before = self.context();
@@ -293,7 +270,7 @@ impl Turn {
             first.blocks.push(Block::text(GO_ON));
         }
         let messages = vec![first];
-        self.length.fresh = Fresh::Yes;
+        self.length.is_fresh = true;
         let stuck = match after {
             After::Call => self.progress.compacted(keep.work),
             After::CallForUser => self.progress.compacted(None),
@@ -345,10 +322,10 @@ impl Turn {
 
     /// Summarises a conversation that the server refused as too long, unless it was just summarised.
     pub(super) fn overflow(&mut self) -> Vec<Effect> {
-        if self.messages.len() < 2 && self.length.fresh == Fresh::No {
+        if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());
         }
-        if self.length.fresh == Fresh::Yes {
+        if self.length.is_fresh {
             return self.end(too_long());
         }
         self.length.learn(self.context());

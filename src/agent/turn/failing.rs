@@ -1,7 +1,6 @@
 //! Failures of a turn: which are retried, and which end it.
 
-use super::compacting::Retry;
-use super::{Effect, Phase, Turn};
+use super::{Effect, Phase, Retry, Turn};
 use crate::domain::chat::Block;
 use crate::model::{Fault, ModelError, retry};
 use crate::protocol::event::TurnEnd;

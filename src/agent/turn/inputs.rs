@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::TodoOpen;
 use crate::agent::compact::{Keep, Question};
 use crate::domain::chat::{Block, Message, Outcome, ToolCall};
 use crate::domain::ids::CallId;
@@ -38,7 +37,7 @@ pub enum Input {
         outcome: Outcome,
     },
     /// The agent replaced its todo list.
-    TodoSet(TodoOpen),
+    TodoSet(bool),
     /// The user requests a summary: made at once between turns, else before the next call or after the last answer.
     Compact {
         /// What the summary should cover in most detail; may be empty.

@@ -24,7 +24,7 @@ use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
 use crate::protocol::event::{Level, TurnEnd};
 use calls::{Calls, signature};
-use compacting::{After, Asker, Length, Retry, Summary};
+use compacting::{After, Asker, Length, Summary};
 pub use inputs::{Effect, Input};
 use progress::{Progress, Round};
 
@@ -57,6 +57,13 @@ pub struct Limits {
     pub last_round: Option<&'static str>,
     /// Tools whose consecutive calls may run in parallel: they only read, or start subagents.
     pub side_by_side: BTreeSet<String>,
+}
+
+/// What is retried after a wait.
+#[derive(Debug)]
+enum Retry {
+    Call,
+    Summary(Summary),
 }
 
 #[derive(Debug)]
@@ -92,29 +99,15 @@ pub struct Turn {
     tries: Tries,
     empty_answers: u32,
     pauses: u32,
-    continued: Continued,
+    /// Whether an answer that reached its length limit was already continued in this turn.
+    was_continued: bool,
     since_todo: u32,
-    todo_open: TodoOpen,
+    /// Whether the todo list has open items, for the reminder.
+    has_open_todos: bool,
     progress: Progress,
     length: Length,
     /// A summary that was requested during the turn, with its focus.
     wished: Option<(String, Asker)>,
-}
-
-/// Whether an answer that reached its length limit was already continued in this turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Continued {
-    No,
-    Once,
-}
-
-/// Whether the todo list has open items, for the reminder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TodoOpen {
-    /// No item is open.
-    No,
-    /// Items are open.
-    Yes,
 }
 
 impl Turn {
@@ -130,9 +123,9 @@ impl Turn {
             tries: Tries::default(),
             empty_answers: 0,
             pauses: 0,
-            continued: Continued::No,
+            was_continued: false,
             since_todo: 0,
-            todo_open: TodoOpen::No,
+            has_open_todos: false,
             progress: Progress::default(),
             length: Length::default(),
             wished: None,
@@ -187,12 +180,12 @@ impl Turn {
                 self.run_next()
             }
             Input::TodoSet(open) => {
-                self.todo_open = open;
+                self.has_open_todos = open;
                 self.since_todo = 0;
                 vec![]
             }
-            Input::Compact { focus } => self.wish_compaction(focus, Asker::User),
-            Input::OwnCompaction { focus } => self.wish_compaction(focus, Asker::Agent),
+            Input::Compact { focus } => self.request_compaction(focus, Asker::User),
+            Input::OwnCompaction { focus } => self.request_compaction(focus, Asker::Agent),
             Input::Archived(keep) => self.archived(&keep),
             Input::ArchiveFailed { why } => self.archive_failed(&why),
             Input::Stop { why } => self.stopped(why),
@@ -210,7 +203,7 @@ impl Turn {
         self.tries = Tries::default();
         self.empty_answers = 0;
         self.pauses = 0;
-        self.continued = Continued::No;
+        self.was_continued = false;
         self.progress = Progress::default();
         self.phase = Phase::Gathering;
         vec![Effect::CheckMail]
@@ -280,8 +273,8 @@ impl Turn {
                 self.pauses += 1;
                 self.call()
             }
-            StopReason::MaxTokens if !is_empty && self.continued == Continued::No => {
-                self.continued = Continued::Once;
+            StopReason::MaxTokens if !is_empty && !self.was_continued => {
+                self.was_continued = true;
                 self.said.insert(
                     0,
                     Block::text(
@@ -335,7 +328,7 @@ impl Turn {
             self.progress.note_read(read);
         }
         self.results = results;
-        if self.todo_open == TodoOpen::Yes && self.since_todo >= REMIND_AFTER {
+        if self.has_open_todos && self.since_todo >= REMIND_AFTER {
             self.said.push(Block::text(REMINDER));
         }
         match self.progress.round(mark) {

@@ -40,7 +40,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         fault.prop_map(error),
         Just(Input::RetryDue),
         id.prop_map(done),
-        Just(Input::TodoSet(TodoOpen::Yes)),
+        Just(Input::TodoSet(true)),
         Just(Input::Compact {
             focus: String::new()
         }),

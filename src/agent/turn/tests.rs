@@ -367,7 +367,7 @@ fn text_received_meanwhile_is_added_before_the_next_call() {
 #[test]
 fn reminder_follows_three_rounds_with_open_todos() {
     let mut turn = calling(reads());
-    turn.step(Input::TodoSet(TodoOpen::Yes));
+    turn.step(Input::TodoSet(true));
     let mut words = Vec::new();
     for round in 0..4 {
         let id = round.to_string();
@@ -377,7 +377,7 @@ fn reminder_follows_three_rounds_with_open_todos() {
         words.push(turn.messages().last().unwrap().words());
     }
     assert_eq!(words, vec!["", "", REMINDER, REMINDER]);
-    turn.step(Input::TodoSet(TodoOpen::No));
+    turn.step(Input::TodoSet(false));
     turn.step(asks(&[tool("z", "bash")]));
     turn.step(done("z"));
     turn.step(Input::Mail(vec![]));

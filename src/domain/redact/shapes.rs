@@ -1,60 +1,11 @@
 //! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
 //! names and placeholders do not match.
 
-use super::stream::PENDING_MAX;
+use super::rules::{
+    Boundary, PENDING_MAX, Requirement, SecretBody, is_random, is_word, strip_start, unless_more,
+};
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 use super::{InputState, Match};
-
-/// The characters that a secret can consist of after its prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretBody {
-    /// Letters, digits, `-` and `_`.
-    Token,
-    /// Characters of `Token` and those of base64 and dotted tokens.
-    Header,
-    /// The lines of a private key.
-    Block,
-}
-
-impl SecretBody {
-    fn has(self, byte: u8) -> bool {
-        let is_token = byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        match self {
-            SecretBody::Token => is_token,
-            SecretBody::Header => is_token || b".~+/=".contains(&byte),
-            // A line break may be escaped as `\n`, and old key formats have header lines.
-            SecretBody::Block => {
-                byte.is_ascii_alphanumeric()
-                    || byte.is_ascii_whitespace()
-                    || b"+/=\\:,".contains(&byte)
-            }
-        }
-    }
-
-    /// Returns how many bytes at the start of `rest` belong to the secret.
-    pub fn length(self, rest: &[u8]) -> usize {
-        let other = rest.iter().position(|byte| !self.has(*byte));
-        other.unwrap_or(rest.len())
-    }
-}
-
-/// What a token must contain to count as random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requirement {
-    /// A digit.
-    Digit,
-    /// A digit, and a run of at least this many letters and digits without a separator. Names written by people have
-    /// shorter runs.
-    Run(usize),
-}
-
-/// Which characters may precede a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Boundary {
-    Any,
-    /// No word character: the `sk-` in `task-…` is not a key.
-    NoWord,
-}
 
 /// HTTP header prefixes, in lowercase, followed by a secret: prefix, label, minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
@@ -118,24 +69,6 @@ pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'stat
     })
 }
 
-/// Returns what follows `start` in `rest`. If `rest` ends within `start`, the error asks for more input.
-pub fn strip_start<'a>(
-    start: &str,
-    rest: &'a [u8],
-    end: InputState,
-) -> Result<&'a [u8], Match<'static>> {
-    let start = start.as_bytes();
-    match rest.strip_prefix(start) {
-        Some(after) => Ok(after),
-        None if end == InputState::Partial && start.starts_with(rest) => Err(Match::Incomplete),
-        None => Err(Match::Nothing),
-    }
-}
-
-pub fn is_word(byte: Option<u8>) -> bool {
-    byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-}
-
 impl TokenFormat {
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         if self.boundary == Boundary::NoWord && is_word(before) {
@@ -156,25 +89,6 @@ impl TokenFormat {
         }
         unless_more(after.len(), length + 1, end)
     }
-}
-
-/// Returns `Nothing`, or `Incomplete` if fewer bytes are available than a decision takes and more may follow.
-pub fn unless_more(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
-    match end {
-        InputState::Partial if bytes < decided_by => Match::Incomplete,
-        InputState::Partial | InputState::Complete => Match::Nothing,
-    }
-}
-
-fn is_random(bytes: &[u8], min: usize, requirement: Requirement) -> bool {
-    let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    let is_dense = match requirement {
-        Requirement::Digit => true,
-        Requirement::Run(length) => bytes
-            .split(|b| !b.is_ascii_alphanumeric())
-            .any(|run| run.len() >= length),
-    };
-    bytes.len() >= min && has_digit && is_dense
 }
 
 fn header(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {

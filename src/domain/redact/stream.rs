@@ -1,10 +1,8 @@
 //! Redaction of input that arrives in pieces. Bytes that may be the start of a secret are held back until more input
 //! decides.
 
-use super::{InputState, MARK, Match, Redactor, shapes};
-
-/// Maximum number of bytes held back. Longer than every recognized secret.
-pub const PENDING_MAX: usize = 20 * 1024;
+use super::rules::{PENDING_MAX, SecretBody};
+use super::{InputState, MARK, Match, Redactor};
 
 /// The state of a redacted stream between two pieces.
 #[derive(Debug)]
@@ -15,7 +13,7 @@ pub struct Stream {
     /// The last byte before `pending`.
     before: Option<u8>,
     /// Set while the input continues a secret that is already replaced by a placeholder.
-    open_secret: Option<shapes::SecretBody>,
+    open_secret: Option<SecretBody>,
 }
 
 impl Stream {

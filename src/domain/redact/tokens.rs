@@ -1,6 +1,6 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
-use super::shapes::{Boundary, Requirement, SecretBody, is_word, strip_start, unless_more};
+use super::rules::{Boundary, Requirement, SecretBody, is_word, strip_start, unless_more};
 use super::{InputState, Match};
 
 /// A token format with a fixed prefix.

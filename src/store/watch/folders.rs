@@ -1,10 +1,8 @@
 //! The folders watched by the operating system: state folders, folders with git branches and folders for skills.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -13,10 +11,8 @@ use super::super::refs::Refs;
 use super::dirty::FOLDERS;
 use super::dirty_queue::DirtyQueue;
 use super::handle_event;
+use super::identity::{Identity, identity};
 use super::poll_fallback::{self, EventCoverage};
-
-/// Identifies a folder: its inode, which can be reused, and its creation time.
-pub type Identity = (u64, Option<SystemTime>);
 
 /// Most rounds of searching newly watched folders for further folders.
 const ROUNDS_MAX: usize = 8;
@@ -135,10 +131,4 @@ impl WatchedFolders {
             EventCoverage::Full
         }
     }
-}
-
-/// Returns the identity of the folder at `path`, or `None` if it does not exist. A recreated folder has another identity.
-pub fn identity(path: &Path) -> Option<Identity> {
-    let meta = std::fs::metadata(path).ok()?;
-    Some((meta.ino(), meta.created().ok()))
 }

@@ -16,6 +16,7 @@ mod dirty_queue;
 mod folders;
 #[cfg(test)]
 mod git_tests;
+mod identity;
 mod poll_fallback;
 mod tasks;
 #[cfg(test)]
@@ -32,7 +33,7 @@ pub use dirty::Dirty;
 use dirty::dirty_for_path;
 use dirty_queue::{DirtyQueue, PendingChanges};
 use folders::WatchedFolders;
-pub use folders::{Identity, identity};
+pub use identity::{Identity, identity};
 pub use poll_fallback::is_shared;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
 

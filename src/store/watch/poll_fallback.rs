@@ -12,7 +12,7 @@ use super::super::Skills;
 use super::super::print::Print;
 use super::super::refs::Refs;
 use super::dirty::{Dirty, FOLDERS, KINDS, dirty_for_path};
-use super::tasks::{PollScope, TaskFiles};
+use super::tasks::{PollOutcome, PollScope, TaskFiles};
 
 /// Poll interval if the system reports every change.
 const LONG_INTERVAL: Duration = Duration::from_secs(30);
@@ -32,17 +32,6 @@ pub(super) enum EventCoverage {
     Partial,
     /// No changes.
     Absent,
-}
-
-/// Result of a poll.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PollOutcome {
-    /// No changes, or only changes with an event.
-    Expected,
-    /// A change without an event: an event was lost.
-    Missed,
-    /// A file is so new that a further change could leave the same metadata, or it cannot be checked.
-    Uncertain,
 }
 
 /// Decides from recent polls how far events can be trusted. Does no I/O.

@@ -10,8 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::board::{Which, is_task_file};
 use super::super::print::Print;
-use super::folders::{Identity, identity};
-use super::poll_fallback::PollOutcome;
+use super::identity::{Identity, identity};
 use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
@@ -20,6 +19,17 @@ const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
 const FILES_PER_SECOND: u64 = 100;
 /// Most tasks reported by number. More changes are reported as the whole board.
 const NAMED_MAX: usize = 1000;
+
+/// Result of a poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PollOutcome {
+    /// No changes, or only changes with an event.
+    Expected,
+    /// A change without an event: an event was lost.
+    Missed,
+    /// A file is so new that a further change could leave the same metadata, or it cannot be checked.
+    Uncertain,
+}
 
 /// Which files a poll checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::inspect::status_of;
 use super::log::LogEntry;
-use super::nested_repos::{add_all, scanned_by_merge};
+use super::nested_repos::{add_all, scanned_by_merge, split_nul};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
 use crate::domain::stamp::Stamp;
@@ -271,11 +271,6 @@ fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Resu
         files: short_list(&files, files.len()),
     }
     .into())
-}
-
-/// Splits git output with `-z` into names.
-pub(super) fn split_nul(names: &str) -> impl Iterator<Item = &str> {
-    names.split('\0').filter(|name| !name.is_empty())
 }
 
 /// Formats the first five paths and the number of further ones.

@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::merge::split_nul;
 use crate::store::git::{Git, GitError};
 use crate::store::{StoreError, plain};
 
@@ -90,4 +89,9 @@ pub fn scanned_by_merge(
 fn git_folder(dir: &Path) -> Option<PathBuf> {
     let text = plain::read_text(&dir.join(".git"), LINK_MAX).ok()?;
     fs::canonicalize(dir.join(text.strip_prefix("gitdir:")?.trim())).ok()
+}
+
+/// Splits git output with `-z` into names.
+pub(super) fn split_nul(names: &str) -> impl Iterator<Item = &str> {
+    names.split('\0').filter(|name| !name.is_empty())
 }

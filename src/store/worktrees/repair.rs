@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::debris::{Debris, RepoPaths, is_empty_worktree};
 use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
-use super::merge::split_nul;
+use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;

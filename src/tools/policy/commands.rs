@@ -2,7 +2,7 @@
 
 use super::git;
 use super::paths::CommandDir;
-use super::words::{self, SimpleCommand, Word};
+use super::words::{self, SimpleCommand, Word, has_flag};
 
 /// Programs that start another program: the words after their own options are its command.
 const WRAPPERS: &[&str] = &[
@@ -425,14 +425,6 @@ fn drops(text: &str) -> bool {
     ["drop ", "delete ", "truncate "]
         .iter()
         .any(|word| lower.contains(word))
-}
-
-/// Returns whether a short flag, alone or combined with others, or its long form is present.
-pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
-    args.iter().any(|a| {
-        a.text == long
-            || (a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(short))
-    })
 }
 
 fn is_version_of(name: &str, interpreter: &str) -> bool {

@@ -1,8 +1,7 @@
 //! Decides which git commands need approval. Commands whose effect can be undone from the repository need none. Pure.
 
-use super::commands::has_flag;
 use super::paths::CommandDir;
-use super::words::{SimpleCommand, Word};
+use super::words::{SimpleCommand, Word, has_flag};
 
 /// Subcommands that change history and cannot be made to start a program by their arguments.
 const HISTORY: &[&str] = &[

@@ -329,3 +329,11 @@ impl Lexer<'_> {
         })
     }
 }
+
+/// Returns whether a short flag, alone or combined with others, or its long form is present.
+pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
+    args.iter().any(|a| {
+        a.text == long
+            || (a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(short))
+    })
+}

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crewdeck::agent::driver::Engine;
+use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
-use crewdeck::crew::{Crew, Deciders, Parts, Start};
+use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
 use crewdeck::domain::ids::{LetterId, Name};
 use crewdeck::domain::mail::{Letter, LetterKind};
 use crewdeck::domain::request::Decider;
@@ -70,14 +70,17 @@ fn crew_parts(root: &Path, publisher: Publisher) -> Parts {
             tools: Vec::new(),
             earlier: false,
         },
-        engine: Engine {
-            model,
-            name: "script".into(),
-            window: None,
-            price: None,
-            max_tokens: 1000,
+        models: ModelParts {
+            engine: ModelConfig {
+                model,
+                name: "script".into(),
+                window: None,
+                price: None,
+                max_tokens: 1000,
+            },
+            prices: std::collections::BTreeMap::new(),
+            calls_max: 4,
         },
-        prices: std::collections::BTreeMap::new(),
         deciders: Deciders {
             plan: Decider::Auto,
             shutdown: Decider::Auto,
@@ -85,8 +88,10 @@ fn crew_parts(root: &Path, publisher: Publisher) -> Parts {
             ceiling: Decider::Deny,
             question: Decider::Deny,
         },
-        calls_max: 4,
-        agents_max: 16,
+        limits: TeamLimits {
+            agents_max: 16,
+            idle_timeout: Some(Duration::from_secs(1)),
+        },
         ceilings: crewdeck::domain::ceiling::Ceilings::default(),
         rules: Rules::default(),
         tools: None,
@@ -94,7 +99,6 @@ fn crew_parts(root: &Path, publisher: Publisher) -> Parts {
         guard: None,
         compact_at: 80,
         start: Start::Fresh,
-        idle_timeout: Some(Duration::from_secs(1)),
         memory: None,
         skills: Skills::open(root, None),
         worktrees: None,

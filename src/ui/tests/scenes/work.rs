@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::ceiling::Raised;
 use crate::domain::ceiling::{Ceiling, Ceilings};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::limits::{Limits, Raised};
+use crate::domain::limits::Limits;
 use crate::domain::stamp::Stamp;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;

@@ -1,0 +1,225 @@
+//! State that an agent and the crew share while the agent works. Locks are never held across an await.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::domain::chat::Block;
+use crate::domain::ids::{JobId, TaskId};
+use crate::domain::todo::TodoList;
+use crate::store::Reader;
+use crate::tools::policy::PlanGate;
+
+/// Most crew notes that wait for an agent's next call; older ones are dropped.
+pub const NOTES_MAX: usize = 20;
+
+/// Most results of background jobs that wait for an agent's next call; older ones are dropped.
+pub const RESULTS_MAX: usize = 32;
+
+/// The results of background jobs that ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// All results, in the form of learn-claude-code, for the model.
+    pub block: Block,
+    /// Each result for the screen: its first line, and the whole text if it has more lines.
+    pub lines: Vec<(String, String)>,
+    /// The jobs.
+    pub jobs: Vec<JobId>,
+}
+
+/// The state that one agent and the crew share.
+#[derive(Debug, Default)]
+pub struct AgentMailbox {
+    todo: Mutex<Option<TodoList>>,
+    gate: Mutex<PlanGate>,
+    notes: Mutex<VecDeque<String>>,
+    results: Mutex<VecDeque<(JobId, String)>>,
+    untold: Mutex<Vec<(JobId, String)>>,
+    place: Mutex<Option<PathBuf>>,
+    compaction: Mutex<Option<String>>,
+    parting: Mutex<Option<ShutdownAnswer>>,
+    /// Whether messages do not wake the agent.
+    ignores_messages: Mutex<bool>,
+    lifted: Mutex<Option<TaskId>>,
+    reader: Mutex<Option<Arc<Reader>>>,
+}
+
+/// An agent's answer to a shutdown request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShutdownAnswer {
+    /// It leaves once it has no open task.
+    Agreed,
+    /// It stays.
+    Refused,
+}
+
+impl AgentMailbox {
+    /// Creates the state of an agent with this plan gate.
+    pub fn new(gate: PlanGate) -> AgentMailbox {
+        AgentMailbox {
+            gate: Mutex::new(gate),
+            ..AgentMailbox::default()
+        }
+    }
+
+    /// Stores a new todo list for the driver.
+    pub fn set_todo(&self, list: TodoList) {
+        *lock(&self.todo) = Some(list);
+    }
+
+    /// Takes the new todo list, if there is one.
+    pub fn take_todo(&self) -> Option<TodoList> {
+        lock(&self.todo).take()
+    }
+
+    /// Returns the agent's plan gate.
+    pub fn gate(&self) -> PlanGate {
+        *lock(&self.gate)
+    }
+
+    /// Opens the plan gate, because the plan was approved.
+    pub fn open_gate(&self) {
+        *lock(&self.gate) = PlanGate::Open;
+    }
+
+    /// Returns whether messages do not wake the agent, because the last ones could not be acknowledged: they
+    /// still wait and would wake it again and again.
+    pub fn ignores_messages(&self) -> bool {
+        *lock(&self.ignores_messages)
+    }
+
+    /// Sets whether messages do not wake the agent.
+    pub fn set_ignores_messages(&self, ignores: bool) {
+        *lock(&self.ignores_messages) = ignores;
+    }
+
+    /// Stores the inbox reader until the messages that were taken are acknowledged.
+    pub fn keep_reader(&self, reader: Arc<Reader>) {
+        *lock(&self.reader) = Some(reader);
+    }
+
+    /// Returns the stored inbox reader.
+    pub fn reader(&self) -> Option<Arc<Reader>> {
+        lock(&self.reader).clone()
+    }
+
+    /// Drops the inbox reader, so that others may read the inbox.
+    pub fn drop_reader(&self) {
+        *lock(&self.reader) = None;
+    }
+
+    /// Adds a crew note for the agent's next call.
+    pub fn note(&self, line: String) {
+        let mut notes = lock(&self.notes);
+        if notes.len() == NOTES_MAX {
+            notes.pop_front();
+        }
+        notes.push_back(line);
+    }
+
+    /// Records that a background job started. It stays in the list until [`AgentMailbox::remove_reported_job`]. The list is bounded by the number
+    /// of jobs that may run and by [`RESULTS_MAX`].
+    pub fn add_running_job(&self, job: JobId, command: String) {
+        lock(&self.untold).push((job, command));
+    }
+
+    /// Returns the background jobs whose end is not in the conversation on disk, with their commands.
+    pub fn unreported_jobs(&self) -> Vec<(JobId, String)> {
+        lock(&self.untold).clone()
+    }
+
+    /// Records that the end of a background job is in the conversation on disk. Returns its command.
+    pub fn remove_reported_job(&self, job: &JobId) -> Option<String> {
+        let mut untold = lock(&self.untold);
+        let at = untold.iter().position(|(id, _)| id == job)?;
+        Some(untold.remove(at).1)
+    }
+
+    /// Stores the result of a background job for the agent's next call.
+    pub fn add_job_result(&self, job: JobId, line: String) {
+        let dropped = {
+            let mut results = lock(&self.results);
+            results.push_back((job, line));
+            (results.len() > RESULTS_MAX).then(|| results.pop_front())
+        };
+        if let Some((job, _)) = dropped.flatten() {
+            self.remove_reported_job(&job);
+        }
+    }
+
+    /// Returns whether results of background jobs wait.
+    pub fn has_job_results(&self) -> bool {
+        !lock(&self.results).is_empty()
+    }
+
+    /// Takes the waiting results of background jobs.
+    pub fn take_results(&self) -> Option<Results> {
+        let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
+        (!all.is_empty()).then(|| {
+            let text = all.join("\n");
+            let entry = |text: &String| {
+                let first = text.lines().next().unwrap_or_default();
+                let whole = if first == text { "" } else { text };
+                (first.to_string(), whole.to_string())
+            };
+            Results {
+                block: Block::text(format!(
+                    "<background-results>\n{text}\n</background-results>"
+                )),
+                lines: all.iter().map(entry).collect(),
+                jobs,
+            }
+        })
+    }
+
+    /// Stores the agent's answer to a shutdown request.
+    pub fn set_shutdown_answer(&self, answer: ShutdownAnswer) {
+        *lock(&self.parting) = Some(answer);
+    }
+
+    /// Takes the answer to a shutdown request.
+    pub fn take_shutdown_answer(&self) -> Option<ShutdownAnswer> {
+        lock(&self.parting).take()
+    }
+
+    /// Records that the agent is interrupted because this task was taken from it, so that it continues without waiting for
+    /// a message.
+    pub fn set_revoked_task(&self, task: TaskId) {
+        *lock(&self.lifted) = Some(task);
+    }
+
+    /// Takes the task of such an interrupt.
+    pub fn take_revoked_task(&self) -> Option<TaskId> {
+        lock(&self.lifted).take()
+    }
+
+    /// Sets the agent's work directory from its next call on.
+    pub fn set_workdir(&self, place: PathBuf) {
+        *lock(&self.place) = Some(place);
+    }
+
+    /// Takes the new work directory, if there is one.
+    pub fn take_workdir(&self) -> Option<PathBuf> {
+        lock(&self.place).take()
+    }
+
+    /// Requests a summary of the conversation before the next call, in most detail about `focus`.
+    pub fn request_compaction(&self, focus: String) {
+        *lock(&self.compaction) = Some(focus);
+    }
+
+    /// Takes the requested summary's focus.
+    pub fn take_compaction(&self) -> Option<String> {
+        lock(&self.compaction).take()
+    }
+
+    /// Takes all crew notes, as one block for the model.
+    pub fn take_notes(&self) -> Option<Block> {
+        let lines: Vec<String> = lock(&self.notes).drain(..).collect();
+        (!lines.is_empty()).then(|| Block::text(format!("<crew>{}</crew>", lines.join("; "))))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,89 @@
+//! The model that agents call, and its context window.
+
+use std::sync::{Arc, RwLock};
+
+use crate::domain::usage::Price;
+use crate::model::{Model, Window, window};
+
+/// A model and its options. Replaced while agents run if the user selects another model.
+#[derive(Clone)]
+pub struct ModelConfig {
+    /// The client of the model server.
+    pub model: Arc<dyn Model>,
+    /// The name of the model.
+    pub name: String,
+    /// The context window in tokens, if the settings or a script set it.
+    pub window: Option<u64>,
+    /// The price of its tokens, if known.
+    pub price: Option<Price>,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+}
+
+impl ModelConfig {
+    /// Returns the context window: from the settings, else from the server's model list, else assumed from the name.
+    pub fn known_window(&self) -> Option<Window> {
+        let set = self.window.map(Window::known);
+        set.or_else(|| self.model.listed_window(&self.name))
+            .or_else(|| window::assumed(&self.name))
+    }
+}
+
+/// The model in use, shared by the team.
+pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Delta, ModelError, ModelRequest};
+    use futures::future::BoxFuture;
+    use futures::stream::BoxStream;
+    use futures::{FutureExt, StreamExt, stream};
+    use pretty_assertions::assert_eq;
+
+    /// A server that lists this window.
+    struct Listing(Option<Window>);
+
+    impl Model for Listing {
+        fn call(&self, _: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+            stream::empty().boxed()
+        }
+
+        fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+            async { Ok(Vec::new()) }.boxed()
+        }
+
+        fn listed_window(&self, _: &str) -> Option<Window> {
+            self.0
+        }
+    }
+
+    #[test]
+    fn setting_wins_over_the_list_and_the_list_over_the_name() {
+        let from_list = Some(Window::known(64_000));
+        let by_name = Window {
+            tokens: 200_000,
+            is_assumed: true,
+        };
+        for (set, listed, name, expected) in [
+            (
+                Some(8_000),
+                from_list,
+                "claude-opus-4",
+                Some(Window::known(8_000)),
+            ),
+            (None, from_list, "claude-opus-4", from_list),
+            (None, None, "claude-opus-4", Some(by_name)),
+            (None, None, "my-own", None),
+        ] {
+            let engine = ModelConfig {
+                model: Arc::new(Listing(listed)),
+                name: name.into(),
+                window: set,
+                price: None,
+                max_tokens: 1000,
+            };
+            assert_eq!(engine.known_window(), expected, "{set:?} {listed:?} {name}");
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Executes tool calls: finds the tool, applies the policy, asks for approval, runs it, and publishes events.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::mailbox::AgentMailbox;
+use super::permission_card::{self, SHOWN_MAX};
+use crate::domain::chat::{Block, Message, ToolCall};
+use crate::domain::ids::{CallId, Name};
+use crate::domain::redact::Redactor;
+use crate::domain::request::{AskedCall, Asking, RequestKind, RequestStatus};
+use crate::domain::stamp::Stamp;
+use crate::domain::text::head_and_tail;
+use crate::protocol::event::EventKind;
+use crate::store::{Board, Skills};
+use crate::tools::file_snapshots::FileSnapshots;
+use crate::tools::host::Host;
+use crate::tools::policy::{self, Rules, Ruling, Standing};
+use crate::tools::{Access, Guard, Tool, ToolContext, ToolOutput, path_below_root, reach, table};
+
+/// Most bytes of one tool result in the conversation.
+pub const RESULT_MAX: usize = 64 * 1024;
+/// Most bytes of an approver's comment that are added to a result.
+const COMMENT_MAX: usize = 8 * 1024;
+
+/// The crew's permissions, shared by all agents; session permissions change while they work.
+pub type SharedRules = Arc<RwLock<Rules>>;
+
+/// Runs the tool calls of one agent.
+pub struct ToolRunner {
+    /// The agent's tools.
+    pub tools: Arc<Vec<&'static Tool>>,
+    /// The crew's permissions.
+    pub rules: SharedRules,
+    /// State that the crew and the agent share.
+    pub mailbox: Arc<AgentMailbox>,
+    /// The skills that can be loaded.
+    pub skills: Skills,
+    /// The crew.
+    pub host: Arc<dyn Host>,
+    /// The crew's root directory.
+    pub root: PathBuf,
+    /// The crew's board.
+    pub board: Board,
+    /// The agent's work directory.
+    pub workdir: PathBuf,
+    /// Longest run time of a program.
+    pub timeout: Duration,
+    /// Removes secrets from tool results, approval requests and texts for other agents.
+    pub redactor: Redactor,
+    /// Supervises and confines programs; `None` runs them directly.
+    pub guard: Option<Arc<Guard>>,
+    /// The files as the agent last saw them.
+    pub snapshots: Arc<FileSnapshots>,
+    /// Returns the current time.
+    pub clock: fn() -> Stamp,
+}
+
+impl ToolRunner {
+    /// Executes one call. Returns the result and how long the tool took, without the wait for approval.
+    /// Dropping the future stops the tool and withdraws an open request.
+    pub async fn carry_out(&self, agent: &Name, call: &ToolCall) -> (ToolOutput, Duration) {
+        let Some(tool) = self.tools.iter().find(|t| t.name == call.name) else {
+            let names: Vec<&str> = self.tools.iter().map(|t| t.name).collect();
+            return (
+                ToolOutput::error(table::unknown(&call.name, &names)),
+                Duration::ZERO,
+            );
+        };
+        let ruling = self.judged(|standing| policy::decide(tool, &call.input, standing));
+        let note = match self.asking_for_network(ruling, agent, tool, call) {
+            Ruling::Allow => String::new(),
+            Ruling::Deny { why } => {
+                return (
+                    ToolOutput::error(format!("Error: not allowed: {why}")),
+                    Duration::ZERO,
+                );
+            }
+            Ruling::Ask { why } => match self.ask(agent, tool, call, &why).await {
+                Ok(note) => note,
+                Err(why) => return (ToolOutput::error(why), Duration::ZERO),
+            },
+        };
+        let cancel = CancellationToken::new();
+        let _ends_with_this = cancel.clone().drop_guard();
+        let context = ToolContext {
+            agent: agent.clone(),
+            call: call.id.clone(),
+            root: self.root.clone(),
+            board: self.board.clone(),
+            workdir: self.workdir.clone(),
+            skills: self.skills.clone(),
+            host: Arc::clone(&self.host),
+            cancel,
+            timeout: self.timeout,
+            redactor: self.redactor.clone(),
+            guard: self.guard.clone(),
+            snapshots: Arc::clone(&self.snapshots),
+            clock: self.clock,
+        };
+        let began = Instant::now();
+        let mut output = (tool.run)(context, self.input_for(tool, call)).await;
+        let took = began.elapsed();
+        // Before the text is cut: a cut through a secret would hide it from the redactor.
+        output.text = self.redactor.text(&output.text).into_owned();
+        output.diff = self.redactor.text(&output.diff).into_owned();
+        output.text = head_and_tail(&output.text, RESULT_MAX - note.len().min(RESULT_MAX / 2));
+        output.text.push_str(&note);
+        (output, took)
+    }
+
+    /// Returns the input for a tool. Texts for others (messages, tasks, plans, questions) are redacted; commands and files
+    /// stay as the model wrote them.
+    fn input_for(&self, tool: &Tool, call: &ToolCall) -> Value {
+        match tool.access {
+            Access::Crew => self.redactor.data(call.input.clone()),
+            Access::Read | Access::Write | Access::Run | Access::Delegate => call.input.clone(),
+        }
+    }
+
+    /// Adds the approval of the network to a ruling, if the settings require it.
+    fn asking_for_network(
+        &self,
+        ruling: Ruling,
+        agent: &Name,
+        tool: &Tool,
+        call: &ToolCall,
+    ) -> Ruling {
+        let command = call.input.get("command").and_then(Value::as_str);
+        let question = command
+            .filter(|_| tool.access == Access::Run)
+            .and_then(|text| reach::network_question(self.guard.as_deref(), agent, text));
+        match (ruling, question) {
+            (Ruling::Allow, Some(why)) => Ruling::Ask { why },
+            (Ruling::Ask { why }, Some(more)) => Ruling::Ask {
+                why: format!("{why}; {more}"),
+            },
+            (ruling, _) => ruling,
+        }
+    }
+
+    fn judged<T>(&self, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        judge(&Standing {
+            rules: &rules,
+            gate: self.mailbox.gate(),
+            workdir: &self.workdir,
+        })
+    }
+
+    /// Requests approval of a call. Returns a note for the call's result.
+    ///
+    /// # Errors
+    /// The result of the call, if it was not approved.
+    async fn ask(
+        &self,
+        agent: &Name,
+        tool: &Tool,
+        call: &ToolCall,
+        why: &str,
+    ) -> Result<String, String> {
+        let command = call.input.get("command").and_then(Value::as_str);
+        let parts = command.map_or_else(Vec::new, |c| self.judged(|s| policy::flagged(c, s)));
+        // Before they are cut: a cut through a secret would hide it from the redactor.
+        let clean = |part: &String| self.redactor.text(part).into_owned();
+        let parts: Vec<String> = parts.iter().map(clean).collect();
+        let body = permission_card::body(tool, &call.input, why, &parts);
+        let body = self.redactor.text(&body).into_owned();
+        let asking = Asking {
+            workdir: path_below_root(&self.root, &self.workdir),
+            call: self.asked_call(tool, &call.input, why),
+            ..Asking::new(RequestKind::Permission, agent, body)
+        };
+        let asked = self.host.ask(agent, asking).await;
+        let request = asked.map_err(|e| format!("Error: approval could not be requested: {e}"))?;
+        let comment = head_and_tail(&request.comment, COMMENT_MAX);
+        let said = if comment.is_empty() {
+            String::new()
+        } else {
+            format!(": {comment}")
+        };
+        let by = match request.decided_by.as_str() {
+            "user" => "the user",
+            other => other,
+        };
+        match request.status {
+            // The comment of an automatic rule says nothing about this call.
+            RequestStatus::Approved if comment.is_empty() || by == Name::policy().as_str() => {
+                Ok(String::new())
+            }
+            RequestStatus::Approved => {
+                Ok(format!("\n[Approved by {by} with the comment: {comment}]"))
+            }
+            RequestStatus::Rejected => Err(format!(
+                "Error: rejected by {by}{said}. Do not retry it: find another way or ask."
+            )),
+            RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
+                "Error: the approval request was withdrawn before a decision{said}"
+            )),
+        }
+    }
+
+    /// Returns the call for its request, so that identical calls can share one decision. `None` if the call is too long
+    /// to store whole or contains a secret: the stored form could then not tell calls apart.
+    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
+        let command = input.get("command").and_then(Value::as_str);
+        let shown = command.map_or_else(|| input.to_string(), str::to_string);
+        (shown.len() <= SHOWN_MAX && !self.redactor.finds(&shown)).then(|| AskedCall {
+            tool: tool.name.into(),
+            input: shown,
+            why: why.into(),
+            scopes: command.map_or_else(Vec::new, |c| self.judged(|s| policy::scopes(c, s))),
+        })
+    }
+}
+
+/// Summarises a call in one line; for an unknown tool, its input.
+pub fn shown(call: &ToolCall) -> String {
+    match table::find(&call.name) {
+        Some(tool) => (tool.show)(&call.input),
+        None => head_and_tail(&call.input.to_string(), 200),
+    }
+}
+
+/// The calls for which events were published, so that each starts once and finishes once.
+#[derive(Debug, Default)]
+pub struct PublishedCalls {
+    asked: HashMap<CallId, ToolCall>,
+    running: HashMap<CallId, ToolCall>,
+}
+
+impl PublishedCalls {
+    /// Returns the events for calls that start.
+    pub fn started(&mut self, agent: &Name, calls: &[ToolCall]) -> Vec<EventKind> {
+        calls
+            .iter()
+            .map(|call| {
+                self.asked.remove(&call.id);
+                self.running.insert(call.id.clone(), call.clone());
+                started_event(agent, call)
+            })
+            .collect()
+    }
+
+    /// Returns the event for a call that finished.
+    pub fn finished(
+        &mut self,
+        agent: &Name,
+        call: &ToolCall,
+        output: &ToolOutput,
+        took: Duration,
+    ) -> EventKind {
+        self.running.remove(&call.id);
+        EventKind::ToolFinished {
+            agent: agent.clone(),
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            outcome: output.outcome,
+            output: output.text.clone(),
+            diff: output.diff.clone(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Returns the events for calls that got a result without running: refused, malformed or interrupted.
+    pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
+        self.asked
+            .extend(message.calls().map(|c| (c.id.clone(), c.clone())));
+        let mut events = Vec::new();
+        for block in &message.blocks {
+            let Block::ToolResult {
+                call,
+                content,
+                outcome,
+            } = block
+            else {
+                continue;
+            };
+            let known = match self.asked.remove(call) {
+                Some(asked) => {
+                    events.push(started_event(agent, &asked));
+                    Some(asked)
+                }
+                None => self.running.remove(call),
+            };
+            if let Some(known) = known {
+                let output = ToolOutput {
+                    outcome: *outcome,
+                    text: content.clone(),
+                    diff: String::new(),
+                };
+                events.push(self.finished(agent, &known, &output, Duration::ZERO));
+            }
+        }
+        events
+    }
+}
+
+/// Shortens an input to about [`SHOWN_MAX`] bytes: cuts each long text, and if that is not enough, the whole JSON text.
+fn bounded(input: &Value) -> Value {
+    let whole = input.to_string();
+    if whole.len() <= SHOWN_MAX {
+        return input.clone();
+    }
+    if let Value::Object(fields) = input {
+        // Escapes can double the length of a text in JSON, and the cut notes take some space.
+        let each = SHOWN_MAX / (2 * fields.len().max(1));
+        let mut short = fields.clone();
+        for value in short.values_mut() {
+            if let Value::String(text) = value {
+                *text = head_and_tail(text, each);
+            }
+        }
+        let short = Value::Object(short);
+        if short.to_string().len() <= SHOWN_MAX {
+            return short;
+        }
+    }
+    Value::String(head_and_tail(&whole, SHOWN_MAX))
+}
+
+fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
+    EventKind::ToolStarted {
+        agent: agent.clone(),
+        call: call.id.clone(),
+        tool: call.name.clone(),
+        on: shown(call),
+        input: bounded(&call.input),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::chat::Outcome;
+    use pretty_assertions::assert_eq;
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: CallId(id.into()),
+            name: "nothing".into(),
+            input: serde_json::json!({}),
+            broken: None,
+        }
+    }
+
+    fn kinds(events: &[EventKind]) -> Vec<String> {
+        let name = |e: &EventKind| match e {
+            EventKind::ToolStarted { call, .. } => format!("start {call}"),
+            EventKind::ToolFinished {
+                call,
+                outcome: Outcome::Ok,
+                ..
+            } => format!("ok {call}"),
+            EventKind::ToolFinished { call, .. } => format!("error {call}"),
+            other => format!("{other:?}"),
+        };
+        events.iter().map(name).collect()
+    }
+
+    #[test]
+    fn long_texts_of_an_input_are_cut_and_short_fields_kept() {
+        let long = "line\n".repeat(50_000);
+        let input =
+            serde_json::json!({"subject": "Write it", "description": long, "blocked_by": [1]});
+        let short = bounded(&input);
+        assert_eq!(short["subject"], "Write it");
+        assert_eq!(short["blocked_by"], serde_json::json!([1]));
+        let said = short["description"].as_str().unwrap();
+        assert!(
+            said.contains("bytes cut here") && said.starts_with("line\n"),
+            "{said}"
+        );
+        for input in [
+            input,
+            serde_json::json!([long]),
+            serde_json::json!({"a": [long]}),
+        ] {
+            assert!(bounded(&input).to_string().len() < SHOWN_MAX * 2);
+        }
+    }
+
+    #[test]
+    fn every_call_starts_once_and_finishes_once() {
+        let lead = Name::lead();
+        let mut announced = PublishedCalls::default();
+        let calls = ["done", "interrupted", "broken"].map(call);
+        let asked = Message::assistant(calls.iter().cloned().map(Block::ToolCall).collect());
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &asked)),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            kinds(&announced.started(&lead, &calls[..2])),
+            vec!["start done", "start interrupted"]
+        );
+        let output = ToolOutput::ok("fine");
+        let ended = announced.finished(&lead, &calls[0], &output, Duration::ZERO);
+        assert_eq!(kinds(&[ended]), vec!["ok done"]);
+        let result = |c: &ToolCall, outcome| Block::ToolResult {
+            call: c.id.clone(),
+            content: "x".into(),
+            outcome,
+        };
+        let results = Message::user(vec![
+            result(&calls[0], Outcome::Ok),
+            result(&calls[1], Outcome::Error),
+            result(&calls[2], Outcome::Error),
+        ]);
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &results)),
+            vec!["error interrupted", "start broken", "error broken"]
+        );
+        assert_eq!(
+            kinds(&announced.on_message(&lead, &results)),
+            Vec::<String>::new()
+        );
+    }
+}

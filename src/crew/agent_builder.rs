@@ -1,0 +1,224 @@
+//! Builds an agent: its tools, its system prompt and its driver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::context::CrewContext;
+use super::models::ModelSwitch;
+use super::registry::AgentHandle;
+use super::skills::SkillWatch;
+use crate::agent::budget_gate::BudgetGate;
+use crate::agent::driver::{Control, Driver, State};
+use crate::agent::mailbox::AgentMailbox;
+use crate::agent::prompt::Place;
+use crate::agent::tool_runner::{SharedRules, ToolRunner};
+use crate::agent::turn::{Input, Limits, Turn};
+use crate::domain::environment::Environment;
+use crate::domain::ids::Name;
+use crate::model::ToolSpec;
+use crate::process::guard::Guard;
+use crate::protocol::event::TurnEnd;
+use crate::store::{Board, Post, PromptQueue, Requests};
+use crate::tools::host::Host;
+use crate::tools::policy::PlanGate;
+use crate::tools::{Access, Caller, Tool, table};
+
+/// An agent that is ready to run.
+pub struct Agent {
+    pub driver: Driver,
+    pub control: mpsc::Receiver<Control>,
+    pub handle: AgentHandle,
+}
+
+impl Agent {
+    /// Runs one turn. When the crew stops, the turn is interrupted, so that the conversation on disk is complete, and the
+    /// result is `None`.
+    pub async fn run_turn(&mut self, start: Input, stop: &CancellationToken) -> Option<TurnEnd> {
+        let Agent {
+            driver,
+            control,
+            handle,
+        } = self;
+        let interrupt = async {
+            stop.cancelled().await;
+            // If the queue is full, the turn ends with the process.
+            let _ = handle.control.try_send(Control::Interrupt);
+            std::future::pending::<()>().await;
+        };
+        let end = tokio::select! {
+            biased;
+            () = interrupt => None,
+            end = driver.turn(start, control) => Some(end),
+        };
+        end.filter(|_| !stop.is_cancelled())
+    }
+}
+
+/// The specification of an agent.
+pub struct AgentSpec<'a> {
+    pub name: Name,
+    pub caller: Caller,
+    pub limits: Limits,
+    pub gate: PlanGate,
+    pub tags: Vec<String>,
+    /// A description of its role that is repeated after a compaction; empty for the lead.
+    pub identity: String,
+    /// The model's name; empty for the lead's model, including later changes of it.
+    pub model: String,
+    /// Creates the system prompt.
+    pub system: &'a (dyn Fn(&Place) -> String + Sync),
+}
+
+/// The settings that all agents share.
+pub struct AgentSettings {
+    /// The names of the allowed tools; `None` for all.
+    pub tools: Option<Vec<String>>,
+    /// The time limit of a program that an agent runs.
+    pub tool_timeout: Duration,
+    /// The supervisor of the agents' programs; `None` to run them directly.
+    pub guard: Option<Arc<Guard>>,
+    pub rules: SharedRules,
+    /// The share of the context window, in percent, at which a conversation is compacted.
+    pub compact_at: u64,
+    /// The repository's own instructions: file name and text.
+    pub memory: Option<(String, String)>,
+    /// The machine and the project, as they were at the start.
+    pub environment: Environment,
+    /// Returns a random number in 0..1.
+    pub jitter: fn() -> f64,
+}
+
+/// The stores that agents use.
+pub struct AgentStores {
+    pub board: Board,
+    pub post: Post,
+    pub requests: Requests,
+    /// The user's prompts that wait for the lead.
+    pub prompts: Arc<PromptQueue>,
+}
+
+/// Builds the agents of a crew.
+pub struct AgentBuilder {
+    context: Arc<CrewContext>,
+    models: Arc<ModelSwitch>,
+    skills: Arc<SkillWatch>,
+    budget_gate: Arc<dyn BudgetGate>,
+    settings: AgentSettings,
+    stores: AgentStores,
+}
+
+impl AgentBuilder {
+    pub fn new(
+        context: Arc<CrewContext>,
+        models: Arc<ModelSwitch>,
+        skills: Arc<SkillWatch>,
+        budget_gate: Arc<dyn BudgetGate>,
+        settings: AgentSettings,
+        stores: AgentStores,
+    ) -> AgentBuilder {
+        AgentBuilder {
+            context,
+            models,
+            skills,
+            budget_gate,
+            settings,
+            stores,
+        }
+    }
+
+    /// Returns the tools of an agent, in the order of the tool table.
+    fn tools_for(&self, caller: Caller) -> Vec<&'static Tool> {
+        table::for_caller(caller)
+            .filter(|t| {
+                self.settings
+                    .tools
+                    .as_ref()
+                    .is_none_or(|only| only.iter().any(|n| n == t.name))
+            })
+            .collect()
+    }
+
+    /// Builds an agent from its specification. Its tools reach the crew through `host`.
+    pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
+        let mut tools = self.tools_for(spec.caller);
+        // An agent that needs an approved plan must be able to submit one, even if the settings exclude the tool.
+        let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
+        tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
+        let place = Place {
+            workdir: self.context.root.display().to_string(),
+            memory: self.settings.memory.clone(),
+            skills: self.skills.book().skills.clone(),
+            environment: self.settings.environment.clone(),
+            tools: tools.iter().map(|t| t.name.to_string()).collect(),
+        };
+        let side_by_side = tools
+            .iter()
+            .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
+            .map(|t| t.name.into())
+            .collect();
+        let specs = tools
+            .iter()
+            .map(|t| {
+                ToolSpec::new(
+                    t.name,
+                    table::text(t, &tools, self.settings.tool_timeout),
+                    &(t.schema)(),
+                )
+            })
+            .collect();
+        let mailbox = Arc::new(AgentMailbox::new(spec.gate));
+        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags);
+        let driver = Driver {
+            system: (spec.system)(&place),
+            specs: Arc::new(specs),
+            engine: self.models.model_config_for(&spec.model),
+            tool_runner: ToolRunner {
+                tools: Arc::new(tools),
+                rules: Arc::clone(&self.settings.rules),
+                mailbox,
+                skills: self.skills.store().clone(),
+                host,
+                root: self.context.root.clone(),
+                board: self.stores.board.clone(),
+                workdir: self.context.root.clone(),
+                timeout: self.settings.tool_timeout,
+                redactor: self.context.publisher.redactor().clone(),
+                guard: self.settings.guard.clone(),
+                snapshots: Arc::default(),
+                clock: self.context.clock,
+            },
+            budget_gate: Arc::clone(&self.budget_gate),
+            publisher: self.context.publisher.clone(),
+            // Subagents receive no messages.
+            post: spec
+                .name
+                .parent()
+                .is_none()
+                .then(|| self.stores.post.clone()),
+            prompts: spec
+                .name
+                .is_lead()
+                .then(|| Arc::clone(&self.stores.prompts)),
+            board: self.stores.board.clone(),
+            identity: spec.identity,
+            compact_at: self.settings.compact_at,
+            requests: self.stores.requests.clone(),
+            transcript: self.context.transcript(&spec.name),
+            clock: self.context.clock,
+            jitter: self.settings.jitter,
+            state: State::new(Turn::new(Limits {
+                side_by_side,
+                ..spec.limits
+            })),
+            name: spec.name,
+        };
+        Agent {
+            driver,
+            control,
+            handle,
+        }
+    }
+}

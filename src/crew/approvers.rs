@@ -1,0 +1,124 @@
+//! Who approves each kind of request.
+
+use crate::domain::mail::LetterKind;
+use crate::domain::request::{Decider, Request, RequestKind, Verdict};
+
+/// The approver of each kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deciders {
+    /// Decides plan approvals.
+    pub plan: Decider,
+    /// Decides shutdowns.
+    pub shutdown: Decider,
+    /// Decides tool calls for which the policy requires permission.
+    pub tool: Decider,
+    /// Decides whether a budget is raised: the user or no one (`Deny`), since no agent may raise its own budget.
+    pub ceiling: Decider,
+    /// Answers questions to the user: `Ask` if a user is present, else `Deny`.
+    pub question: Decider,
+}
+
+impl Deciders {
+    /// Returns the approver of requests of `kind`.
+    pub fn of(self, kind: RequestKind) -> Decider {
+        match kind {
+            RequestKind::Plan => self.plan,
+            RequestKind::Shutdown => self.shutdown,
+            RequestKind::Permission => self.tool,
+            RequestKind::Ceiling => self.ceiling,
+            RequestKind::Question => self.question,
+        }
+    }
+
+    /// Returns the approver of `request`. The lead cannot decide its own requests; they go to the approver of questions,
+    /// the user.
+    pub fn of_request(self, request: &Request) -> Decider {
+        match self.of(request.kind) {
+            Decider::Lead if request.from.is_lead() => self.question,
+            decider => decider,
+        }
+    }
+}
+
+/// Where a new request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// The user sees it on the screen.
+    User,
+    /// The lead gets a message of this kind.
+    Lead(LetterKind),
+    /// The settings decide it, with this comment.
+    Decided(Verdict, &'static str),
+}
+
+/// Returns where a request with a known approver goes.
+pub fn route(request: &Request) -> Route {
+    match request.decider {
+        Decider::Ask => Route::User,
+        Decider::Lead => Route::Lead(match request.kind {
+            RequestKind::Plan => LetterKind::PlanRequest,
+            RequestKind::Shutdown => LetterKind::ShutdownRequest,
+            RequestKind::Permission | RequestKind::Ceiling => LetterKind::PermissionRequest,
+            // Questions go to the user, so they have no message kind of their own.
+            RequestKind::Question => LetterKind::Message,
+        }),
+        Decider::Auto | Decider::Deny if request.kind == RequestKind::Question => {
+            Route::Decided(Verdict::Reject, "no user is present")
+        }
+        Decider::Auto => Route::Decided(
+            Verdict::Approve,
+            "the settings approve every request of this kind",
+        ),
+        Decider::Deny => Route::Decided(
+            Verdict::Reject,
+            "the settings deny every request of this kind",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::ids::{Name, RequestId};
+    use crate::domain::stamp::Stamp;
+
+    fn request(from: &Name, kind: RequestKind, decider: Decider) -> Request {
+        let (id, to) = (RequestId("r".into()), from.clone());
+        let request = Request::new(id, kind, from.clone(), to, "x".into(), Stamp(1.0));
+        Request { decider, ..request }
+    }
+
+    #[test]
+    fn the_lead_does_not_decide_its_own_requests() {
+        let approvers = Deciders {
+            plan: Decider::Lead,
+            shutdown: Decider::Lead,
+            tool: Decider::Lead,
+            ceiling: Decider::Ask,
+            question: Decider::Ask,
+        };
+        let bob = Name::member("bob").unwrap();
+        let of = |from: &Name| {
+            approvers.of_request(&request(from, RequestKind::Permission, Decider::Ask))
+        };
+        assert_eq!(of(&bob), Decider::Lead);
+        assert_eq!(of(&Name::lead()), Decider::Ask);
+    }
+
+    #[test]
+    fn questions_are_rejected_when_no_user_is_present() {
+        let bob = Name::member("bob").unwrap();
+        let routed = |kind, decider| route(&request(&bob, kind, decider));
+        let rejected = Route::Decided(Verdict::Reject, "no user is present");
+        for decider in [Decider::Auto, Decider::Deny] {
+            assert_eq!(routed(RequestKind::Question, decider), rejected);
+        }
+        let approved = routed(RequestKind::Plan, Decider::Auto);
+        assert!(matches!(approved, Route::Decided(Verdict::Approve, _)));
+        let asked = routed(RequestKind::Plan, Decider::Lead);
+        assert_eq!(asked, Route::Lead(LetterKind::PlanRequest));
+        assert_eq!(routed(RequestKind::Plan, Decider::Ask), Route::User);
+    }
+}

@@ -1,0 +1,414 @@
+//! Wires the components of a crew: creates each after those that it needs.
+
+use std::sync::{Arc, RwLock, Weak};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::agent_builder::{AgentBuilder, AgentSettings, AgentStores};
+use super::board_followup::BoardFollowup;
+use super::board_view::{BoardObserver, BoardView};
+use super::branch_status::BranchStatus;
+use super::budget::TeamBudget;
+use super::commands::Commands;
+use super::context::CrewContext;
+use super::decision_followup::DecisionFollowup;
+use super::file_errors::FileErrors;
+use super::host::CrewHost;
+use super::idle_detector::IdleDetector;
+use super::jobs::JobRunner;
+use super::lead::LeadParts;
+use super::lead_inbox::LeadInbox;
+use super::merge_service::{MergeRule, MergeService};
+use super::message_delivery::MessageDelivery;
+use super::models::ModelSwitch;
+use super::parts::Parts;
+use super::recovery::Recovery;
+use super::registry::AgentRegistry;
+use super::request_broker::{BrokerParts, RequestBroker};
+use super::request_reminders::RequestReminders;
+use super::session_permissions::SessionPermissions;
+use super::shutdown::Shutdowns;
+use super::signals::CrewSignals;
+use super::skills::SkillWatch;
+use super::subagent::Subagents;
+use super::team::TeamRoster;
+use super::teammate::Teammates;
+use super::user_actions::UserActions;
+use super::watcher::Watcher;
+use super::worktree_removal::WorktreeRemoval;
+use super::worktrees::TaskWorktrees;
+use crate::agent::budget_gate::BudgetGate;
+use crate::domain::environment::Environment;
+use crate::domain::graph::TaskGraph;
+use crate::store::{Board, Post, PromptQueue, Requests, Roster, Worktrees};
+use crate::tools::host::Host;
+
+/// What the first steps of a start have found.
+pub struct StartChecks {
+    pub board: Board,
+    /// The board as it was published.
+    pub graph: TaskGraph,
+    /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
+    pub worktrees: Option<(Worktrees, MergeRule)>,
+    pub environment: Environment,
+}
+
+/// The components that act by themselves or when the crew starts. The others are reached through them.
+pub struct Components {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub registry: Arc<AgentRegistry>,
+    pub lead: LeadParts,
+    pub builder: Arc<AgentBuilder>,
+    pub teammates: Arc<Teammates>,
+    pub host: Arc<dyn Host>,
+    pub skills: Arc<SkillWatch>,
+    pub budget: Arc<TeamBudget>,
+    pub watcher: Watcher,
+    pub recovery: Arc<Recovery>,
+    pub idle_detector: IdleDetector,
+    pub commands: Commands,
+}
+
+/// The components that need no other group.
+struct Base {
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
+    errors: Arc<FileErrors>,
+    registry: Arc<AgentRegistry>,
+    lead: Arc<LeadInbox>,
+    delivery: Arc<MessageDelivery>,
+    team: Arc<TeamRoster>,
+    prompts: Arc<PromptQueue>,
+    post: Post,
+    requests: Requests,
+}
+
+impl Base {
+    fn new(context: CrewContext) -> Base {
+        let context = Arc::new(context);
+        let (root, redactor) = (&context.root, context.publisher.redactor());
+        let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
+        let (post, roster) = (Post::open(root), Roster::open(root));
+        let requests = Requests::open(root);
+        let signals = Arc::new(CrewSignals::default());
+        let errors = Arc::new(FileErrors::new(context.clone()));
+        let registry = Arc::new(AgentRegistry::new(signals.clone()));
+        let lead = LeadInbox::new(registry.clone(), prompts.clone());
+        let delivery = MessageDelivery::new(
+            context.clone(),
+            signals.clone(),
+            registry.clone(),
+            post.clone(),
+        );
+        let team = TeamRoster::new(context.clone(), errors.clone(), roster);
+        Base {
+            lead: Arc::new(lead),
+            delivery: Arc::new(delivery),
+            team: Arc::new(team),
+            context,
+            signals,
+            errors,
+            registry,
+            prompts,
+            post,
+            requests,
+        }
+    }
+
+    /// Creates the board with all that responds to its changes. The board reports them to the follow-up, which needs the
+    /// board.
+    fn board(
+        &self,
+        board: Board,
+        published: TaskGraph,
+        worktrees: Option<&Worktrees>,
+        rule: MergeRule,
+    ) -> Arc<BoardFollowup> {
+        Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
+            let observer: Weak<dyn BoardObserver> = followup.clone();
+            let board = Arc::new(BoardView::new(
+                self.context.clone(),
+                self.errors.clone(),
+                self.signals.clone(),
+                board,
+                published,
+                observer,
+            ));
+            let branches = BranchStatus::new(
+                self.context.clone(),
+                self.errors.clone(),
+                board.clone(),
+                worktrees.cloned(),
+            );
+            let merges = MergeService::new(
+                self.context.clone(),
+                board.clone(),
+                Arc::new(branches),
+                self.lead.clone(),
+                worktrees.cloned(),
+                rule,
+            );
+            let worktrees = TaskWorktrees::new(
+                self.context.clone(),
+                self.registry.clone(),
+                board.clone(),
+                worktrees.cloned(),
+            );
+            BoardFollowup::new(
+                self.context.clone(),
+                self.signals.clone(),
+                self.registry.clone(),
+                self.lead.clone(),
+                board,
+                Arc::new(worktrees),
+                Arc::new(merges),
+            )
+        })
+    }
+}
+
+/// The components that handle requests.
+struct RequestGroup {
+    broker: Arc<RequestBroker>,
+    permissions: Arc<SessionPermissions>,
+    shutdowns: Arc<Shutdowns>,
+}
+
+impl RequestGroup {
+    fn new(
+        base: &Base,
+        board: &Arc<BoardView>,
+        approvers: super::approvers::Deciders,
+        rules: crate::agent::tool_runner::SharedRules,
+    ) -> RequestGroup {
+        let followup = Arc::new(DecisionFollowup::new(
+            base.context.clone(),
+            base.registry.clone(),
+            base.delivery.clone(),
+            base.requests.clone(),
+        ));
+        let broker = Arc::new(RequestBroker::new(BrokerParts {
+            context: base.context.clone(),
+            signals: base.signals.clone(),
+            errors: base.errors.clone(),
+            registry: base.registry.clone(),
+            delivery: base.delivery.clone(),
+            followup: followup.clone(),
+            board: board.clone(),
+            requests: base.requests.clone(),
+            approvers,
+        }));
+        let permissions = SessionPermissions::new(base.context.clone(), broker.clone(), rules);
+        let shutdowns = Shutdowns::new(
+            base.context.clone(),
+            base.registry.clone(),
+            base.delivery.clone(),
+            followup,
+            base.requests.clone(),
+        );
+        RequestGroup {
+            broker,
+            permissions: Arc::new(permissions),
+            shutdowns: Arc::new(shutdowns),
+        }
+    }
+}
+
+/// Creates the components of a crew.
+#[allow(clippy::too_many_lines)] // one list, without decisions
+pub fn assemble(parts: Parts, found: StartChecks) -> Components {
+    let base = Base::new(CrewContext {
+        root: parts.root,
+        session: parts.setup.session.clone(),
+        publisher: parts.publisher,
+        clock: parts.clock,
+        new_id: parts.new_id,
+        started: tokio::time::Instant::now(),
+        tracker: TaskTracker::new(),
+        stop: CancellationToken::new(),
+    });
+    let (store, rule) = found.worktrees.unzip();
+    let rule = rule.unwrap_or_default();
+    let rules = Arc::new(RwLock::new(parts.rules));
+    let followup = base.board(found.board, found.graph, store.as_ref(), rule);
+    let (board, worktrees) = (followup.board.clone(), followup.worktrees.clone());
+    let (merges, branches) = (followup.merges.clone(), followup.merges.branches().clone());
+    let RequestGroup {
+        broker,
+        permissions,
+        shutdowns,
+    } = RequestGroup::new(&base, &board, parts.deciders, rules.clone());
+    let Base {
+        context,
+        signals,
+        errors,
+        registry,
+        lead,
+        delivery,
+        team,
+        prompts,
+        post,
+        requests,
+    } = base;
+    let models = Arc::new(ModelSwitch::new(
+        context.clone(),
+        parts.models.engine,
+        parts.models.prices,
+        parts.setup,
+    ));
+    let budget = Arc::new(TeamBudget::new(
+        context.clone(),
+        broker.clone(),
+        models.clone(),
+        parts.models.calls_max,
+        parts.ceilings,
+    ));
+    let skills = Arc::new(SkillWatch::new(
+        context.clone(),
+        registry.clone(),
+        parts.skills,
+        parts.tools.as_deref(),
+    ));
+    let jobs = Arc::new(JobRunner::new(
+        context.clone(),
+        signals.clone(),
+        registry.clone(),
+        parts.guard.clone(),
+    ));
+    let budget_gate: Arc<dyn BudgetGate> = budget.clone();
+    let builder = Arc::new(AgentBuilder::new(
+        context.clone(),
+        models.clone(),
+        skills.clone(),
+        budget_gate,
+        AgentSettings {
+            tools: parts.tools,
+            tool_timeout: parts.tool_timeout,
+            guard: parts.guard,
+            rules,
+            compact_at: parts.compact_at,
+            memory: parts.memory,
+            environment: found.environment,
+            jitter: parts.jitter,
+        },
+        AgentStores {
+            board: board.store().clone(),
+            post: post.clone(),
+            requests: requests.clone(),
+            prompts,
+        },
+    ));
+    let teammates = Arc::new(Teammates {
+        context: context.clone(),
+        signals: signals.clone(),
+        registry: registry.clone(),
+        delivery: delivery.clone(),
+        lead: lead.clone(),
+        board: board.clone(),
+        worktrees: worktrees.clone(),
+        jobs: jobs.clone(),
+        broker: broker.clone(),
+        budget: budget.clone(),
+        team: team.clone(),
+        shutdowns: shutdowns.clone(),
+        builder: builder.clone(),
+        limits: parts.limits,
+    });
+    let subagents = Subagents::new(
+        context.clone(),
+        registry.clone(),
+        team.clone(),
+        builder.clone(),
+    );
+    let host = Arc::new(CrewHost {
+        context: context.clone(),
+        registry: registry.clone(),
+        broker: broker.clone(),
+        permissions: permissions.clone(),
+        shutdowns: shutdowns.clone(),
+        worktrees,
+        merges: merges.clone(),
+        jobs: jobs.clone(),
+        subagents: Arc::new(subagents),
+        teammates: teammates.clone(),
+    });
+    Components {
+        watcher: Watcher {
+            context: context.clone(),
+            signals: signals.clone(),
+            errors: errors.clone(),
+            board: board.clone(),
+            followup,
+            team: team.clone(),
+            broker: broker.clone(),
+            branches: branches.clone(),
+            merges: merges.clone(),
+            skills: skills.clone(),
+            post: post.clone(),
+        },
+        recovery: Arc::new(Recovery {
+            context: context.clone(),
+            signals: signals.clone(),
+            errors,
+            registry: registry.clone(),
+            broker: broker.clone(),
+            requests,
+            board: board.clone(),
+            team: team.clone(),
+        }),
+        idle_detector: IdleDetector {
+            context: context.clone(),
+            signals: signals.clone(),
+            registry: registry.clone(),
+            delivery: delivery.clone(),
+            lead: lead.clone(),
+            jobs: jobs.clone(),
+            reminders: RequestReminders::new(context.clone(), broker.clone(), lead.clone()),
+            broker: broker.clone(),
+            board: board.clone(),
+            branches: branches.clone(),
+        },
+        lead: LeadParts {
+            context: context.clone(),
+            signals: signals.clone(),
+            registry: registry.clone(),
+            inbox: lead.clone(),
+            delivery: delivery.clone(),
+            board: board.clone(),
+        },
+        commands: Commands {
+            user_actions: UserActions::new(
+                context.clone(),
+                signals.clone(),
+                board.clone(),
+                team.store().clone(),
+                post,
+                store,
+            ),
+            removal: WorktreeRemoval::new(context.clone(), board, branches, merges.clone()),
+            context: context.clone(),
+            signals: signals.clone(),
+            registry: registry.clone(),
+            lead,
+            delivery,
+            team,
+            jobs,
+            broker,
+            permissions,
+            shutdowns,
+            merges,
+            models,
+            budget: budget.clone(),
+        },
+        context,
+        signals,
+        registry,
+        builder,
+        teammates,
+        host,
+        skills,
+        budget,
+    }
+}

@@ -1,0 +1,204 @@
+//! Responds to changes of the board, whichever process made them: reports progress to the lead, merges completed work,
+//! interrupts a teammate whose task was taken, and creates worktrees for the user's tasks.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use super::board_view::{BoardObserver, BoardView};
+use super::context::{CrewContext, lock};
+use super::lead_inbox::LeadInbox;
+use super::merge_service::MergeService;
+use super::registry::AgentRegistry;
+use super::signals::CrewSignals;
+use super::worktrees::TaskWorktrees;
+use crate::agent::driver::blocking;
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::{Task, TaskStatus};
+use crate::protocol::event::Level;
+use crate::store::Which;
+
+/// The crew's responses to changes of the board.
+pub struct BoardFollowup {
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
+    registry: Arc<AgentRegistry>,
+    lead: Arc<LeadInbox>,
+    pub board: Arc<BoardView>,
+    pub worktrees: Arc<TaskWorktrees>,
+    pub merges: Arc<MergeService>,
+    /// The user's tasks whose worktree is being created, or could not be created since the crew started.
+    handled: Mutex<BTreeSet<TaskId>>,
+}
+
+impl BoardObserver for BoardFollowup {
+    fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        self.report_progress(known, changed);
+        self.follow_user(known, changed);
+    }
+}
+
+impl BoardFollowup {
+    pub fn new(
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
+        registry: Arc<AgentRegistry>,
+        lead: Arc<LeadInbox>,
+        board: Arc<BoardView>,
+        worktrees: Arc<TaskWorktrees>,
+        merges: Arc<MergeService>,
+    ) -> BoardFollowup {
+        BoardFollowup {
+            context,
+            signals,
+            registry,
+            lead,
+            board,
+            worktrees,
+            merges,
+            handled: Mutex::default(),
+        }
+    }
+
+    /// Notes for the lead's next call which tasks other agents have completed; this costs no model call.
+    fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        for task in changed
+            .iter()
+            .filter(|t| t.status == TaskStatus::Completed && t.owner != "lead")
+        {
+            let is_news = known
+                .get(task.id)
+                .is_some_and(|before| before.status != TaskStatus::Completed);
+            if !is_news {
+                continue;
+            }
+            if !task.worktree.is_empty() {
+                let (merges, task) = (Arc::clone(&self.merges), Arc::clone(task));
+                let busy = self.signals.busy();
+                self.context.spawn(async move {
+                    merges.completed(&task).await;
+                    drop(busy);
+                });
+            }
+            let by = match task.owner.as_str() {
+                "user" => "the user",
+                owner => owner,
+            };
+            let (id, subject) = (task.id, &task.subject);
+            self.lead
+                .report(format!("{by} completed task {id} ({subject})"));
+        }
+    }
+
+    /// Responds to the user's changes of the board, whichever process made them: interrupts a teammate whose task was
+    /// taken, adds a note to the lead's next call, and creates worktrees for the user's tasks.
+    fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        for task in changed {
+            let before = known.get(task.id);
+            let taken = task.taken_from.iter();
+            let is_news = |name: &&String| before.is_some_and(|b| !b.was_taken_from(name));
+            for name in taken.filter(is_news).filter_map(|n| Name::party(n).ok()) {
+                self.stop_taken(&name, task.id);
+                self.lead
+                    .note(format!("the user took task {} from {name}", task.id));
+            }
+            let was = before.is_some_and(|b| b.is_open_for(Name::user().as_str()));
+            if task.is_open_for(Name::user().as_str()) && !was {
+                self.lead
+                    .note(format!("the user works on task {}", task.id));
+            }
+        }
+        self.create_user_worktrees(changed.iter().map(|t| &**t));
+    }
+
+    /// Interrupts a teammate whose task was taken. The lead is not interrupted, since it talks with the user.
+    fn stop_taken(&self, name: &Name, task: TaskId) {
+        let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
+            return;
+        };
+        if handle.is_working() {
+            handle.mailbox.set_revoked_task(task);
+            handle.interrupt();
+        }
+    }
+
+    /// Creates the missing worktrees of the tasks that the user works on.
+    pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
+        if !self.worktrees.are_used() {
+            return;
+        }
+        for task in tasks.filter(|task| self.lacks_worktree(task)) {
+            if !lock(&self.handled).insert(task.id) {
+                continue;
+            }
+            let (own, id, busy) = (Arc::clone(self), task.id, self.signals.busy());
+            self.context.spawn(async move {
+                // After a failure the task stays in `handled`, so that the error is reported once and not at each read of
+                // the board. Otherwise the entry is removed, so that a later claim can create the worktree again.
+                if own.create_user_worktree(id).await {
+                    lock(&own.handled).remove(&id);
+                }
+                drop(busy);
+            });
+        }
+    }
+
+    /// Whether the user works on this task and it has no worktree.
+    fn lacks_worktree(&self, task: &Task) -> bool {
+        task.status == TaskStatus::InProgress
+            && task.is_open_for(Name::user().as_str())
+            && self.worktrees.dir_of(task).is_none()
+    }
+
+    /// Returns the current task if the user still works on it.
+    async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
+        let board = self.board.store().clone();
+        let task = blocking(move || board.get(id)).await.ok()?;
+        let is_theirs =
+            task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
+        is_theirs.then_some(task)
+    }
+
+    /// Creates the worktree of a task of the user and announces it. Returns false if it could not be created.
+    async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
+        // The published board may be outdated: the worktree may exist by now, or the task may have been released.
+        let Some(task) = self
+            .works_on(id)
+            .await
+            .filter(|t| self.worktrees.dir_of(t).is_none())
+        else {
+            return true;
+        };
+        // A killed crew may have created the worktree without recording it in the task.
+        let task = if task.worktree.is_empty() {
+            self.worktrees.recover(Task::clone(&task)).await
+        } else {
+            Task::clone(&task)
+        };
+        let created = self.worktrees.workspace_for(&task, &Name::user()).await;
+        self.board.read(Which::These([id].into())).await;
+        if self.works_on(id).await.is_none() {
+            // The task was released or completed in the meantime.
+            return true;
+        }
+        match created {
+            Ok(None) => true,
+            Ok(Some(workspace)) => {
+                let dir = workspace
+                    .dir
+                    .strip_prefix(&self.context.root)
+                    .unwrap_or(&workspace.dir);
+                let text = format!("{id} is yours: its worktree is {}.", dir.display());
+                self.context.notice(Level::Info, text).await;
+                true
+            }
+            Err(error) => {
+                let text = format!(
+                    "The worktree of your task {id} cannot be created: {error}. Work in the project directory, or release the task."
+                );
+                self.context.notice(Level::Warn, text).await;
+                false
+            }
+        }
+    }
+}

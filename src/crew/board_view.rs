@@ -1,0 +1,140 @@
+//! The board as the crew last published it: reads it again after changes, and tells an observer what has changed.
+
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use super::context::CrewContext;
+use super::file_errors::FileErrors;
+use super::signals::CrewSignals;
+use crate::agent::driver::blocking;
+use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
+use crate::domain::ids::Name;
+use crate::domain::task::Task;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Board, StoreError, Which};
+
+/// Reacts to changes of the board.
+pub trait BoardObserver: Send + Sync {
+    /// Called before `changed` is published. `known` is the board that was published before.
+    fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
+}
+
+/// The published board.
+pub struct BoardView {
+    context: Arc<CrewContext>,
+    errors: Arc<FileErrors>,
+    signals: Arc<CrewSignals>,
+    board: Board,
+    published: RwLock<Arc<TaskGraph>>,
+    /// Locked while the board is read and published.
+    reading: tokio::sync::Mutex<()>,
+    observer: Weak<dyn BoardObserver>,
+}
+
+impl BoardView {
+    /// Creates a view of `board`, of which `published` was published already.
+    pub fn new(
+        context: Arc<CrewContext>,
+        errors: Arc<FileErrors>,
+        signals: Arc<CrewSignals>,
+        board: Board,
+        published: TaskGraph,
+        observer: Weak<dyn BoardObserver>,
+    ) -> BoardView {
+        BoardView {
+            context,
+            errors,
+            signals,
+            board,
+            published: RwLock::new(Arc::new(published)),
+            reading: tokio::sync::Mutex::default(),
+            observer,
+        }
+    }
+
+    pub fn store(&self) -> &Board {
+        &self.board
+    }
+
+    /// Returns the published board.
+    pub fn graph(&self) -> Arc<TaskGraph> {
+        Arc::clone(
+            &self
+                .published
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Reads tasks again and publishes what has changed. Returns the published board; `None` if it cannot be read.
+    pub async fn read(&self, which: Which) -> Option<Arc<TaskGraph>> {
+        // One at a time, so that changes are published in the order in which they were read.
+        let _reading = self.reading.lock().await;
+        let (board, known) = (self.board.clone(), self.graph());
+        let news = blocking(move || board.news(&which, &known)).await;
+        let news = self.errors.check("The board", news).await?;
+        for notice in news.notices {
+            self.context.notice(Level::Warn, notice).await;
+        }
+        if news.delta.is_empty() {
+            return Some(self.graph());
+        }
+        if let Some(observer) = self.observer.upgrade() {
+            observer.board_changed(&self.graph(), &news.delta.changed);
+        }
+        {
+            let mut graph = self
+                .published
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::make_mut(&mut graph).apply(&news.delta.changed, &news.delta.removed);
+        }
+        for Delta { changed, removed } in news.delta.pieces() {
+            self.context
+                .publish(EventKind::BoardChanged { changed, removed })
+                .await;
+        }
+        self.signals.files_changed();
+        Some(self.graph())
+    }
+
+    /// Runs a change of the board and publishes the event that it returns before any task that it changes.
+    pub async fn change<T>(
+        &self,
+        change: impl Future<Output = Result<T, String>>,
+        event: impl FnOnce(&T) -> EventKind,
+    ) -> Result<T, String> {
+        let _reading = self.reading.lock().await;
+        let changed = change.await?;
+        self.context.publish(event(&changed)).await;
+        Ok(changed)
+    }
+
+    /// Puts the open task of `owner` back on the board.
+    ///
+    /// # Errors
+    /// When the board cannot be read or written.
+    pub async fn release_task_of(&self, owner: &Name) -> Result<(), StoreError> {
+        let (board, name, now) = (self.board.clone(), owner.clone(), self.context.now());
+        let released = blocking(move || {
+            let reading = board.read()?;
+            match reading.graph.open_task_of(&name) {
+                Some(task) => board.release(task.id, &name, now).map(Some),
+                None => Ok(None),
+            }
+        })
+        .await?;
+        if let Some(task) = released {
+            let (id, subject) = (task.id, &task.subject);
+            let text = if task.attempts < ATTEMPTS_MAX {
+                format!("Task {id} ({subject}) of {owner} is offered again: {owner} left it open.")
+            } else {
+                format!(
+                    "Task {id} ({subject}) was given up {} times, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
+                    task.attempts, id.0
+                )
+            };
+            self.context.notice(Level::Warn, text).await;
+        }
+        Ok(())
+    }
+}

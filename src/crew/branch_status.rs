@@ -1,0 +1,116 @@
+//! Publishes what is checked out, and the merge status of the tasks' branches.
+
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::context::CrewContext;
+use super::file_errors::FileErrors;
+use crate::agent::driver::blocking;
+use crate::domain::graph::TaskGraph;
+use crate::domain::task::Task;
+use crate::domain::worktree::{self, Branch, CheckedOut, WorktreeName};
+use crate::protocol::event::{BRANCHES_MAX, EventKind};
+use crate::store::{Look, Seen, Worktrees, checked_out};
+
+/// The status of the branches.
+pub struct BranchStatus {
+    context: Arc<CrewContext>,
+    errors: Arc<FileErrors>,
+    board: Arc<BoardView>,
+    /// `None` if all agents work in the root.
+    worktrees: Option<Worktrees>,
+    /// The branch status that was last published. Locked during a scan.
+    published: tokio::sync::Mutex<Seen>,
+    /// The checked-out commit that was last published. Locked while it is read and published.
+    head: tokio::sync::Mutex<Option<CheckedOut>>,
+}
+
+impl BranchStatus {
+    pub fn new(
+        context: Arc<CrewContext>,
+        errors: Arc<FileErrors>,
+        board: Arc<BoardView>,
+        worktrees: Option<Worktrees>,
+    ) -> BranchStatus {
+        BranchStatus {
+            context,
+            errors,
+            board,
+            worktrees,
+            published: tokio::sync::Mutex::default(),
+            head: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Reads what is checked out in the root and publishes it if it has changed.
+    pub async fn read_head(&self) {
+        let root = self.context.root.clone();
+        let mut published = self.head.lock().await;
+        let Ok(Some(now)) = blocking(move || Ok(checked_out(&root))).await else {
+            return;
+        };
+        if published.as_ref() != Some(&now) {
+            *published = Some(now.clone());
+            self.context
+                .publish(EventKind::HeadChanged { head: now })
+                .await;
+        }
+    }
+
+    /// Scans the branches of the worktrees and publishes those whose status has changed.
+    pub async fn read(&self, how: Look) {
+        let Some(store) = &self.worktrees else { return };
+        // One scan at a time, so that changes are published in order.
+        let mut known = self.published.lock().await;
+        let mut how = Some(how);
+        while let Some(look) = how {
+            let graph = self.board.graph();
+            let (store, mut seen) = (store.clone(), std::mem::take(&mut *known));
+            let looked = blocking(move || {
+                let named = if seen.is_empty() {
+                    worktrees_of_tasks(&graph)
+                } else {
+                    Vec::new()
+                };
+                let changed = store.branches(&mut seen, look, &named)?;
+                Ok((seen, changed))
+            });
+            let Some((seen, changed)) = self.errors.check("The worktrees", looked.await).await
+            else {
+                return;
+            };
+            *known = seen;
+            for event in branch_events(&changed) {
+                self.context.publish(event).await;
+            }
+            // The results are published before the scan continues.
+            how = known.is_partial().then_some(Look::IfChanged);
+        }
+    }
+
+    /// Returns the unmerged branches of completed tasks, for the lead. Scans the branches first.
+    pub async fn unmerged(&self) -> Vec<String> {
+        if self.worktrees.is_none() {
+            return Vec::new();
+        }
+        self.read(Look::Anew).await;
+        let (graph, seen) = (self.board.graph(), self.published.lock().await);
+        let tasks = worktree::to_merge(&graph, |tree| seen.is_unmerged(tree));
+        let words = |task: &&Task| format!("wt/{} ({})", task.worktree, task.id);
+        tasks.iter().map(words).collect()
+    }
+}
+
+/// Returns the worktrees that tasks on the board refer to.
+pub fn worktrees_of_tasks(graph: &TaskGraph) -> Vec<WorktreeName> {
+    let names = graph.tasks().map(|t| WorktreeName::new(&t.worktree).ok());
+    names.flatten().collect()
+}
+
+/// Splits branches into events of a bounded size.
+pub fn branch_events(branches: &[Branch]) -> impl Iterator<Item = EventKind> {
+    let event = |piece: &[Branch]| EventKind::BranchesChanged {
+        branches: piece.to_vec(),
+    };
+    branches.chunks(BRANCHES_MAX).map(event)
+}

@@ -1,0 +1,197 @@
+//! Budgets of the crew: an agent that reaches one pauses before its next model call, and the user is asked to raise it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::future::BoxFuture;
+
+use super::context::{CrewContext, lock};
+use super::models::ModelSwitch;
+use super::request_broker::RequestBroker;
+use crate::agent::budget_gate::BudgetGate;
+use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
+use crate::domain::ids::Name;
+use crate::domain::limits::Limits;
+use crate::domain::request::{Asking, Decider, Request, RequestKind, RequestStatus};
+use crate::domain::team::Activity;
+use crate::domain::usage::Usage;
+use crate::protocol::event::{EventKind, Level};
+
+/// What the agents have used, and the pending requests to raise a budget.
+pub struct TeamBudget {
+    context: Arc<CrewContext>,
+    broker: Arc<RequestBroker>,
+    models: Arc<ModelSwitch>,
+    /// Most model calls in flight; only reported here.
+    calls: usize,
+    ledger: Mutex<Ledger>,
+    /// At most one request per budget at a time.
+    questions: Mutex<BTreeMap<Key, Arc<Question>>>,
+    /// Agents that may make no further call in this turn, with the reason.
+    denied: Mutex<BTreeMap<Name, String>>,
+}
+
+/// A request that several agents may wait for.
+#[derive(Default)]
+struct Question {
+    /// How often it was denied.
+    denials: AtomicU64,
+    /// Locked by the agent that asks. Holds the reason of the last denial.
+    asking: tokio::sync::Mutex<String>,
+}
+
+impl TeamBudget {
+    /// Creates an empty account. `calls` is the limit of model calls in flight.
+    pub fn new(
+        context: Arc<CrewContext>,
+        broker: Arc<RequestBroker>,
+        models: Arc<ModelSwitch>,
+        calls: usize,
+        ceilings: Ceilings,
+    ) -> TeamBudget {
+        TeamBudget {
+            context,
+            broker,
+            models,
+            calls,
+            ledger: Mutex::new(Ledger::new(ceilings)),
+            questions: Mutex::default(),
+            denied: Mutex::default(),
+        }
+    }
+
+    /// Returns the current limits for publication.
+    fn limits(&self) -> Limits {
+        let ledger = lock(&self.ledger);
+        Limits {
+            calls: self.calls,
+            ceilings: ledger.ceilings(),
+            raised: ledger.raised(),
+        }
+    }
+
+    /// Whether a budget keeps `agent` from calling its model.
+    pub fn is_over(&self, agent: &Name) -> bool {
+        self.reached(agent).is_some()
+    }
+
+    fn reached(&self, agent: &Name) -> Option<Reached> {
+        lock(&self.ledger).reached(agent)
+    }
+
+    fn question(&self, key: &Key) -> Arc<Question> {
+        Arc::clone(lock(&self.questions).entry(key.clone()).or_default())
+    }
+
+    fn deny(&self, agent: &Name, why: String) -> Result<(), String> {
+        lock(&self.denied).insert(payer(agent), why.clone());
+        Err(why)
+    }
+}
+
+impl BudgetGate for TeamBudget {
+    fn begin(&self, agent: &Name) {
+        // A subagent runs within its parent's turn, so the parent's denial still applies.
+        if agent.parent().is_none() {
+            lock(&self.denied).remove(agent);
+        }
+    }
+
+    fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>) {
+        lock(&self.ledger).count(agent, usage, cost);
+    }
+
+    fn admit<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(self.wait_for_budget(agent))
+    }
+}
+
+impl TeamBudget {
+    /// Waits until no budget keeps `agent` from its next call. All agents that wait for the same budget share one request.
+    /// The error is the reason of a denial.
+    async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
+        loop {
+            let Some(reached) = self.reached(agent) else {
+                return Ok(());
+            };
+            if let Some(why) = lock(&self.denied).get(&payer(agent)) {
+                return Err(why.clone());
+            }
+            if self.broker.approvers().of(RequestKind::Ceiling) == Decider::Ask {
+                let request = RequestKind::Ceiling;
+                self.context
+                    .publish(EventKind::ActivityChanged {
+                        agent: agent.clone(),
+                        activity: Activity::NeedsYou { request },
+                    })
+                    .await;
+            }
+            let question = self.question(&reached.key);
+            let before = question.denials.load(Ordering::SeqCst);
+            let mut last = question.asking.lock().await;
+            if question.denials.load(Ordering::SeqCst) != before {
+                return self.deny(agent, last.clone());
+            }
+            // Another agent may have asked in the meantime, and the budget may have been raised.
+            let Some(reached) = self.reached(agent).filter(|r| r.key == reached.key) else {
+                continue;
+            };
+            let from = payer(agent);
+            let body = reached.question(&from);
+            let asking = Asking::new(RequestKind::Ceiling, &from, body);
+            let request = self.broker.ask(&from, asking).await?.decision().await?;
+            match request.status {
+                RequestStatus::Approved => {
+                    lock(&self.ledger).raise(&reached);
+                    self.publish_limits().await;
+                }
+                RequestStatus::Rejected | RequestStatus::Withdrawn | RequestStatus::Pending => {
+                    *last = denial(&reached, &request);
+                    question.denials.fetch_add(1, Ordering::SeqCst);
+                    return self.deny(agent, last.clone());
+                }
+            }
+        }
+    }
+
+    /// Publishes the current limits.
+    pub async fn publish_limits(&self) {
+        self.context
+            .publish(EventKind::LimitsChanged(self.limits()))
+            .await;
+    }
+
+    /// Warns if a budget in US dollars cannot be enforced, because the price of the model is unknown.
+    pub async fn warn_unknown_price(&self) {
+        let ceilings = lock(&self.ledger).ceilings();
+        let engine = self.models.current();
+        if engine.price.is_some() {
+            return;
+        }
+        for ceiling in [Ceiling::TeamCost, Ceiling::AgentCost] {
+            if ceilings.of(ceiling).is_some() {
+                let text = format!(
+                    "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
+                    ceiling.setting(),
+                    engine.name,
+                    engine.name
+                );
+                self.context.notice(Level::Warn, text).await;
+            }
+        }
+    }
+}
+
+/// Formats the reason why an agent may not continue, in one line.
+fn denial(reached: &Reached, request: &Request) -> String {
+    let fact = reached.fact();
+    let by = request.decided_by.as_str();
+    if by == Name::policy().as_str() {
+        return format!("{fact}: no user was present to raise it");
+    }
+    match request.comment.trim() {
+        "" => format!("{fact}: {by} did not raise it"),
+        comment => format!("{fact}: {by} did not raise it and said: {comment}"),
+    }
+}

@@ -1,0 +1,308 @@
+//! Tests of components alone, each over real files.
+
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+
+use super::board_followup::BoardFollowup;
+use super::board_view::{BoardObserver, BoardView};
+use super::branch_status::BranchStatus;
+use super::context::lock;
+use super::idle_detector::IdleDetector;
+use super::jobs::JobRunner;
+use super::merge_service::{MergeRule, MergeService};
+use super::registry::AgentState;
+use super::request_reminders::RequestReminders;
+use super::test_support::{LEAD_DECIDES, TestCrew, bob};
+use super::worktrees::TaskWorktrees;
+use crate::agent::driver::Control;
+use crate::domain::graph::{Claimer, NewTask, TaskGraph};
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::team::{Member, MemberStatus};
+use crate::protocol::event::EventKind;
+use crate::store::{Post, Which};
+use crate::tools::host::JobOrder;
+
+const NOW: Stamp = Stamp(1.0);
+
+fn task(subject: &str) -> NewTask {
+    NewTask {
+        subject: subject.into(),
+        ..NewTask::default()
+    }
+}
+
+fn claimer() -> Claimer {
+    Claimer {
+        name: bob(),
+        tags: Vec::new(),
+    }
+}
+
+/// Records how many tasks were known and changed.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<(usize, usize)>>);
+
+impl BoardObserver for Recorder {
+    fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        lock(&self.0).push((known.len(), changed.len()));
+    }
+}
+
+#[tokio::test]
+async fn observer_gets_each_change_of_the_board_once() {
+    let mut crew = TestCrew::new();
+    let recorder = Arc::new(Recorder::default());
+    let observer: Weak<dyn BoardObserver> = Arc::downgrade(&recorder) as Weak<dyn BoardObserver>;
+    let board = crew.observed_board(observer);
+    board.store().create(task("one"), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    board.store().create(task("two"), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    board.read(Which::All).await.unwrap();
+    assert_eq!(*lock(&recorder.0), [(0, 1), (1, 1)]);
+    let published = crew.published();
+    let changes = published
+        .iter()
+        .filter(|e| matches!(e, EventKind::BoardChanged { .. }));
+    assert_eq!(changes.count(), 2);
+}
+
+#[tokio::test]
+async fn released_task_is_offered_again() {
+    let mut crew = TestCrew::new();
+    let board = crew.board();
+    board.store().create(task("one"), NOW).unwrap();
+    board.store().claim(None, &claimer(), NOW).unwrap();
+    board.release_task_of(&bob()).await.unwrap();
+    board.release_task_of(&bob()).await.unwrap();
+    assert_eq!(
+        crew.notices(),
+        ["Task #1 (one) of bob is offered again: bob left it open."]
+    );
+}
+
+fn merges(crew: &TestCrew, board: &Arc<BoardView>) -> Arc<MergeService> {
+    let branches = BranchStatus::new(
+        crew.context.clone(),
+        crew.errors.clone(),
+        board.clone(),
+        None,
+    );
+    Arc::new(MergeService::new(
+        crew.context.clone(),
+        board.clone(),
+        Arc::new(branches),
+        crew.lead.clone(),
+        None,
+        MergeRule::Asked,
+    ))
+}
+
+fn followup(crew: &TestCrew) -> Arc<BoardFollowup> {
+    Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
+        let board = crew.observed_board(followup.clone());
+        let worktrees = TaskWorktrees::new(
+            crew.context.clone(),
+            crew.registry.clone(),
+            board.clone(),
+            None,
+        );
+        BoardFollowup::new(
+            crew.context.clone(),
+            crew.signals.clone(),
+            crew.registry.clone(),
+            crew.lead.clone(),
+            board.clone(),
+            Arc::new(worktrees),
+            merges(crew, &board),
+        )
+    })
+}
+
+#[tokio::test]
+async fn completed_task_of_a_teammate_is_news_for_the_lead() {
+    let crew = TestCrew::new();
+    let (lead, _inbox) = crew.agent(&Name::lead());
+    let followup = followup(&crew);
+    let board = &followup.board;
+    board.store().create(task("one"), NOW).unwrap();
+    board.store().claim(None, &claimer(), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    assert!(!crew.lead.take_news());
+    board.store().complete(TaskId(1), &bob(), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    assert!(crew.lead.take_news() && !crew.lead.take_news());
+    assert!(lead.mailbox.take_notes().is_some());
+}
+
+#[tokio::test]
+async fn teammate_whose_task_was_taken_is_interrupted() {
+    let crew = TestCrew::new();
+    let (handle, mut inbox) = crew.agent(&bob());
+    crew.registry.set_state(&handle, AgentState::Working);
+    let followup = followup(&crew);
+    let board = &followup.board;
+    board.store().create(task("one"), NOW).unwrap();
+    board.store().claim(None, &claimer(), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    board.store().take(TaskId(1), &bob(), NOW).unwrap();
+    board.read(Which::All).await.unwrap();
+    assert!(matches!(inbox.try_recv(), Ok(Control::Interrupt)));
+    assert_eq!(handle.mailbox.take_revoked_task(), Some(TaskId(1)));
+}
+
+#[tokio::test]
+async fn merges_need_worktrees() {
+    let crew = TestCrew::new();
+    let board = crew.board();
+    let merges = merges(&crew, &board);
+    let why = merges.merge(TaskId(1)).await.unwrap_err();
+    assert_eq!(
+        why,
+        "worktrees are not in use here: all agents work in the project directory"
+    );
+    assert_eq!(merges.branches().unmerged().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn end_of_a_job_waits_for_its_agent() {
+    let mut crew = TestCrew::new();
+    let (handle, _inbox) = crew.agent(&bob());
+    let (context, signals) = (crew.context.clone(), crew.signals.clone());
+    let jobs = Arc::new(JobRunner::new(
+        context,
+        signals,
+        crew.registry.clone(),
+        None,
+    ));
+    let job = jobs
+        .start(JobOrder {
+            agent: bob(),
+            command: "echo hello".into(),
+            workdir: crew.dir.path().to_path_buf(),
+            timeout: Duration::from_secs(60),
+        })
+        .unwrap();
+    assert!(jobs.is_running(Some(&bob())) && !jobs.is_running(Some(&Name::lead())));
+    crew.tasks_end().await;
+    assert!(!jobs.is_running(None) && handle.mailbox.has_job_results());
+    assert_eq!(jobs.output(&job.id), "hello\n");
+    assert!(
+        jobs.kill(&job.id, &bob())
+            .unwrap_err()
+            .contains("already ended")
+    );
+    let ended = crew.published().into_iter().rev().find_map(|e| match e {
+        EventKind::JobChanged { job } => Some(job),
+        _ => None,
+    });
+    assert!(!ended.unwrap().is_running());
+}
+
+#[tokio::test]
+async fn member_with_an_unread_message_has_mail() {
+    let crew = TestCrew::new();
+    crew.team
+        .add(Member::new(bob(), "coder"), 16)
+        .await
+        .unwrap();
+    assert!(!crew.delivery.has_mail(&bob()).await);
+    let roster = crew.team.store();
+    crew.delivery
+        .send_from_user(&bob(), "hello", roster)
+        .await
+        .unwrap();
+    assert!(crew.delivery.has_mail(&bob()).await);
+    let eve = Name::member("eve").unwrap();
+    let refused = crew.delivery.send_from_user(&eve, "hello", roster).await;
+    assert!(refused.unwrap_err().to_string().contains("bob"));
+    let inbox = Post::open(crew.dir.path()).look(&bob()).unwrap();
+    assert_eq!(inbox.letters.len(), 1);
+}
+
+#[tokio::test]
+async fn roster_is_published_once_per_change() {
+    let mut crew = TestCrew::new();
+    crew.team
+        .add(Member::new(bob(), "coder"), 16)
+        .await
+        .unwrap();
+    crew.team.read().await;
+    crew.team.read().await;
+    crew.team
+        .set_status(&bob(), MemberStatus::Working)
+        .await
+        .unwrap();
+    crew.team.read().await;
+    let published = crew.published();
+    let teams = published
+        .iter()
+        .filter(|e| matches!(e, EventKind::TeamChanged { .. }));
+    assert_eq!(teams.count(), 2);
+}
+
+#[tokio::test]
+async fn lead_that_is_not_running_is_not_woken() {
+    let crew = TestCrew::new();
+    assert!(!crew.lead.wake("hello".into()) && !crew.lead.has_input());
+    crew.lead.report("news".into());
+    assert!(!crew.lead.has_news());
+    let (_handle, mut inbox) = crew.agent(&Name::lead());
+    assert!(crew.lead.wake("hello".into()) && crew.lead.has_input());
+    assert!(matches!(inbox.try_recv(), Ok(Control::Say(_))));
+    crew.lead.set_queued(0);
+    assert!(!crew.lead.has_input());
+}
+
+#[tokio::test]
+async fn other_model_is_used_from_the_next_call_on() {
+    let mut crew = TestCrew::new();
+    let models = crew.models();
+    let shared = models.model_config_for("");
+    models.switch_to("loud".into()).await;
+    assert_eq!(shared.read().unwrap().name, "loud");
+    assert_eq!(models.current().window, None);
+    models.list().await.unwrap();
+    let events = crew.published();
+    assert!(matches!(&events[0], EventKind::CrewReady(setup) if setup.model == "loud"));
+    assert!(matches!(&events[1], EventKind::ModelsListed { names } if names.len() == 2));
+}
+
+#[tokio::test]
+async fn crew_is_idle_when_work_has_ended() {
+    let mut crew = TestCrew::new();
+    let (lead, _inbox) = crew.agent(&Name::lead());
+    crew.registry.set_state(&lead, AgentState::Working);
+    let (context, signals) = (crew.context.clone(), crew.signals.clone());
+    let board = crew.board();
+    let broker = crew.broker(LEAD_DECIDES);
+    let detector = IdleDetector {
+        jobs: Arc::new(JobRunner::new(
+            context.clone(),
+            signals.clone(),
+            crew.registry.clone(),
+            None,
+        )),
+        reminders: RequestReminders::new(context.clone(), broker.clone(), crew.lead.clone()),
+        branches: merges(&crew, &board).branches().clone(),
+        context,
+        signals,
+        registry: crew.registry.clone(),
+        delivery: crew.delivery.clone(),
+        lead: crew.lead.clone(),
+        broker,
+        board,
+    };
+    crew.context.spawn(detector.run());
+    let busy = crew.signals.busy();
+    crew.registry.set_state(&lead, AgentState::Idle);
+    drop(busy);
+    let event = crew.events.next().await.unwrap();
+    assert_eq!(event.kind, EventKind::CrewAtRest);
+    crew.context.stop.cancel();
+    crew.tasks_end().await;
+}

@@ -1,0 +1,70 @@
+//! What every component of a crew shares: where it runs, how it reports, and when it stops.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::ids::Name;
+use crate::domain::stamp::Stamp;
+use crate::protocol::Publisher;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::Transcript;
+
+/// The environment of a crew's components.
+pub struct CrewContext {
+    /// The project directory.
+    pub root: PathBuf,
+    /// The id of the session.
+    pub session: String,
+    pub publisher: Publisher,
+    pub clock: fn() -> Stamp,
+    /// Returns a new unique id.
+    pub new_id: fn() -> String,
+    /// The start of the crew on the monotonic clock, for measuring waits.
+    pub started: tokio::time::Instant,
+    /// The background tasks of the crew.
+    pub tracker: TaskTracker,
+    /// Cancelled when the crew stops.
+    pub stop: CancellationToken,
+}
+
+impl CrewContext {
+    pub async fn publish(&self, kind: EventKind) {
+        self.publisher.publish(kind).await;
+    }
+
+    pub async fn notice(&self, level: Level, text: impl Into<String>) {
+        self.publish(EventKind::notice(level, text)).await;
+    }
+
+    pub fn now(&self) -> Stamp {
+        (self.clock)()
+    }
+
+    pub fn new_id(&self) -> String {
+        (self.new_id)()
+    }
+
+    /// Returns how long the crew has been running.
+    pub fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Runs `work` in the background. [`super::Crew::stop`] waits for it.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(work);
+    }
+
+    /// Opens the transcript of an agent.
+    pub fn transcript(&self, agent: &Name) -> Transcript {
+        Transcript::open(&self.root, &self.session, agent).redacting(self.publisher.redactor())
+    }
+}
+
+/// Locks a mutex, also after a panic of another thread that held it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

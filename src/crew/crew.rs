@@ -1,0 +1,153 @@
+//! A running crew: starts its components, takes its commands, and stops it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::assembly::{Components, StartChecks, assemble};
+use super::command_loop::{self, COMMANDS_MAX};
+use super::context::CrewContext;
+use super::lead::LeadAgent;
+use super::parts::{Parts, Start};
+use super::recovery::Recovery;
+use super::start;
+use super::teammate::RestoredTeammate;
+use crate::domain::conversation::TurnState;
+use crate::domain::ids::Name;
+use crate::protocol::Command;
+use crate::store::{Board, StoreError};
+
+/// How long agents may take to end when the crew stops.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+
+/// A running crew.
+pub struct Crew {
+    context: Arc<CrewContext>,
+    recovery: Arc<Recovery>,
+    commands: mpsc::Sender<Command>,
+    resumed: TurnState,
+}
+
+impl Crew {
+    /// Starts the lead and the watcher. First closes the members and requests that an ended crew left behind, and puts
+    /// their tasks back on the board.
+    ///
+    /// # Errors
+    /// When the state folders cannot be read or written.
+    pub async fn start(parts: Parts) -> Result<Crew, StoreError> {
+        let board = Board::open(&parts.root);
+        // Git runs concurrently, since it takes longer than everything before the first screen.
+        let git_check = start::start_git_check(&parts);
+        let environment = start::start_environment(&parts);
+        let graph = start::publish_first(&parts, &board).await;
+        let checked = start::finish_git_check(git_check).await;
+        let environment = start::environment(environment).await;
+        let start = parts.start;
+        let found = StartChecks {
+            board,
+            graph,
+            worktrees: checked.worktrees,
+            environment,
+        };
+        let components = assemble(parts, found);
+        let context = Arc::clone(&components.context);
+        for (level, text) in checked.notices {
+            context.notice(level, text).await;
+        }
+        launch(components, start).await
+    }
+
+    /// Whether a turn, task or message was unfinished when the resumed session ended; the crew then continues without
+    /// input.
+    pub fn resumed(&self) -> TurnState {
+        self.resumed
+    }
+
+    /// Queues a command without waiting.
+    ///
+    /// # Errors
+    /// Returns the command if the queue is full or the crew has stopped.
+    pub fn submit(&self, command: Command) -> Result<(), Command> {
+        self.commands.try_send(command).map_err(|e| match e {
+            mpsc::error::TrySendError::Full(c) | mpsc::error::TrySendError::Closed(c) => c,
+        })
+    }
+
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board.
+    ///
+    /// # Errors
+    /// When the state folders cannot be written.
+    pub async fn stop(self) -> Result<(), StoreError> {
+        self.context.stop.cancel();
+        self.context.tracker.close();
+        // Agents end by cancellation. One that does not end in time stops with the process.
+        let _ = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait()).await;
+        self.recovery.close().await
+    }
+}
+
+/// Restores what the session brings back, and starts everything that acts by itself.
+async fn launch(components: Components, start: Start) -> Result<Crew, StoreError> {
+    let Components {
+        context,
+        signals,
+        registry,
+        lead,
+        builder,
+        teammates,
+        host,
+        skills,
+        budget,
+        watcher,
+        recovery,
+        idle_detector,
+        commands,
+    } = components;
+    budget.publish_limits().await;
+    budget.warn_unknown_price().await;
+    let (back, team) = recovery.recover(start).await?;
+    skills.read().await;
+    let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
+    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), start).await?;
+    let mut resumed = lead.turn();
+    let mut restored: Vec<RestoredTeammate> = Vec::new();
+    for member in back {
+        let host = Arc::clone(&host);
+        let member = teammates.restore(member, &team, host).await?;
+        if member.turn == TurnState::Open {
+            resumed = TurnState::Open;
+        }
+        restored.push(member);
+    }
+    let has_news = inbox.has_prompts() || inbox.has_news();
+    let has_left = has_news
+        || delivery.has_mail(&Name::lead()).await
+        || commands.broker.has_unfinished().await;
+    if start == Start::Resumed && has_left {
+        // Counts as having worked, so that the lead is woken when the crew becomes idle.
+        registry.count_work_start();
+        resumed = TurnState::Open;
+    }
+    // All agents are registered before any of them acts, so that decisions made in the meantime reach them. The crew counts
+    // as busy until all agents have started and pending requests are handed over again.
+    let busy = signals.busy();
+    let begin = move || {
+        let _busy = busy;
+        lead.begin();
+        for member in restored {
+            member.begin();
+        }
+    };
+    context.spawn(watcher.run(begin));
+    context.spawn(Arc::clone(&recovery).record_alive());
+    context.spawn(idle_detector.run());
+    let (sender, inbox) = mpsc::channel(COMMANDS_MAX);
+    context.spawn(command_loop::run(Arc::new(commands), inbox));
+    Ok(Crew {
+        context,
+        recovery,
+        commands: sender,
+        resumed,
+    })
+}

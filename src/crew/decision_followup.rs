@@ -1,0 +1,269 @@
+//! Follow-up of decisions, including those made before crewdeck ended. If the agent no longer waits, it gets the decision
+//! as a message, and need not ask again for what was allowed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::context::{CrewContext, lock};
+use super::message_delivery::MessageDelivery;
+use super::registry::AgentRegistry;
+use crate::agent::driver::blocking;
+use crate::domain::conversation::{PlanState, Record};
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::mail::LetterKind;
+use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::Requests;
+
+/// Most characters of a request that the message about its decision repeats.
+const ABOUT_MAX: usize = 300;
+/// How long a teammate may take to shut down before the user is warned.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
+
+/// Executes decisions.
+pub struct DecisionFollowup {
+    context: Arc<CrewContext>,
+    registry: Arc<AgentRegistry>,
+    delivery: Arc<MessageDelivery>,
+    requests: Requests,
+    /// Permissions given when no agent waited for them. Bounded by the requests of one earlier run.
+    granted: Mutex<Vec<Request>>,
+}
+
+impl DecisionFollowup {
+    pub fn new(
+        context: Arc<CrewContext>,
+        registry: Arc<AgentRegistry>,
+        delivery: Arc<MessageDelivery>,
+        requests: Requests,
+    ) -> DecisionFollowup {
+        DecisionFollowup {
+            context,
+            registry,
+            delivery,
+            requests,
+            granted: Mutex::default(),
+        }
+    }
+
+    /// Executes a decision, apart from waking the waiting agent.
+    pub async fn carry_out(&self, request: &Request) {
+        match (request.kind, request.status) {
+            (RequestKind::Plan, RequestStatus::Approved) => {
+                if let Some(handle) = self.registry.find(&request.target) {
+                    handle.mailbox.open_gate();
+                    self.record_approved_plan(&request.target).await;
+                }
+            }
+            (RequestKind::Shutdown, RequestStatus::Approved) => {
+                let text = shutdown_text(request);
+                let (from, to) = (&request.from, &request.target);
+                let kind = LetterKind::ShutdownRequest;
+                self.delivery
+                    .send_about(request, from, to, kind, &text)
+                    .await;
+                self.warn_at_deadline(request.target.clone());
+                self.forward_comment(request).await;
+            }
+            (RequestKind::Shutdown, RequestStatus::Rejected) if !request.from.is_user() => {
+                let text = refusal_text(request);
+                let (from, to) = (&request.target, &request.from);
+                let kind = LetterKind::ShutdownResponse;
+                self.delivery
+                    .send_about(request, from, to, kind, &text)
+                    .await;
+            }
+            (
+                RequestKind::Plan
+                | RequestKind::Shutdown
+                | RequestKind::Permission
+                | RequestKind::Ceiling
+                | RequestKind::Question,
+                RequestStatus::Pending
+                | RequestStatus::Approved
+                | RequestStatus::Rejected
+                | RequestStatus::Withdrawn,
+            ) => {}
+        }
+    }
+
+    /// Sends the approver's comment on an approved shutdown to the agent that asked for it. The answer itself comes later
+    /// from the agent that shuts down.
+    async fn forward_comment(&self, request: &Request) {
+        let Ok(decider) = Name::party(&request.decided_by) else {
+            return;
+        };
+        if !comment(request).is_empty() && !request.from.is_user() && !decider.same(&request.from) {
+            let text = format!("{} may shut down. {}", request.target, request.comment);
+            let kind = LetterKind::Message;
+            self.delivery
+                .send_about(request, &decider, &request.from, kind, &text)
+                .await;
+        }
+    }
+
+    /// Warns the user if the teammate is still running after the deadline.
+    fn warn_at_deadline(&self, target: Name) {
+        let (context, registry) = (Arc::clone(&self.context), Arc::clone(&self.registry));
+        self.context.spawn(async move {
+            tokio::select! {
+                () = context.stop.cancelled() => return,
+                () = tokio::time::sleep(SHUTDOWN_DEADLINE) => {}
+            }
+            if registry.find(&target).is_none() {
+                return;
+            }
+            let text = format!(
+                "{target} was asked to shut down {} s ago and is still running. X ends it by force; its task goes back to the board.",
+                SHUTDOWN_DEADLINE.as_secs()
+            );
+            let agent = Some(target);
+            let level = Level::Warn;
+            context.publish(EventKind::Notice { level, agent, text }).await;
+        });
+    }
+
+    /// Marks a request as finished, so that nothing more is done for it.
+    pub async fn finish(&self, id: &RequestId) {
+        let (requests, id) = (self.requests.clone(), id.clone());
+        if let Err(error) = blocking(move || requests.finish(&id)).await {
+            tracing::error!("a request could not be marked as finished: {error}");
+        }
+    }
+
+    /// Sends a decision as a message to an agent that no longer waits for it.
+    pub async fn tell_late(&self, request: &Request) {
+        let kind = match request.kind {
+            RequestKind::Plan => LetterKind::PlanResponse,
+            RequestKind::Permission => LetterKind::PermissionResponse,
+            RequestKind::Question => LetterKind::Message,
+            // No agent waits for a shutdown, and an agent that a budget stopped asks again when it continues.
+            RequestKind::Shutdown | RequestKind::Ceiling => return,
+        };
+        if self.registry.find(&request.target).is_none() {
+            return;
+        }
+        if request.kind == RequestKind::Permission && request.status == RequestStatus::Approved {
+            lock(&self.granted).push(request.clone());
+        }
+        let Ok(by) = Name::party(&request.decided_by) else {
+            return;
+        };
+        if let Some(text) = decision_text(request) {
+            self.delivery
+                .send_about(request, &by, &request.target, kind, &text)
+                .await;
+        }
+    }
+
+    /// Takes a permission that was given while no agent waited for it.
+    pub fn take_granted(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
+        let mut granted = lock(&self.granted);
+        let at = granted
+            .iter()
+            .position(|r| r.from.same(from) && r.kind == kind && r.body == body)?;
+        Some(granted.remove(at))
+    }
+
+    /// Records in the transcript that an agent's plan was approved, for a later resume.
+    async fn record_approved_plan(&self, agent: &Name) {
+        let transcript = self.context.transcript(agent);
+        let plan = PlanState::Approved;
+        if let Err(error) = blocking(move || transcript.append(&Record::Plan { plan })).await {
+            tracing::error!("the approval of a plan could not be recorded: {error}");
+        }
+    }
+}
+
+/// Returns the approver's comment. Empty for automatic decisions.
+fn comment(request: &Request) -> &str {
+    if request.decided_by == Name::policy().as_str() {
+        ""
+    } else {
+        &request.comment
+    }
+}
+
+fn shutdown_text(request: &Request) -> String {
+    let please = "Please shut down: finish your current task, then end your turn.";
+    match comment(request) {
+        "" => please.to_string(),
+        comment => format!("{please} {} says: {comment}", request.decided_by),
+    }
+}
+
+fn refusal_text(request: &Request) -> String {
+    let space = if request.comment.is_empty() { "" } else { " " };
+    format!(
+        "{} did not allow {} to shut down.{space}{}",
+        request.decided_by, request.target, request.comment
+    )
+}
+
+/// Returns the message about a decision that the agent did not wait for. `None` if there is no decision.
+fn decision_text(request: &Request) -> Option<String> {
+    let comment = match request.comment.trim() {
+        "" => String::new(),
+        comment => format!(": {comment}"),
+    };
+    let about = one_line(&clip(&request.body, ABOUT_MAX));
+    match request.status {
+        _ if request.kind == RequestKind::Question => {
+            Some(format!("You asked: {about}. Answer{comment}"))
+        }
+        RequestStatus::Approved => Some(format!(
+            "Approved{comment}. Continue with this now: {about}"
+        )),
+        RequestStatus::Rejected => Some(format!("Rejected{comment}. The request was: {about}")),
+        RequestStatus::Pending | RequestStatus::Withdrawn => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::stamp::Stamp;
+
+    fn decided(kind: RequestKind, status: RequestStatus, by: &Name, comment: &str) -> Request {
+        let (id, bob) = (RequestId("r".into()), Name::member("bob").unwrap());
+        Request {
+            status,
+            decided_by: by.to_string(),
+            comment: comment.into(),
+            ..Request::new(id, kind, bob.clone(), bob, "ls".into(), Stamp(1.0))
+        }
+    }
+
+    #[test]
+    fn automatic_comments_are_not_repeated_to_a_teammate() {
+        let (kind, status) = (RequestKind::Shutdown, RequestStatus::Approved);
+        let by_policy = decided(kind, status, &Name::policy(), "the settings say so");
+        assert_eq!(
+            shutdown_text(&by_policy),
+            "Please shut down: finish your current task, then end your turn."
+        );
+        let by_lead = decided(kind, status, &Name::lead(), "thanks");
+        assert!(shutdown_text(&by_lead).ends_with("end your turn. lead says: thanks"));
+    }
+
+    #[test]
+    fn late_decisions_repeat_the_request() {
+        let text = |kind, status| decision_text(&decided(kind, status, &Name::user(), "fine"));
+        assert_eq!(
+            text(RequestKind::Permission, RequestStatus::Approved).unwrap(),
+            "Approved: fine. Continue with this now: ls"
+        );
+        assert_eq!(
+            text(RequestKind::Plan, RequestStatus::Rejected).unwrap(),
+            "Rejected: fine. The request was: ls"
+        );
+        assert_eq!(
+            text(RequestKind::Question, RequestStatus::Approved).unwrap(),
+            "You asked: ls. Answer: fine"
+        );
+        assert_eq!(text(RequestKind::Plan, RequestStatus::Withdrawn), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! Errors of the state files: each is reported when it first occurs and when it is over, not at every read.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::context::{CrewContext, lock};
+use crate::protocol::event::Level;
+use crate::store::StoreError;
+
+/// Reports the errors of the state files to the user.
+pub struct FileErrors {
+    context: Arc<CrewContext>,
+    reported: Reported,
+}
+
+/// The last reported error and notices for each kind of files.
+#[derive(Default)]
+struct Reported {
+    errors: Mutex<BTreeMap<&'static str, String>>,
+    notices: Mutex<BTreeMap<&'static str, Vec<String>>>,
+}
+
+impl Reported {
+    /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
+    fn change(&self, what: &'static str, error: Option<&StoreError>) -> Option<(Level, String)> {
+        let mut errors = lock(&self.errors);
+        let Some(error) = error else {
+            let is_over = errors.remove(what).is_some();
+            return is_over.then(|| (Level::Info, format!("{what} can be read again.")));
+        };
+        let text = format!("{what} cannot be read: {error}");
+        let before = errors.insert(what, text.clone());
+        (before.as_ref() != Some(&text)).then_some((Level::Error, text))
+    }
+
+    /// Returns the lines that the last read of `what` did not have.
+    fn news(&self, what: &'static str, lines: Vec<String>) -> Vec<String> {
+        let before = lock(&self.notices).insert(what, lines.clone());
+        let before = before.unwrap_or_default();
+        let is_new = |line: &String| !before.contains(line);
+        lines.into_iter().filter(is_new).collect()
+    }
+}
+
+impl FileErrors {
+    pub fn new(context: Arc<CrewContext>) -> FileErrors {
+        FileErrors {
+            context,
+            reported: Reported::default(),
+        }
+    }
+
+    /// Whether any kind of files cannot be read.
+    pub fn any(&self) -> bool {
+        !lock(&self.reported.errors).is_empty()
+    }
+
+    /// Returns the result of a read. Publishes a notice if `what` newly cannot be read or can be read again. `what` starts
+    /// the sentence.
+    pub async fn check<T>(&self, what: &'static str, read: Result<T, StoreError>) -> Option<T> {
+        if let Some((level, text)) = self.reported.change(what, read.as_ref().err()) {
+            self.context.notice(level, text).await;
+        }
+        read.ok()
+    }
+
+    /// Publishes the lines that the last read of `what` did not have, as warnings.
+    pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
+        for line in self.reported.news(what, lines) {
+            self.context.notice(Level::Warn, line).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn file_error_is_reported_on_start_change_and_end() {
+        let reported = Reported::default();
+        let error = |text: &str| StoreError::TooLong(text.into());
+        let texts = [
+            Some(error("a")),
+            Some(error("a")),
+            Some(error("b")),
+            None,
+            None,
+        ]
+        .map(|e| {
+            reported
+                .change("The board", e.as_ref())
+                .map(|(_, text)| text)
+        });
+        let expected = [
+            Some("The board cannot be read: a".to_string()),
+            None,
+            Some("The board cannot be read: b".into()),
+            Some("The board can be read again.".into()),
+            None,
+        ];
+        assert_eq!(texts, expected);
+        let news = [vec!["x"], vec!["x", "y"], vec![], vec!["x"]]
+            .map(|l| reported.news("Mail", l.into_iter().map(String::from).collect()));
+        assert_eq!(news, [vec!["x"], vec!["y"], vec![], vec!["x"]]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Decides identical requests together: see [`Request::is_like`].
+
+use crate::domain::request::{Decision, Request};
+use crate::domain::stamp::Stamp;
+use crate::store::{Requests, StoreError};
+
+/// Decides a request on disk and all identical pending ones.
+pub fn decide_with_like(
+    requests: &Requests,
+    decision: &Decision,
+    now: Stamp,
+) -> Result<Request, StoreError> {
+    let decided = requests.decide(decision, now)?;
+    for same in requests.read_all()?.requests {
+        if same.is_pending() && same.is_like(&decided) {
+            let decision = Decision {
+                id: same.id,
+                target: same.target,
+                ..decision.clone()
+            };
+            // Fails for requests that were decided in the meantime or that the approver filed itself; they are left alone.
+            let _ = requests.decide(&decision, now);
+        }
+    }
+    Ok(decided)
+}

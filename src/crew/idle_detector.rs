@@ -1,0 +1,162 @@
+//! The idle detector: when the whole crew is idle, it reports news to the lead, or lets the run end.
+
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::branch_status::BranchStatus;
+use super::context::CrewContext;
+use super::jobs::JobRunner;
+use super::lead_inbox::LeadInbox;
+use super::message_delivery::MessageDelivery;
+use super::progress::{TeamProgress, progress};
+use super::registry::{AgentHandle, AgentRegistry, AgentState};
+use super::request_broker::RequestBroker;
+use super::request_reminders::RequestReminders;
+use super::signals::CrewSignals;
+use crate::agent::driver::blocking;
+use crate::domain::graph::{Claimer, TaskGraph};
+use crate::domain::ids::Name;
+use crate::domain::request::Request;
+use crate::protocol::event::EventKind;
+use crate::store::Which;
+
+/// Detects that a crew is idle, from the state of these components.
+pub struct IdleDetector {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub registry: Arc<AgentRegistry>,
+    pub delivery: Arc<MessageDelivery>,
+    pub lead: Arc<LeadInbox>,
+    pub jobs: Arc<JobRunner>,
+    pub broker: Arc<RequestBroker>,
+    pub reminders: RequestReminders,
+    pub board: Arc<BoardView>,
+    pub branches: Arc<BranchStatus>,
+}
+
+/// The state of an idle crew.
+struct IdleCrew {
+    /// The board on disk.
+    graph: Arc<TaskGraph>,
+    /// The requests that still wait for the lead's decision.
+    pending: Vec<Request>,
+}
+
+impl IdleDetector {
+    /// Checks for idleness after every change, until the crew stops.
+    pub async fn run(self) {
+        let mut activity = self.signals.subscribe_activity();
+        // Changes before the subscription count too.
+        activity.mark_changed();
+        let mut reported_at = None;
+        loop {
+            tokio::select! {
+                () = self.context.stop.cancelled() => return,
+                changed = activity.changed() => if changed.is_err() { return },
+            }
+            let starts = self.registry.work_starts();
+            if starts == 0 || reported_at == Some(starts) {
+                continue;
+            }
+            let Some(IdleCrew { graph, pending }) = self.check().await else {
+                continue;
+            };
+            // An agent may have started to work while the files were read; then this check does not count.
+            if self.registry.work_starts() != starts || !self.seems_idle() {
+                continue;
+            }
+            reported_at = Some(starts);
+            if !pending.is_empty() {
+                if self.reminders.remind(&pending).await {
+                    continue;
+                }
+            } else if self.lead.take_news() && self.wake_lead(&graph).await {
+                continue;
+            }
+            self.context.publish(EventKind::CrewAtRest).await;
+        }
+    }
+
+    /// Whether the crew is idle as far as memory tells.
+    fn seems_idle(&self) -> bool {
+        !self.lead.has_input()
+            && !self.signals.is_busy()
+            && !self.jobs.is_running(None)
+            && self
+                .registry
+                .all()
+                .iter()
+                .all(|(name, handle)| self.agent_seems_idle(name, handle))
+    }
+
+    /// Whether an agent counts as idle: it is not in a turn, or only waits for decisions in one.
+    fn agent_seems_idle(&self, name: &Name, handle: &AgentHandle) -> bool {
+        !handle.is_working() || (!name.is_lead() && self.broker.only_waits(name))
+    }
+
+    /// Returns the crew's state if it is idle: no agent works, nothing on disk gives an agent work, and no request waits
+    /// for the user. `None` otherwise.
+    async fn check(&self) -> Option<IdleCrew> {
+        if !self.seems_idle() {
+            return None;
+        }
+        let pending = self.broker.pending_without_user().await?;
+        let agents = self.registry.all();
+        for (name, handle) in agents.iter().filter(|(_, h)| !h.is_working()) {
+            if handle.mailbox.has_job_results() || self.delivery.has_mail(name).await {
+                return None;
+            }
+        }
+        let (board, idle) = (self.board.store().clone(), claimers(&agents));
+        let can_claim = blocking(move || board.ask(|graph| may_claim(graph, &idle))).await;
+        if can_claim.unwrap_or_default() {
+            // An agent can claim a task, so the crew is not idle. This check is cheaper than reading the whole board.
+            return None;
+        }
+        // Publishes the changes of the last agent before the crew counts as idle.
+        let Some(graph) = self.board.read(Which::All).await else {
+            // Without a readable board no agent can claim a task, so the crew counts as idle instead of waiting forever.
+            let graph = self.board.graph();
+            return Some(IdleCrew { graph, pending });
+        };
+        (!may_claim(&graph, &claimers(&agents))).then_some(IdleCrew { graph, pending })
+    }
+
+    /// Wakes the lead with the progress of the team. Returns false if the lead cannot be reached.
+    async fn wake_lead(&self, graph: &TaskGraph) -> bool {
+        let unmerged = self.branches.unmerged().await;
+        let unmerged = if unmerged.is_empty() {
+            String::new()
+        } else {
+            format!(
+                " Not merged yet: {}. Merge one with merge_worktree.",
+                unmerged.join(", ")
+            )
+        };
+        let text = match progress(graph) {
+            TeamProgress::Done(text) => format!("<crew>{text}{unmerged}</crew>"),
+            TeamProgress::Open(text) => format!(
+                "<crew>{text}. Check the board (task_list) and decide how to continue.</crew>"
+            ),
+        };
+        self.lead.wake(text)
+    }
+}
+
+/// Returns the idle teammates that claim tasks automatically.
+fn claimers(agents: &[(Name, AgentHandle)]) -> Vec<Claimer> {
+    let is_idle = |(name, handle): &&(Name, AgentHandle)| {
+        !name.is_lead() && handle.state() == AgentState::Idle
+    };
+    let claimer = |(name, handle): &(Name, AgentHandle)| Claimer {
+        name: name.clone(),
+        tags: handle.tags.clone(),
+    };
+    agents.iter().filter(is_idle).map(claimer).collect()
+}
+
+/// Whether one of the teammates may claim a task.
+fn may_claim(graph: &TaskGraph, claimers: &[Claimer]) -> bool {
+    let may = |claimer| graph.claimable_unasked(claimer).is_some();
+    claimers.iter().any(may)
+}

@@ -1,0 +1,102 @@
+//! What waits for the lead: the user's prompts, texts from the crew, and news of the team.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::registry::AgentRegistry;
+use crate::agent::driver::{Control, blocking};
+use crate::domain::chat::Block;
+use crate::domain::ids::Name;
+use crate::store::{PromptQueue, QueuedPrompt, StoreError};
+
+/// The queues of the lead.
+pub struct LeadInbox {
+    registry: Arc<AgentRegistry>,
+    prompts: Arc<PromptQueue>,
+    /// Texts from the crew that are queued for the lead.
+    queued: AtomicUsize,
+    /// News of teammates for which the lead was not woken yet.
+    news: AtomicUsize,
+}
+
+impl LeadInbox {
+    pub fn new(registry: Arc<AgentRegistry>, prompts: Arc<PromptQueue>) -> LeadInbox {
+        LeadInbox {
+            registry,
+            prompts,
+            queued: AtomicUsize::new(0),
+            news: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a line to the lead's next call.
+    pub fn note(&self, line: String) {
+        if let Some(lead) = self.registry.find(&Name::lead()) {
+            lead.mailbox.note(line);
+        }
+    }
+
+    /// Adds a line to the lead's next call, and lets the lead be woken when the crew is idle.
+    pub fn report(&self, line: String) {
+        if let Some(lead) = self.registry.find(&Name::lead()) {
+            lead.mailbox.note(line);
+            self.add_news();
+        }
+    }
+
+    /// Lets the lead be woken when the crew is idle.
+    pub fn add_news(&self) {
+        self.news.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn has_news(&self) -> bool {
+        self.news.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether there is news. Later calls return false until there is more.
+    pub fn take_news(&self) -> bool {
+        self.news.swap(0, Ordering::SeqCst) > 0
+    }
+
+    /// Sends the lead a text from the crew. Returns false if the lead cannot be reached.
+    pub fn wake(&self, text: String) -> bool {
+        let Some(lead) = self.registry.find(&Name::lead()) else {
+            return false;
+        };
+        self.queued.fetch_add(1, Ordering::SeqCst);
+        let input = Control::Say(vec![Block::text(text)]);
+        let sent = lead.control.try_send(input).is_ok();
+        if !sent {
+            self.queued.fetch_sub(1, Ordering::SeqCst);
+        }
+        sent
+    }
+
+    /// Sets the number of texts that are left in the lead's queue.
+    pub fn set_queued(&self, left: usize) {
+        self.queued.store(left, Ordering::SeqCst);
+    }
+
+    /// Whether a prompt or a text from the crew waits.
+    pub fn has_input(&self) -> bool {
+        self.queued.load(Ordering::SeqCst) > 0 || self.has_prompts()
+    }
+
+    pub fn has_prompts(&self) -> bool {
+        self.prompts.is_waiting()
+    }
+
+    /// Returns the number of waiting prompts.
+    pub fn prompts_waiting(&self) -> usize {
+        self.prompts.waiting()
+    }
+
+    /// Queues a prompt of the user.
+    ///
+    /// # Errors
+    /// When the prompt cannot be saved; it is then in memory only.
+    pub async fn add_prompt(&self, prompt: QueuedPrompt) -> Result<(), StoreError> {
+        let queue = Arc::clone(&self.prompts);
+        blocking(move || queue.push(prompt)).await
+    }
+}

@@ -1,0 +1,129 @@
+//! The rules and messages of merges, for the crew and for viewers.
+
+use std::sync::Arc;
+
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::TaskId;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::WorktreeName;
+use crate::protocol::event::Level;
+
+/// Most files of a conflict that are listed in the task to resolve it.
+const FILES_MAX: usize = 20;
+/// The number of characters of a commit hash that are shown.
+const COMMIT_SHOWN: usize = 10;
+
+/// The result of a merge.
+pub struct MergeResult {
+    /// `Warn` for a conflict.
+    pub level: Level,
+    /// The message for the user.
+    pub text: String,
+    /// The target branch's commit before the merge; `None` if the branch did not move.
+    pub before: Option<String>,
+}
+
+/// The progress of the merges that the user asked for.
+#[derive(Debug, Default)]
+pub struct MergeProgress {
+    /// The number of branches to merge.
+    pub all: usize,
+    /// The number of merged branches.
+    pub done: usize,
+    /// The target branch's commit before the first merge.
+    pub before: Option<String>,
+}
+
+impl MergeProgress {
+    /// Starts the merge of `all` branches.
+    pub fn new(all: usize) -> MergeProgress {
+        MergeProgress {
+            all,
+            ..MergeProgress::default()
+        }
+    }
+
+    /// Counts a merged branch. `before` is the target branch's commit before the merge.
+    pub fn merged(&mut self, before: Option<String>) {
+        self.done += 1;
+        self.before = self.before.take().or(before);
+    }
+
+    /// Returns how to undo the merges, to be appended to a message. Empty if no branch moved.
+    pub fn undo_hint(&self) -> String {
+        let Some(before) = &self.before else {
+            return String::new();
+        };
+        let commit: String = before.chars().take(COMMIT_SHOWN).collect();
+        let what = if self.done > 1 { "Undo all" } else { "Undo" };
+        format!(" {what}: git reset --keep {commit}")
+    }
+
+    /// Returns the message after all branches were merged.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} of {} branches are merged.{}",
+            self.done,
+            self.all,
+            self.undo_hint()
+        )
+    }
+
+    /// Returns the message after the merges stopped at the task `at`.
+    pub fn stopped_at(&self, at: TaskId, why: &str) -> String {
+        format!(
+            "{} of {} branches are merged; stopped at {at}: {}.{}",
+            self.done,
+            self.all,
+            why.trim_end_matches('.'),
+            self.undo_hint()
+        )
+    }
+}
+
+/// Returns a task and its worktree if its branch can be merged now.
+pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeName), String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?.clone();
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree, so there is nothing to merge"))?;
+    let mut others = graph.tasks();
+    match others.find(|t| t.worktree == task.worktree && t.status != TaskStatus::Completed) {
+        Some(other) => Err(format!(
+            "task {} in worktree {name} is not completed yet: complete it before merging",
+            other.id
+        )),
+        None => Ok((task, name)),
+    }
+}
+
+/// Lists the first files of a conflict.
+pub fn list_files(files: &[String]) -> String {
+    files[..files.len().min(FILES_MAX)].join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn merge_summary_counts_branches_and_names_the_undo_command() {
+        let mut sum = MergeProgress::new(3);
+        assert_eq!(
+            sum.stopped_at(TaskId(1), "conflict in a."),
+            "0 of 3 branches are merged; stopped at #1: conflict in a."
+        );
+        sum.merged(None);
+        assert_eq!(sum.undo_hint(), "");
+        sum.merged(Some("0123456789abcdef".into()));
+        assert_eq!(
+            sum.stopped_at(TaskId(7), "conflict in a"),
+            "2 of 3 branches are merged; stopped at #7: conflict in a. Undo all: git reset --keep 0123456789"
+        );
+        sum.merged(Some("fedcba9876543210".into()));
+        assert_eq!(
+            sum.summary(),
+            "3 of 3 branches are merged. Undo all: git reset --keep 0123456789"
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! Merges the branches of completed tasks: on request of the user or the lead, or automatically.
+
+use std::sync::Arc;
+
+use tokio::sync::MutexGuard;
+
+use super::board_view::BoardView;
+use super::branch_status::BranchStatus;
+use super::context::CrewContext;
+use super::lead_inbox::LeadInbox;
+use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
+use crate::agent::driver::blocking;
+use crate::domain::graph::{NewTask, TaskGraph};
+use crate::domain::ids::TaskId;
+use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Look, Which, Worktrees};
+
+/// When the branches of completed tasks are merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeRule {
+    /// When the user or the lead asks for it.
+    #[default]
+    Asked,
+    /// As soon as the task is completed.
+    Auto,
+}
+
+/// The merges of a crew.
+pub struct MergeService {
+    context: Arc<CrewContext>,
+    board: Arc<BoardView>,
+    branches: Arc<BranchStatus>,
+    lead: Arc<LeadInbox>,
+    /// `None` if all agents work in the root.
+    worktrees: Option<Worktrees>,
+    rule: MergeRule,
+    /// Locked during the user's merges and worktree removals, which run one at a time.
+    user_turn: tokio::sync::Mutex<()>,
+}
+
+impl MergeService {
+    pub fn new(
+        context: Arc<CrewContext>,
+        board: Arc<BoardView>,
+        branches: Arc<BranchStatus>,
+        lead: Arc<LeadInbox>,
+        worktrees: Option<Worktrees>,
+        rule: MergeRule,
+    ) -> MergeService {
+        MergeService {
+            context,
+            board,
+            branches,
+            lead,
+            worktrees,
+            rule,
+            user_turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub fn branches(&self) -> &Arc<BranchStatus> {
+        &self.branches
+    }
+
+    /// Waits for the user's merges and removals, and holds off later ones until the result is dropped.
+    pub async fn user_turn(&self) -> MutexGuard<'_, ()> {
+        self.user_turn.lock().await
+    }
+
+    /// Returns the store of the worktrees.
+    ///
+    /// # Errors
+    /// When worktrees are not in use.
+    pub fn worktrees(&self) -> Result<&Worktrees, String> {
+        let worktrees = self.worktrees.as_ref();
+        worktrees.ok_or_else(|| {
+            "worktrees are not in use here: all agents work in the project directory".into()
+        })
+    }
+
+    /// Whether `tree` is merged automatically when `task` is completed: because of the merge rule, or because the task was
+    /// created to resolve a conflict in another task's worktree.
+    fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
+        self.rule == MergeRule::Auto || tree.task_id.is_some_and(|own| own != task)
+    }
+
+    /// Logs that a task with a worktree was completed, and merges its branch if that is automatic.
+    pub async fn completed(&self, task: &Task) {
+        let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
+            return;
+        };
+        let (log, now, tree) = (store.clone(), self.context.now(), name.clone());
+        let noted = blocking(move || log.task_completed(&tree, now)).await;
+        if let Err(error) = noted {
+            tracing::warn!(
+                "the completion of task {} could not be logged: {error}",
+                task.id
+            );
+        }
+        // Leftovers were committed, which the registry does not show.
+        self.branches.read(Look::Anew).await;
+        let store = store.clone();
+        let found = blocking(move || store.find(name.as_str())).await;
+        if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
+            // The result was published.
+            let _ = self.merge_and_report(task.id).await;
+        }
+    }
+
+    /// Merges the branches that an earlier run would have merged if it had not ended before.
+    pub async fn merge_waiting(self: &Arc<Self>) {
+        let Some(store) = &self.worktrees else { return };
+        let store = store.clone();
+        let listed = blocking(move || store.list()).await;
+        let standing: Vec<Worktree> = listed.map(|l| l.worktrees).unwrap_or_default();
+        for tree in standing.iter().filter(|t| t.merged_at.is_none()) {
+            let graph = self.board.graph();
+            let here: Vec<&Task> = graph
+                .tasks()
+                .filter(|t| t.worktree == tree.name.as_str())
+                .collect();
+            let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
+            let waits = here.iter().rfind(|t| self.merges(tree, t.id));
+            if let Some(task) = waits.filter(|_| is_done) {
+                // The result was published.
+                let _ = self.merge_and_report(task.id).await;
+            }
+        }
+    }
+
+    /// Merges the branch of a completed task into the base and publishes the result.
+    pub async fn merge_and_report(&self, id: TaskId) -> Result<(), String> {
+        let tried = self.try_merge(id).await?;
+        self.report(&tried).await;
+        Ok(())
+    }
+
+    /// Merges the branch of a completed task for the lead, which gets the result of its tool call. Only a conflict is
+    /// published.
+    ///
+    /// # Errors
+    /// Why it is not merged, including a conflict: a tool call that merged nothing must not look successful.
+    pub async fn merge(&self, id: TaskId) -> Result<String, String> {
+        let MergeResult { level, text, .. } = self.try_merge(id).await?;
+        if level == Level::Warn {
+            self.context.notice(level, text.clone()).await;
+            return Err(text);
+        }
+        Ok(text)
+    }
+
+    pub async fn try_merge(&self, id: TaskId) -> Result<MergeResult, String> {
+        let store = self.worktrees()?;
+        let (task, name) = mergeable(&self.board.graph(), id)?;
+        let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
+        let merged = blocking(move || store.merge(&tree, now)).await;
+        let branch = name.branch();
+        match merged.map_err(|e| e.to_string())? {
+            Merge::Merged { into, before, .. } => Ok(MergeResult {
+                level: Level::Info,
+                text: format!("{branch} is merged into {into}."),
+                before: Some(before),
+            }),
+            Merge::AlreadyMerged { into } => Ok(MergeResult {
+                level: Level::Info,
+                text: format!("{branch} is already merged into {into}."),
+                before: None,
+            }),
+            Merge::Conflict { into, files } => Ok(MergeResult {
+                level: Level::Warn,
+                text: self.add_conflict_task(&task, &name, &into, &files).await?,
+                before: None,
+            }),
+        }
+    }
+
+    /// Creates a task to resolve a conflict, to be worked on in the same worktree. Returns the message about it.
+    async fn add_conflict_task(
+        &self,
+        task: &Task,
+        name: &WorktreeName,
+        into: &str,
+        files: &[String],
+    ) -> Result<String, String> {
+        let branch = name.branch();
+        let shown = list_files(files);
+        let new = NewTask {
+            subject: format!("Merge {into} into {branch}: conflict in {shown}"),
+            description: format!(
+                "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
+                task.id, task.subject
+            ),
+            blocked_by: Vec::new(),
+            tags: task.tags.clone(),
+            // Set at creation, so that the owner works in this worktree.
+            worktree: name.to_string(),
+        };
+        let (board, now) = (self.board.store().clone(), self.context.now());
+        let made = blocking(move || board.create(new, now))
+            .await
+            .map_err(|e| e.to_string())?;
+        self.board.read(Which::These([made.id].into())).await;
+        Ok(format!(
+            "{branch} does not merge into {into}: conflict in {shown}. Task {} was added to resolve it.",
+            made.id
+        ))
+    }
+
+    /// Publishes the diff of a task's branch for the screen.
+    pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
+        let store = self.worktrees()?;
+        let shown = diff_of(store.clone(), &self.board.graph(), id).await?;
+        self.context.publish(shown).await;
+        Ok(())
+    }
+
+    /// Publishes the result of a merge and notes it for the lead.
+    pub async fn report(&self, result: &MergeResult) {
+        self.lead.note(result.text.clone());
+        self.context.notice(result.level, result.text.clone()).await;
+    }
+
+    /// Merges branches for the user, one after another, and reports how to undo that. Stops at the first branch that
+    /// cannot be merged, and when the crew stops. Waits for an earlier merge command to finish.
+    pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
+        let _turn = self.user_turn().await;
+        let mut progress = MergeProgress::new(tasks.len());
+        for id in tasks {
+            if self.context.stop.is_cancelled() {
+                return Err(progress.stopped_at(id, "the crew is stopping"));
+            }
+            let mut tried = match self.try_merge(id).await {
+                Ok(tried) => tried,
+                Err(why) if progress.all == 1 => return Err(why),
+                Err(why) => return Err(progress.stopped_at(id, &why)),
+            };
+            if tried.level == Level::Warn {
+                self.report(&tried).await;
+                if progress.all > 1 {
+                    // The files in conflict were published just before.
+                    let text = progress.stopped_at(id, "conflict");
+                    self.context.notice(Level::Warn, text).await;
+                }
+                return Ok(());
+            }
+            progress.merged(tried.before.take());
+            if progress.all == 1 {
+                tried.text.push_str(&progress.undo_hint());
+            }
+            self.report(&tried).await;
+        }
+        if progress.all > 1 {
+            self.context.notice(Level::Info, progress.summary()).await;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the diff of a task's branch.
+pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
+    let task = graph.known(id).map_err(|e| e.to_string())?;
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree, so there is no diff to show"))?;
+    let diff = blocking(move || store.diff(&name))
+        .await
+        .map_err(|e| e.to_string())?;
+    Ok(EventKind::DiffShown {
+        task: id,
+        stat: diff.stat,
+        text: diff.text,
+        untracked: diff.untracked,
+    })
+}

@@ -1,0 +1,252 @@
+//! Messages to agents: sends them, checks whether an agent has unread ones that it can receive now, and waits while
+//! another program reads its inbox.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::context::{CrewContext, lock};
+use super::registry::AgentRegistry;
+use super::signals::CrewSignals;
+use crate::agent::driver::blocking;
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::mail::{Letter, LetterKind};
+use crate::domain::request::{Request, RequestStatus};
+use crate::domain::stamp::Stamp;
+use crate::protocol::event::Level;
+use crate::store::{Post, Roster, StoreError};
+
+/// How long a check waits for the reader lock, so that two checks of the crew at the same time do not count as another
+/// reader.
+const LOOK_WAIT: Duration = Duration::from_millis(50);
+/// The interval between checks for another reader.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How long another reader keeps the crew from being idle. After that a warning is shown, and `run` may end.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Sends messages, and knows which agents can receive some.
+pub struct MessageDelivery {
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
+    registry: Arc<AgentRegistry>,
+    post: Post,
+    /// Agents whose inbox another program is reading.
+    awaited: Mutex<BTreeSet<Name>>,
+    /// Agents whose inbox has a file error. Each is reported once until it can be read again.
+    refused: Mutex<BTreeSet<Name>>,
+}
+
+impl MessageDelivery {
+    pub fn new(
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
+        registry: Arc<AgentRegistry>,
+        post: Post,
+    ) -> MessageDelivery {
+        MessageDelivery {
+            context,
+            signals,
+            registry,
+            post,
+            awaited: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Sends a message of the user to a member of the team and wakes it.
+    ///
+    /// # Errors
+    /// When no member with that name is present, or the message cannot be written.
+    pub async fn send_from_user(
+        &self,
+        to: &Name,
+        text: &str,
+        team: &Roster,
+    ) -> Result<(), StoreError> {
+        let letter = from_user(to, text, self.context.new_id(), self.context.now());
+        let (roster, post) = (team.clone(), self.post.clone());
+        blocking(move || send_to_member(&roster, &post, &letter)).await?;
+        self.signals.files_changed();
+        Ok(())
+    }
+
+    /// Sends a message of the user to a running agent and wakes it.
+    ///
+    /// # Errors
+    /// When the message cannot be written.
+    pub async fn send_to_running(&self, to: &Name, text: &str) -> Result<(), StoreError> {
+        let letter = from_user(to, text, self.context.new_id(), self.context.now());
+        let post = self.post.clone();
+        blocking(move || post.send(&letter)).await?;
+        self.signals.files_changed();
+        Ok(())
+    }
+
+    /// Sends a message with the id and the decision of a request. An error is published.
+    pub async fn send_about(
+        &self,
+        request: &Request,
+        from: &Name,
+        to: &Name,
+        kind: LetterKind,
+        text: &str,
+    ) {
+        let approve = match request.status {
+            RequestStatus::Pending => None,
+            status => Some(status == RequestStatus::Approved),
+        };
+        let letter = self.about(request, from, to, kind, text, approve);
+        let post = self.post.clone();
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
+            let text = format!("A message to {to} could not be sent: {error}");
+            self.context.notice(Level::Error, text).await;
+        }
+    }
+
+    /// Sends the answer of a teammate to a shutdown request. An error is published.
+    pub async fn send_shutdown_answer(
+        &self,
+        request: &Request,
+        from: &Name,
+        text: &str,
+        approve: bool,
+    ) {
+        let kind = LetterKind::ShutdownResponse;
+        let letter = self.about(request, from, &request.from, kind, text, Some(approve));
+        let post = self.post.clone();
+        if let Err(error) = blocking(move || post.send_once(&letter)).await {
+            let text = format!("The answer to a shutdown request cannot be sent: {error}");
+            self.context.notice(Level::Error, text).await;
+        }
+    }
+
+    /// Returns a new message about a request, with the decision if there is one.
+    pub fn about(
+        &self,
+        request: &Request,
+        from: &Name,
+        to: &Name,
+        kind: LetterKind,
+        text: &str,
+        approve: Option<bool>,
+    ) -> Letter {
+        let id = LetterId(self.context.new_id());
+        let mut letter = Letter::new(id, kind, from, to, text, self.context.now());
+        let about = request.id.to_string();
+        letter.extra.insert("request_id".into(), about.into());
+        if let Some(approve) = approve {
+            letter.extra.insert("approve".into(), approve.into());
+        }
+        letter
+    }
+
+    /// Whether `name` has messages that it can receive now.
+    pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
+        let handle = self.registry.find(name);
+        if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
+            return false;
+        }
+        let (post, whose) = (self.post.clone(), name.clone());
+        let waiting = blocking(move || {
+            let seen = post.look(&whose)?;
+            // Invalid lines and truncated files need no agent, so they are cleaned up here instead of waking one.
+            if seen.letters.is_empty() && seen.is_due() {
+                post.reader(&whose, LOOK_WAIT)?.pending()
+            } else {
+                Ok(seen)
+            }
+        });
+        let Ok(waiting) = waiting.await else {
+            return false;
+        };
+        if waiting.letters.is_empty() {
+            for notice in waiting.notices() {
+                self.context.notice(Level::Warn, notice).await;
+            }
+            return false;
+        }
+        // An agent that has received messages and not recorded them yet holds the reader lock itself.
+        let has_some = handle.is_some_and(|h| h.mailbox.reader().is_some());
+        has_some || self.can_take(name).await
+    }
+
+    /// Whether the inbox of `name` can be read now. If not, waking the agent would only repeat the attempt endlessly.
+    async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
+        let (post, whose) = (self.post.clone(), name.clone());
+        let reader = blocking(move || post.reader(&whose, LOOK_WAIT)).await;
+        match reader {
+            Ok(_) => {
+                lock(&self.refused).remove(name);
+                true
+            }
+            Err(StoreError::BeingRead { .. }) => {
+                self.wait_for_reader(name);
+                false
+            }
+            Err(error) => {
+                if lock(&self.refused).insert(name.clone()) {
+                    let text = format!("The messages for {name} cannot be delivered: {error}");
+                    self.context.notice(Level::Error, text).await;
+                }
+                false
+            }
+        }
+    }
+
+    /// Wakes all agents once another program no longer reads the inbox of `name`, since it may have left messages.
+    fn wait_for_reader(self: &Arc<Self>, name: &Name) {
+        if !lock(&self.awaited).insert(name.clone()) {
+            return;
+        }
+        let (own, name, busy) = (Arc::clone(self), name.clone(), self.signals.busy());
+        self.context.spawn(async move {
+            let stop = own.context.stop.clone();
+            let awaited = tokio::time::timeout(PATIENCE, own.reader_ends(&name));
+            let has_ended = tokio::select! {
+                () = stop.cancelled() => return,
+                ended = awaited => ended.is_ok(),
+            };
+            if !has_ended {
+                let text = format!(
+                    "The messages for {name} are being read by another program, which does not end (crewdeck mail read?): they are delivered when it ends."
+                );
+                own.context.notice(Level::Warn, text).await;
+                drop(busy);
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = own.reader_ends(&name) => {}
+                }
+            }
+            lock(&own.awaited).remove(&name);
+            own.signals.files_changed();
+        });
+    }
+
+    async fn reader_ends(&self, name: &Name) {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let (post, name) = (self.post.clone(), name.clone());
+            if let Ok(false) = blocking(move || Ok(post.is_being_read(&name))).await {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns a message from the user.
+pub fn from_user(to: &Name, text: &str, id: String, now: Stamp) -> Letter {
+    let kind = LetterKind::Message;
+    Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
+}
+
+/// Sends a message to a member. Fails if no member with that name is present, since the message would stay unread.
+pub fn send_to_member(roster: &Roster, post: &Post, letter: &Letter) -> Result<(), StoreError> {
+    let team = roster.read()?;
+    if !team
+        .present()
+        .any(|m| m.name.as_str().eq_ignore_ascii_case(&letter.to))
+    {
+        return Err(team.unknown(&letter.to).into());
+    }
+    post.send(letter)
+}

@@ -1,0 +1,92 @@
+//! The models of a crew: the one in use, and those of teammates that have their own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::context::{CrewContext, lock};
+use crate::agent::driver::{ModelConfig, SharedModelConfig};
+use crate::domain::usage::Price;
+use crate::protocol::event::{EventKind, Setup};
+
+/// The model configurations of a crew.
+pub struct ModelSwitch {
+    context: Arc<CrewContext>,
+    engine: SharedModelConfig,
+    prices: BTreeMap<String, Price>,
+    setup: Mutex<Setup>,
+}
+
+impl ModelSwitch {
+    pub fn new(
+        context: Arc<CrewContext>,
+        engine: ModelConfig,
+        prices: BTreeMap<String, Price>,
+        setup: Setup,
+    ) -> ModelSwitch {
+        ModelSwitch {
+            context,
+            engine: Arc::new(RwLock::new(engine)),
+            prices,
+            setup: Mutex::new(setup),
+        }
+    }
+
+    /// Returns the model configuration in use.
+    pub fn current(&self) -> ModelConfig {
+        self.engine
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Returns the configuration of an agent with its own model, or the shared one if `model` is empty.
+    pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
+        if model.is_empty() {
+            return Arc::clone(&self.engine);
+        }
+        let engine = ModelConfig {
+            name: model.to_string(),
+            window: None,
+            price: self.prices.get(model).copied(),
+            ..self.current()
+        };
+        Arc::new(RwLock::new(engine))
+    }
+
+    /// Switches to another model from the next call on. Its context window and price are unknown.
+    pub async fn switch_to(&self, name: String) {
+        {
+            let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+            if engine.name != name {
+                engine.name.clone_from(&name);
+                engine.window = None;
+                engine.price = None;
+            }
+        }
+        let setup = {
+            let mut setup = lock(&self.setup);
+            setup.model = name;
+            setup.window = self.current().window;
+            setup.clone()
+        };
+        self.context.publish(EventKind::CrewReady(setup)).await;
+    }
+
+    /// Publishes the models that the server offers. Gives up without an answer if the crew stops.
+    ///
+    /// # Errors
+    /// When the server does not answer with a list.
+    pub async fn list(&self) -> Result<(), String> {
+        let model = Arc::clone(&self.current().model);
+        let listed = tokio::select! {
+            () = self.context.stop.cancelled() => return Ok(()),
+            listed = model.list() => listed,
+        };
+        let names = listed
+            .map_err(|error| format!("The models cannot be listed: {error}. {}", error.hint))?;
+        self.context
+            .publish(EventKind::ModelsListed { names })
+            .await;
+        Ok(())
+    }
+}

@@ -1,0 +1,208 @@
+//! Recovery: selects the members that a resumed session brings back, closes what an ended crew left behind, and records
+//! that working teammates are alive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::board_view::BoardView;
+use super::context::CrewContext;
+use super::file_errors::FileErrors;
+use super::parts::Start;
+use super::registry::AgentRegistry;
+use super::request_broker::RequestBroker;
+use super::signals::CrewSignals;
+use super::team::TeamRoster;
+use crate::agent::driver::blocking;
+use crate::domain::aftermath::{self, Lead};
+use crate::domain::ids::Name;
+use crate::domain::request::{Request, RequestKind};
+use crate::domain::team::{Member, MemberStatus, Team};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::Level;
+use crate::store::{Requests, StoreError};
+
+/// How often the roster records that working teammates are alive.
+const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+/// Most withdrawn requests that are listed.
+const LOST_MAX: usize = 8;
+/// Most characters of a listed request's text.
+const LOST_TEXT_MAX: usize = 160;
+
+/// Recovers what an ended crew left behind, with these components.
+pub struct Recovery {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub errors: Arc<FileErrors>,
+    pub registry: Arc<AgentRegistry>,
+    pub broker: Arc<RequestBroker>,
+    pub requests: Requests,
+    pub board: Arc<BoardView>,
+    pub team: Arc<TeamRoster>,
+}
+
+impl Recovery {
+    /// Prepares the start of a crew: closes what an ended crew left behind. Returns the members that the session brings back,
+    /// and the team as it was. These members keep their tasks and their pending requests.
+    pub async fn recover(&self, start: Start) -> Result<(Vec<Member>, Team), StoreError> {
+        let team = self.team.load().await?;
+        let session = &self.context.session;
+        let comes_back = |m: &&Member| start == Start::Resumed && m.session == *session;
+        let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
+        let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
+        self.close_all_but(&names, start).await?;
+        Ok((back, team))
+    }
+
+    /// Records the end of a crew: marks its members as gone and puts their tasks back on the board. Members that wait for a
+    /// decision which the lead did not make are kept for the next run, as after a crash.
+    pub async fn close(&self) -> Result<(), StoreError> {
+        let back = self.broker.agents_given_up().await;
+        let start = if back.is_empty() {
+            Start::Fresh
+        } else {
+            Start::Resumed
+        };
+        self.close_all_but(&back, start).await
+    }
+
+    async fn close_all_but(&self, back: &[Name], start: Start) -> Result<(), StoreError> {
+        let team = self.team.load().await?;
+        for member in aftermath::gone(&team, back) {
+            self.board.release_task_of(&member.name).await?;
+            let status = MemberStatus::Shutdown;
+            self.team.set_status(&member.name, status).await?;
+        }
+        if start == Start::Fresh {
+            self.board.release_task_of(&Name::lead()).await?;
+        }
+        let (requests, now) = (self.requests.clone(), self.context.now());
+        let back = back.to_vec();
+        let lead = match start {
+            Start::Fresh => Lead::Gone,
+            Start::Resumed => Lead::Back,
+        };
+        let (withdrawn, notices) = blocking(move || {
+            let reading = requests.read_all()?;
+            let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
+            for request in &orphaned {
+                requests.withdraw(&request.id, aftermath::ENDED, now)?;
+            }
+            let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
+            Ok((withdrawn, reading.notices))
+        })
+        .await?;
+        self.errors.warn("The requests", notices).await;
+        for text in lost(&withdrawn) {
+            self.context.notice(Level::Warn, text).await;
+        }
+        Ok(())
+    }
+
+    /// Records in the roster every 30 seconds that working teammates are alive. Writes nothing while all are idle or a request
+    /// is pending.
+    pub async fn record_alive(self: Arc<Self>) {
+        let mut activity = self.signals.subscribe_activity();
+        loop {
+            while self.working().is_empty() {
+                tokio::select! {
+                    () = self.context.stop.cancelled() => return,
+                    changed = activity.changed() => if changed.is_err() { return },
+                }
+            }
+            tokio::select! {
+                () = self.context.stop.cancelled() => return,
+                () = tokio::time::sleep(ALIVE_INTERVAL) => {}
+            }
+            let names = self.working();
+            if names.is_empty() {
+                continue;
+            }
+            if let Err(error) = self.team.mark_alive(names).await {
+                tracing::warn!("the roster cannot be written: {error}");
+            }
+        }
+    }
+
+    /// Returns the teammates that are in a turn. Empty while a request is pending, which may take hours.
+    fn working(&self) -> Vec<Name> {
+        if self.broker.has_pending() {
+            return Vec::new();
+        }
+        self.registry.working_teammates()
+    }
+}
+
+/// Formats one line for each request that was withdrawn because its crew ended before a decision.
+fn lost(requests: &[Request]) -> Vec<String> {
+    let mut out: Vec<String> = requests
+        .iter()
+        .take(LOST_MAX)
+        .map(|request| {
+            let (from, target) = (&request.from, &request.target);
+            let asked = match request.kind {
+                RequestKind::Plan => format!("{from} asked for approval of its plan"),
+                RequestKind::Shutdown => format!("{from} asked {target} to shut down"),
+                RequestKind::Permission => format!("{target} asked for permission"),
+                RequestKind::Question => format!("{from} asked you"),
+                RequestKind::Ceiling => format!("{from} reached a budget limit"),
+            };
+            let task = request
+                .task
+                .map_or_else(String::new, |id| format!(" for {id}"));
+            let what = request.call.as_ref().map_or(&request.body, |c| &c.input);
+            let what = clip(&one_line(what), LOST_TEXT_MAX);
+            format!(
+                "Request withdrawn, because crewdeck ended before a decision: {asked}{task}: {what}"
+            )
+        })
+        .collect();
+    if let beyond @ 1.. = requests.len().saturating_sub(LOST_MAX) {
+        out.push(format!("{beyond} more requests were withdrawn."));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{RequestId, TaskId};
+    use crate::domain::request::AskedCall;
+    use crate::domain::stamp::Stamp;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn withdrawn_requests_are_listed() {
+        let bob = Name::member("bob").unwrap();
+        let request = |kind, body: &str| {
+            let id = RequestId("r".into());
+            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Stamp(1.0))
+        };
+        let mut permission = request(RequestKind::Permission, "bash\n$ git push\n\nwhy");
+        permission.task = Some(TaskId(3));
+        permission.call = Some(AskedCall {
+            tool: "bash".into(),
+            input: "git push".into(),
+            why: "why".into(),
+            scopes: Vec::new(),
+        });
+        let mut shutdown = request(RequestKind::Shutdown, "All is done.");
+        shutdown.from = Name::lead();
+        let all = [
+            permission,
+            shutdown,
+            request(RequestKind::Question, "Which\nversion?"),
+        ];
+        let start = "Request withdrawn, because crewdeck ended before a decision:";
+        assert_eq!(
+            lost(&all),
+            [
+                format!("{start} bob asked for permission for #3: git push"),
+                format!("{start} lead asked bob to shut down: All is done."),
+                format!("{start} bob asked you: Which⏎version?"),
+            ]
+        );
+        let many = vec![request(RequestKind::Plan, "x"); LOST_MAX + 2];
+        assert_eq!(lost(&many).len(), LOST_MAX + 1);
+        assert_eq!(lost(&many)[LOST_MAX], "2 more requests were withdrawn.");
+    }
+}

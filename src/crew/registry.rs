@@ -1,0 +1,266 @@
+//! The running agents and subagents: how to reach each of them, and which of them work.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::context::lock;
+use super::signals::CrewSignals;
+use crate::agent::driver::Control;
+use crate::agent::mailbox::AgentMailbox;
+use crate::domain::ids::Name;
+
+/// Most texts and interrupts that may be queued for one agent.
+const CONTROL_MAX: usize = 64;
+/// Most subagents of one agent that run at the same time.
+pub const SUBAGENTS_MAX: usize = 4;
+
+/// The state of an agent as the crew sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentState {
+    /// Waits for input, a message or a task.
+    Idle,
+    /// Waits for input or a message only, because its model failed, it was interrupted, or it is stuck.
+    Paused,
+    /// In a turn.
+    Working,
+}
+
+/// Connects the crew to a running agent.
+#[derive(Clone)]
+pub struct AgentHandle {
+    pub control: mpsc::Sender<Control>,
+    pub mailbox: Arc<AgentMailbox>,
+    state: Arc<Mutex<AgentState>>,
+    pub tags: Vec<String>,
+    /// Stops the agent immediately.
+    pub force: CancellationToken,
+    /// Limits its subagents that run at the same time.
+    pub subagent_slots: Arc<Semaphore>,
+}
+
+impl AgentHandle {
+    /// Returns the handle of an idle agent, and the receiver of its input.
+    pub fn new(
+        mailbox: Arc<AgentMailbox>,
+        tags: Vec<String>,
+    ) -> (AgentHandle, mpsc::Receiver<Control>) {
+        let (control, inbox) = mpsc::channel(CONTROL_MAX);
+        let handle = AgentHandle {
+            control,
+            mailbox,
+            state: Arc::new(Mutex::new(AgentState::Idle)),
+            tags,
+            force: CancellationToken::new(),
+            subagent_slots: Arc::new(Semaphore::new(SUBAGENTS_MAX)),
+        };
+        (handle, inbox)
+    }
+
+    pub fn state(&self) -> AgentState {
+        *lock(&self.state)
+    }
+
+    pub fn is_working(&self) -> bool {
+        self.state() == AgentState::Working
+    }
+
+    /// Interrupts the current turn.
+    pub fn interrupt(&self) {
+        // A full queue already contains an interrupt.
+        let _ = self.control.try_send(Control::Interrupt);
+    }
+}
+
+/// The running agents of a crew.
+pub struct AgentRegistry {
+    signals: Arc<CrewSignals>,
+    agents: Mutex<BTreeMap<Name, AgentHandle>>,
+    /// How often an agent started to work; the idle detector compares two readings.
+    work_starts: AtomicU64,
+    /// The number of subagents started so far.
+    subagents_started: AtomicU64,
+    /// The running subagents; cancelling a token interrupts one.
+    subagents: Mutex<BTreeMap<Name, CancellationToken>>,
+}
+
+impl AgentRegistry {
+    pub fn new(signals: Arc<CrewSignals>) -> AgentRegistry {
+        AgentRegistry {
+            signals,
+            agents: Mutex::default(),
+            work_starts: AtomicU64::new(0),
+            subagents_started: AtomicU64::new(0),
+            subagents: Mutex::default(),
+        }
+    }
+
+    /// Returns the handle of a running agent.
+    pub fn find(&self, name: &Name) -> Option<AgentHandle> {
+        lock(&self.agents)
+            .iter()
+            .find(|(n, _)| n.same(name))
+            .map(|(_, h)| h.clone())
+    }
+
+    /// Returns the handle of a running teammate.
+    ///
+    /// # Errors
+    /// When `name` is the lead or is not running.
+    pub fn find_teammate(&self, name: &Name) -> Result<AgentHandle, String> {
+        let found = self.find(name).filter(|_| !name.is_lead());
+        found.ok_or_else(|| format!("'{name}' is not a running teammate."))
+    }
+
+    /// Returns all running agents.
+    pub fn all(&self) -> Vec<(Name, AgentHandle)> {
+        let agents = lock(&self.agents);
+        agents.iter().map(|(n, h)| (n.clone(), h.clone())).collect()
+    }
+
+    pub fn add(&self, name: Name, handle: AgentHandle) {
+        lock(&self.agents).insert(name, handle);
+        self.signals.activity_changed();
+    }
+
+    pub fn remove(&self, name: &Name) {
+        lock(&self.agents).remove(name);
+        self.signals.activity_changed();
+    }
+
+    /// Sets the state of an agent and wakes the idle detector.
+    pub fn set_state(&self, handle: &AgentHandle, state: AgentState) {
+        if state == AgentState::Working {
+            self.work_starts.fetch_add(1, Ordering::SeqCst);
+        }
+        *lock(&handle.state) = state;
+        self.signals.activity_changed();
+    }
+
+    /// Counts as a start of work, so that the idle detector reports the next idle period.
+    pub fn count_work_start(&self) {
+        self.work_starts.fetch_add(1, Ordering::SeqCst);
+        self.signals.activity_changed();
+    }
+
+    pub fn work_starts(&self) -> u64 {
+        self.work_starts.load(Ordering::SeqCst)
+    }
+
+    /// Returns the teammates that are in a turn.
+    pub fn working_teammates(&self) -> Vec<Name> {
+        let agents = lock(&self.agents);
+        let works = |(name, handle): &(&Name, &AgentHandle)| !name.is_lead() && handle.is_working();
+        agents
+            .iter()
+            .filter(works)
+            .map(|(n, _)| n.clone())
+            .collect()
+    }
+
+    /// Returns the number of the next subagent, counted from 1.
+    pub fn next_subagent_number(&self) -> u64 {
+        self.subagents_started.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Continues the numbering of a resumed session, since each subagent has its own transcript.
+    pub fn continue_subagents_after(&self, last: u64) {
+        self.subagents_started.store(last, Ordering::SeqCst);
+    }
+
+    pub fn add_subagent(&self, name: Name, cancel: CancellationToken) {
+        lock(&self.subagents).insert(name, cancel);
+    }
+
+    pub fn remove_subagent(&self, name: &Name) {
+        lock(&self.subagents).remove(name);
+    }
+
+    /// Returns the number of running subagents of `parent`.
+    pub fn subagents_of(&self, parent: &Name) -> usize {
+        let subagents = lock(&self.subagents);
+        let parents = subagents.keys().filter_map(Name::parent);
+        parents.filter(|p| p.same(parent)).count()
+    }
+
+    /// Interrupts a subagent, or the turn of an agent.
+    ///
+    /// # Errors
+    /// When it is not running or not in a turn.
+    pub fn interrupt(&self, agent: &Name) -> Result<(), String> {
+        if let Some(subagent) = lock(&self.subagents).get(agent) {
+            subagent.cancel();
+            return Ok(());
+        }
+        let handle = self
+            .find(agent)
+            .ok_or_else(|| format!("{agent} is not running"))?;
+        if !handle.is_working() {
+            return Err(format!(
+                "{agent} is not in a turn: there is nothing to interrupt."
+            ));
+        }
+        handle.interrupt();
+        Ok(())
+    }
+
+    /// Adds a line to the next model call of every agent.
+    pub fn note_all(&self, line: &str) {
+        for handle in lock(&self.agents).values() {
+            handle.mailbox.note(line.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn registry(names: &[&str]) -> AgentRegistry {
+        let registry = AgentRegistry::new(Arc::default());
+        for name in names {
+            let (handle, _) = AgentHandle::new(Arc::default(), Vec::new());
+            registry.add(Name::party(name).unwrap(), handle);
+        }
+        registry
+    }
+
+    #[test]
+    fn only_working_teammates_are_listed_as_working() {
+        let registry = registry(&["lead", "ann", "bob"]);
+        assert_eq!(registry.working_teammates(), []);
+        for (_, handle) in registry.all().iter().filter(|(n, _)| n.as_str() != "bob") {
+            registry.set_state(handle, AgentState::Working);
+        }
+        assert_eq!(registry.working_teammates(), [Name::party("ann").unwrap()]);
+        assert_eq!(registry.work_starts(), 2);
+        registry.remove(&Name::party("ann").unwrap());
+        assert_eq!(registry.working_teammates(), []);
+    }
+
+    #[test]
+    fn idle_agents_cannot_be_interrupted_but_their_subagents_can() {
+        let registry = registry(&["ann"]);
+        let ann = Name::party("ann").unwrap();
+        assert!(registry.interrupt(&ann).is_err());
+        let (name, cancel) = (Name::subagent(&ann, 1), CancellationToken::new());
+        registry.add_subagent(name.clone(), cancel.clone());
+        assert_eq!(registry.subagents_of(&ann), 1);
+        assert_eq!(registry.interrupt(&name), Ok(()));
+        assert!(cancel.is_cancelled());
+        registry.remove_subagent(&name);
+        assert_eq!(registry.subagents_of(&ann), 0);
+    }
+
+    #[test]
+    fn the_lead_is_not_a_teammate() {
+        let registry = registry(&["lead", "ann"]);
+        assert!(registry.find_teammate(&Name::party("Ann").unwrap()).is_ok());
+        assert!(registry.find_teammate(&Name::lead()).is_err());
+    }
+}

@@ -1,0 +1,439 @@
+//! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for a decision.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+
+use super::approvers::{Deciders, Route, route};
+use super::board_view::BoardView;
+use super::context::{CrewContext, lock};
+use super::decision_followup::DecisionFollowup;
+use super::file_errors::FileErrors;
+use super::identical_requests::decide_with_like;
+use super::message_delivery::MessageDelivery;
+use super::registry::AgentRegistry;
+use super::signals::{BusyGuard, CrewSignals};
+use crate::agent::driver::blocking;
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, RequestStatus};
+use crate::domain::team::Activity;
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Requests, StoreError};
+
+/// What a request broker works with.
+pub struct BrokerParts {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub errors: Arc<FileErrors>,
+    pub registry: Arc<AgentRegistry>,
+    pub delivery: Arc<MessageDelivery>,
+    pub followup: Arc<DecisionFollowup>,
+    pub board: Arc<BoardView>,
+    pub requests: Requests,
+    pub approvers: Deciders,
+}
+
+/// The broker: known requests and the agents that wait for them.
+pub struct RequestBroker {
+    parts: BrokerParts,
+    known: Mutex<HashMap<RequestId, RequestStatus>>,
+    waiting: Mutex<HashMap<RequestId, Waiter>>,
+    /// Requests for which the crew no longer waits after the last reminder. Bounded by the pending requests.
+    given_up: Mutex<Vec<RequestId>>,
+    /// Locked while requests are read, so that changes are published once and in order. Holds whether requests were read
+    /// before.
+    has_read: tokio::sync::Mutex<bool>,
+}
+
+/// An agent whose tool call waits for the decision of a request.
+struct Waiter {
+    from: Name,
+    tell: oneshot::Sender<Request>,
+}
+
+/// A filed request. Dropping it, or the future of its decision, withdraws the request.
+pub struct PendingRequest {
+    request: Request,
+    decided: oneshot::Receiver<Request>,
+    withdraw: Withdraw,
+    busy: BusyGuard,
+}
+
+/// The result of asking.
+pub enum RequestTicket {
+    /// The decision was made before.
+    Decided(Request),
+    Pending(PendingRequest),
+}
+
+impl RequestTicket {
+    /// Waits for the decision.
+    ///
+    /// # Errors
+    /// When the crew stops.
+    pub async fn decision(self) -> Result<Request, String> {
+        let PendingRequest {
+            request,
+            decided,
+            withdraw,
+            busy,
+        } = match self {
+            RequestTicket::Decided(request) => return Ok(request),
+            RequestTicket::Pending(pending) => pending,
+        };
+        // The crew counts as busy until the approver has the request.
+        drop(busy);
+        if request.decider == Decider::Ask {
+            let agent = request.from.clone();
+            let activity = Activity::NeedsYou {
+                request: request.kind,
+            };
+            let context = &withdraw.broker.parts.context;
+            context
+                .publish(EventKind::ActivityChanged { agent, activity })
+                .await;
+        }
+        let decided = decided
+            .await
+            .map_err(|_| "the crew is stopping".to_string());
+        drop(withdraw);
+        decided
+    }
+}
+
+impl RequestBroker {
+    pub fn new(parts: BrokerParts) -> RequestBroker {
+        RequestBroker {
+            parts,
+            known: Mutex::default(),
+            waiting: Mutex::default(),
+            given_up: Mutex::default(),
+            has_read: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Files a request and hands it to its approver. Does not wait for the decision.
+    pub async fn file(self: &Arc<Self>, from: &Name, asking: Asking) -> Result<Request, String> {
+        let _busy = self.parts.signals.busy();
+        let request = self.new_request(from, asking);
+        self.put(request.clone()).await?;
+        self.hand_over(&request).await;
+        self.get(&request.id).await
+    }
+
+    /// Files a request whose decision is waited for: see [`RequestTicket::decision`].
+    pub async fn ask(
+        self: &Arc<Self>,
+        from: &Name,
+        asking: Asking,
+    ) -> Result<RequestTicket, String> {
+        let granted = self
+            .parts
+            .followup
+            .take_granted(from, asking.kind, &asking.body);
+        if let Some(granted) = granted {
+            return Ok(RequestTicket::Decided(granted));
+        }
+        let busy = self.parts.signals.busy();
+        let earlier = self.find_earlier(from, asking.kind, &asking.body).await;
+        let is_new = earlier.is_none();
+        let request = earlier.unwrap_or_else(|| self.new_request(from, asking));
+        let (tell, decided) = oneshot::channel();
+        let waiter = Waiter {
+            from: from.clone(),
+            tell,
+        };
+        lock(&self.waiting).insert(request.id.clone(), waiter);
+        let withdraw = Withdraw {
+            broker: Arc::clone(self),
+            id: request.id.clone(),
+        };
+        if is_new {
+            self.put(request.clone()).await?;
+            self.hand_over(&request).await;
+        } else {
+            self.wake_if_decided(&request.id).await;
+        }
+        Ok(RequestTicket::Pending(PendingRequest {
+            request,
+            decided,
+            withdraw,
+            busy,
+        }))
+    }
+
+    /// Wakes the waiting agent if the request was decided before the wait started.
+    async fn wake_if_decided(&self, id: &RequestId) {
+        if let Ok(request) = self.get(id).await
+            && !request.is_pending()
+            && let Some(waiter) = lock(&self.waiting).remove(id)
+        {
+            let _ = waiter.tell.send(request);
+        }
+    }
+
+    /// Returns an identical pending request of an earlier run.
+    async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
+        let pending = self.pending().await.ok()?;
+        let waiting = lock(&self.waiting);
+        pending.into_iter().find(|r| {
+            r.kind == kind && r.from.same(from) && r.body == body && !waiting.contains_key(&r.id)
+        })
+    }
+
+    /// Decides a request and all identical pending ones.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn decide(self: &Arc<Self>, decision: Decision) -> Result<Request, String> {
+        let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
+        let decided = blocking(move || decide_with_like(&requests, &decision, now)).await;
+        let request = decided.map_err(|e| e.to_string())?;
+        self.read().await;
+        Ok(request)
+    }
+
+    /// Reads all requests and publishes those that have changed, whichever process changed them.
+    pub async fn read(&self) {
+        let mut has_read = self.has_read.lock().await;
+        let requests = self.parts.requests.clone();
+        let reading = blocking(move || requests.read_all()).await;
+        let Some(reading) = self.parts.errors.check("The requests", reading).await else {
+            return;
+        };
+        self.parts
+            .errors
+            .warn("The requests", reading.notices)
+            .await;
+        // At the first read, decided requests were handled by an earlier crew. Later, new requests are handled even if they
+        // are already decided, since another process may file and decide in one step.
+        let is_later = std::mem::replace(&mut *has_read, true);
+        for request in reading.requests {
+            let before = lock(&self.known).insert(request.id.clone(), request.status);
+            if before == Some(request.status) {
+                continue;
+            }
+            self.parts
+                .context
+                .publish(EventKind::RequestChanged {
+                    request: request.clone(),
+                })
+                .await;
+            if !request.is_pending() {
+                let decided_now = before.is_some() || is_later;
+                self.follow(request, decided_now).await;
+            }
+        }
+        self.parts.signals.files_changed();
+    }
+
+    /// Executes a decision that is new or was not executed before crewdeck ended, and wakes or informs the agent.
+    /// `decided_now` is false for decisions that were made before this crew started.
+    async fn follow(&self, request: Request, decided_now: bool) {
+        let followup = &self.parts.followup;
+        let is_news = decided_now || request.is_unfinished();
+        if is_news {
+            followup.carry_out(&request).await;
+        }
+        let waiter = lock(&self.waiting).remove(&request.id);
+        match waiter {
+            Some(waiter) => {
+                let _ = waiter.tell.send(request.clone());
+            }
+            None if is_news => followup.tell_late(&request).await,
+            None => {}
+        }
+        // An approved shutdown is finished when its target has answered.
+        let is_under_way =
+            request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
+        if !is_under_way && request.is_unfinished() {
+            followup.finish(&request.id).await;
+        }
+    }
+
+    /// Whether any request is pending.
+    pub fn has_pending(&self) -> bool {
+        lock(&self.known)
+            .values()
+            .any(|s| *s == RequestStatus::Pending)
+    }
+
+    /// Returns the pending requests on disk.
+    pub async fn pending(&self) -> Result<Vec<Request>, StoreError> {
+        let requests = self.parts.requests.clone();
+        let mut all = blocking(move || requests.read_all()).await?.requests;
+        all.retain(Request::is_pending);
+        Ok(all)
+    }
+
+    fn new_request(&self, from: &Name, asking: Asking) -> Request {
+        let context = &self.parts.context;
+        let id = RequestId(context.new_id());
+        let graph = self.parts.board.graph();
+        let task = graph.open_task_of(&asking.target).map(|t| t.id);
+        let request = Request {
+            task,
+            choices: asking.choices,
+            workdir: asking.workdir,
+            call: asking.call,
+            ..Request::new(
+                id,
+                asking.kind,
+                from.clone(),
+                asking.target,
+                asking.body,
+                context.now(),
+            )
+        };
+        let decider = self.approver_of(&request);
+        Request { decider, ..request }
+    }
+
+    /// Returns the approver of a request in this crew.
+    pub fn approver_of(&self, request: &Request) -> Decider {
+        self.parts.approvers.of_request(request)
+    }
+
+    /// Returns the approvers of this crew.
+    pub fn approvers(&self) -> &Deciders {
+        &self.parts.approvers
+    }
+
+    async fn put(&self, request: Request) -> Result<(), String> {
+        let requests = self.parts.requests.clone();
+        blocking(move || requests.file(&request))
+            .await
+            .map_err(|e| e.to_string())?;
+        self.read().await;
+        Ok(())
+    }
+
+    pub async fn get(&self, id: &RequestId) -> Result<Request, String> {
+        let (requests, wanted) = (self.parts.requests.clone(), id.clone());
+        let found = blocking(move || requests.get(&wanted))
+            .await
+            .map_err(|e| e.to_string())?;
+        found.ok_or_else(|| format!("request {id} no longer exists"))
+    }
+
+    /// Hands a request to its approver: decides it by the settings, or sends the lead a message. The user sees every
+    /// request on the screen.
+    async fn hand_over(self: &Arc<Self>, request: &Request) {
+        let (verdict, comment) = match route(request) {
+            Route::User => return,
+            Route::Lead(kind) => {
+                let (from, to, text) = (&request.from, &Name::lead(), &request.body);
+                let delivery = &self.parts.delivery;
+                delivery.send_about(request, from, to, kind, text).await;
+                return;
+            }
+            Route::Decided(verdict, comment) => (verdict, comment),
+        };
+        let decision = Decision::on(request, verdict, Name::policy(), comment.into());
+        if let Err(why) = self.decide(decision).await {
+            let text = format!("A request could not be decided automatically: {why}");
+            self.parts.context.notice(Level::Error, text).await;
+        }
+    }
+
+    /// Hands pending requests to their approvers again, since crewdeck may have ended between filing a request and
+    /// notifying the approver.
+    pub async fn hand_over_again(self: &Arc<Self>) {
+        let Ok(pending) = self.pending().await else {
+            return;
+        };
+        for mut request in pending {
+            // The approver may differ from the one at the time of the request: a user may be present now, or no longer.
+            request.decider = self.approver_of(&request);
+            self.hand_over(&request).await;
+        }
+    }
+
+    /// Whether a running agent has a pending request or a decision that was not executed yet.
+    pub async fn has_unfinished(&self) -> bool {
+        let requests = self.parts.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default().into_iter();
+        all.any(|r| {
+            (r.is_pending() || r.is_unfinished()) && self.parts.registry.find(&r.target).is_some()
+        })
+    }
+
+    /// Whether an agent in a turn only waits for decisions.
+    pub fn only_waits(&self, name: &Name) -> bool {
+        let waiting = lock(&self.waiting);
+        let waits = waiting.values().filter(|w| w.from.same(name)).count();
+        drop(waiting);
+        // Requests of its subagents are filed in its name.
+        waits > 0 && self.parts.registry.subagents_of(name) <= waits
+    }
+
+    /// Returns the pending requests if none of them is for the user. `None` if one is, if one was just decided and its
+    /// agent is about to continue, or if the requests cannot be read.
+    pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
+        let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
+        if !self.has_pending() {
+            return waiting.is_empty().then(Vec::new);
+        }
+        let pending = self.pending().await.ok()?;
+        let is_for_others = |request: &Request| match self.approver_of(request) {
+            Decider::Lead | Decider::Auto | Decider::Deny => true,
+            Decider::Ask => self.parts.approvers.question != Decider::Ask,
+        };
+        let is_pending = |id: &RequestId| pending.iter().any(|r| r.id == *id);
+        (waiting.iter().all(is_pending) && pending.iter().all(is_for_others)).then_some(pending)
+    }
+
+    /// Stops waiting for the decision of `requests`. They are kept for the next run of the session, and so are the agents
+    /// that filed them.
+    pub fn give_up(&self, requests: &[Request]) {
+        *lock(&self.given_up) = requests.iter().map(|r| r.id.clone()).collect();
+    }
+
+    fn is_given_up(&self, id: &RequestId) -> bool {
+        lock(&self.given_up).contains(id)
+    }
+
+    /// Returns the agents with a pending request for which the crew no longer waits.
+    pub async fn agents_given_up(&self) -> Vec<Name> {
+        let pending = self.pending().await.unwrap_or_default();
+        let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
+        given_up.map(|r| r.from).collect()
+    }
+}
+
+/// Withdraws a request when its agent stops waiting.
+struct Withdraw {
+    broker: Arc<RequestBroker>,
+    id: RequestId,
+}
+
+impl Drop for Withdraw {
+    fn drop(&mut self) {
+        let context = &self.broker.parts.context;
+        // A decided request has no waiter any more, so there is nothing to withdraw.
+        if lock(&self.broker.waiting).remove(&self.id).is_none() {
+            return;
+        }
+        if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
+            // The request is kept for the next run.
+            return;
+        }
+        let (broker, id) = (Arc::clone(&self.broker), self.id.clone());
+        let work = async move {
+            let context = &broker.parts.context;
+            let (requests, now) = (broker.parts.requests.clone(), context.now());
+            let withdrawn =
+                blocking(move || requests.withdraw(&id, "the agent was interrupted", now)).await;
+            if let Err(error) = withdrawn {
+                let text = format!("A request could not be withdrawn: {error}");
+                context.notice(Level::Warn, text).await;
+            }
+            broker.read().await;
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(context.tracker.track_future(work));
+        }
+    }
+}

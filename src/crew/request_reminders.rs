@@ -1,0 +1,124 @@
+//! Reminds the lead of requests that it has not decided. After the last reminder, the crew no longer waits for them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use super::context::{CrewContext, lock};
+use super::lead_inbox::LeadInbox;
+use super::request_broker::RequestBroker;
+use crate::domain::ids::RequestId;
+use crate::domain::request::{Decider, Request};
+use crate::protocol::event::Level;
+
+/// How often the lead is reminded of a request. Each reminder wakes the lead, which costs a model call.
+pub const REMINDERS_MAX: u32 = 3;
+/// Most requests that one reminder lists.
+const NAMED_MAX: usize = 8;
+
+/// The reminders of a crew.
+pub struct RequestReminders {
+    context: Arc<CrewContext>,
+    broker: Arc<RequestBroker>,
+    lead: Arc<LeadInbox>,
+    sent: Mutex<Sent>,
+}
+
+/// The number of reminders by request. Contains only pending requests.
+#[derive(Debug, Default)]
+struct Sent(BTreeMap<RequestId, u32>);
+
+impl Sent {
+    /// Forgets all requests except those in `pending`.
+    fn keep(&mut self, pending: &[Request]) {
+        self.0.retain(|id, _| pending.iter().any(|r| r.id == *id));
+    }
+
+    fn is_due(&self, request: &Request) -> bool {
+        self.0.get(&request.id).copied().unwrap_or_default() < REMINDERS_MAX
+    }
+
+    fn count(&mut self, request: &Request) {
+        *self.0.entry(request.id.clone()).or_default() += 1;
+    }
+}
+
+impl RequestReminders {
+    pub fn new(
+        context: Arc<CrewContext>,
+        broker: Arc<RequestBroker>,
+        lead: Arc<LeadInbox>,
+    ) -> RequestReminders {
+        RequestReminders {
+            context,
+            broker,
+            lead,
+            sent: Mutex::default(),
+        }
+    }
+
+    /// Reminds the lead of the pending requests that have had fewer than [`REMINDERS_MAX`] reminders. If there are none or
+    /// the lead cannot be reached, warns the user and gives the requests up. Returns whether a reminder was sent.
+    pub async fn remind(&self, pending: &[Request]) -> bool {
+        if self.send(pending) {
+            return true;
+        }
+        for request in pending {
+            let text = format!(
+                "No decision on {}: the lead was reminded and is not reminded again.",
+                request.shown()
+            );
+            self.context.notice(Level::Warn, text).await;
+        }
+        self.broker.give_up(pending);
+        false
+    }
+
+    fn send(&self, pending: &[Request]) -> bool {
+        let mut sent = lock(&self.sent);
+        sent.keep(pending);
+        let is_due = |r: &&Request| self.broker.approver_of(r) == Decider::Lead && sent.is_due(r);
+        let due: Vec<&Request> = pending.iter().filter(is_due).take(NAMED_MAX).collect();
+        if due.is_empty() || !self.lead.wake(text(&due)) {
+            return false;
+        }
+        for request in due {
+            sent.count(request);
+        }
+        true
+    }
+}
+
+fn text(due: &[&Request]) -> String {
+    let named: Vec<String> = due
+        .iter()
+        .map(|r| format!("{} (request_id {})", r.shown(), r.id))
+        .collect();
+    format!(
+        "<crew>The team waits for your decision on {}. Only you can decide: approve or reject with decide_request, and add a comment if you want changes.</crew>",
+        named.join("; ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::Name;
+    use crate::domain::request::RequestKind;
+    use crate::domain::stamp::Stamp;
+
+    #[test]
+    fn decided_requests_are_forgotten_and_reminders_are_limited() {
+        let bob = Name::member("bob").unwrap();
+        let (id, kind) = (RequestId("r".into()), RequestKind::Plan);
+        let request = Request::new(id, kind, bob.clone(), bob, "x".into(), Stamp(1.0));
+        let mut sent = Sent::default();
+        for _ in 0..REMINDERS_MAX {
+            assert!(sent.is_due(&request));
+            sent.count(&request);
+        }
+        sent.keep(std::slice::from_ref(&request));
+        assert!(!sent.is_due(&request));
+        sent.keep(&[]);
+        assert!(sent.is_due(&request));
+    }
+}

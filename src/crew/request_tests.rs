@@ -1,0 +1,248 @@
+//! Tests of the components that handle requests, each over real files.
+
+use std::sync::{Arc, RwLock};
+
+use pretty_assertions::assert_eq;
+
+use super::approvers::Deciders;
+use super::budget::TeamBudget;
+use super::request_broker::{RequestBroker, RequestTicket};
+use super::request_reminders::{REMINDERS_MAX, RequestReminders};
+use super::session_permissions::SessionPermissions;
+use super::shutdown::Shutdowns;
+use super::test_support::{LEAD_DECIDES, TestCrew, bob};
+use crate::agent::budget_gate::BudgetGate;
+use crate::domain::ceiling::Ceilings;
+use crate::domain::ids::Name;
+use crate::domain::request::{
+    AskedCall, Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
+};
+use crate::domain::rule::Scope;
+use crate::domain::usage::Usage;
+use crate::protocol::event::EventKind;
+use crate::store::Post;
+
+fn permission(body: &str) -> Asking {
+    Asking::new(RequestKind::Permission, &bob(), body.into())
+}
+
+async fn only_pending(broker: &RequestBroker) -> Request {
+    let mut pending = broker.pending().await.unwrap();
+    assert_eq!(pending.len(), 1);
+    pending.remove(0)
+}
+
+fn decided(request: &Request, verdict: Verdict, by: Name) -> Decision {
+    Decision::on(request, verdict, by, "fine".into())
+}
+
+#[tokio::test]
+async fn lead_gets_a_message_and_its_decision_wakes_the_agent() {
+    let crew = TestCrew::new();
+    let broker = crew.broker(LEAD_DECIDES);
+    let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
+    assert!(broker.has_pending() && crew.signals.is_busy());
+    let inbox = Post::open(crew.dir.path()).look(&Name::lead()).unwrap();
+    assert_eq!(inbox.letters[0].content, "ls");
+    let request = only_pending(&broker).await;
+    assert_eq!(inbox.letters[0].request_id(), Some(request.id.clone()));
+    let by_lead = decided(&request, Verdict::Approve, Name::lead());
+    broker.decide(by_lead).await.unwrap();
+    let answer = ticket.decision().await.unwrap();
+    assert_eq!(answer.status, RequestStatus::Approved);
+    assert_eq!(answer.comment, "fine");
+    assert!(!broker.has_pending() && !crew.signals.is_busy());
+}
+
+#[tokio::test]
+async fn settings_decide_without_an_approver() {
+    let crew = TestCrew::new();
+    let broker = crew.broker(Deciders {
+        tool: Decider::Deny,
+        ..LEAD_DECIDES
+    });
+    let filed = broker.file(&bob(), permission("ls")).await.unwrap();
+    assert_eq!(filed.status, RequestStatus::Rejected);
+    assert_eq!(filed.decided_by, Name::policy().as_str());
+}
+
+#[tokio::test]
+async fn agent_that_no_longer_waits_withdraws_its_request() {
+    let mut crew = TestCrew::new();
+    let broker = crew.broker(LEAD_DECIDES);
+    let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
+    let request = only_pending(&broker).await;
+    assert!(broker.only_waits(&bob()));
+    drop(ticket);
+    crew.tasks_end().await;
+    assert!(!broker.only_waits(&bob()));
+    assert_eq!(broker.pending().await.unwrap(), []);
+    let last = crew.published().into_iter().rev().find_map(|e| match e {
+        EventKind::RequestChanged { request } => Some(request),
+        _ => None,
+    });
+    let withdrawn = last.unwrap();
+    assert_eq!(withdrawn.id, request.id);
+    assert_eq!(withdrawn.status, RequestStatus::Withdrawn);
+}
+
+#[tokio::test]
+async fn request_that_was_given_up_is_kept_for_the_next_run() {
+    let crew = TestCrew::new();
+    let broker = crew.broker(LEAD_DECIDES);
+    let ticket = broker.ask(&bob(), permission("ls")).await.unwrap();
+    broker.give_up(&broker.pending().await.unwrap());
+    crew.context.stop.cancel();
+    drop(ticket);
+    crew.tasks_end().await;
+    assert_eq!(broker.agents_given_up().await, [bob()]);
+}
+
+#[tokio::test]
+async fn permission_given_while_no_agent_waited_is_used_once() {
+    let crew = TestCrew::new();
+    let (_handle, _inbox) = crew.agent(&bob());
+    let broker = crew.broker(LEAD_DECIDES);
+    let filed = broker.file(&bob(), permission("ls")).await.unwrap();
+    let by_lead = decided(&filed, Verdict::Approve, Name::lead());
+    broker.decide(by_lead).await.unwrap();
+    let told = Post::open(crew.dir.path()).look(&bob()).unwrap();
+    assert_eq!(
+        told.letters[0].content,
+        "Approved: fine. Continue with this now: ls"
+    );
+    let granted = broker.ask(&bob(), permission("ls")).await.unwrap();
+    assert!(matches!(granted, RequestTicket::Decided(_)));
+    let again = broker.ask(&bob(), permission("ls")).await.unwrap();
+    assert!(matches!(again, RequestTicket::Pending(_)));
+}
+
+#[tokio::test]
+async fn reminders_end_with_a_warning_and_requests_given_up() {
+    let mut crew = TestCrew::new();
+    let (_handle, mut inbox) = crew.agent(&Name::lead());
+    let broker = crew.broker(LEAD_DECIDES);
+    let reminders = RequestReminders::new(crew.context.clone(), broker.clone(), crew.lead.clone());
+    broker.file(&bob(), permission("ls")).await.unwrap();
+    let pending = broker.pending_without_user().await.unwrap();
+    for _ in 0..REMINDERS_MAX {
+        assert!(reminders.remind(&pending).await);
+        assert!(inbox.try_recv().is_ok());
+    }
+    crew.published();
+    assert!(!reminders.remind(&pending).await);
+    assert!(inbox.try_recv().is_err());
+    assert_eq!(
+        crew.notices(),
+        ["No decision on a permission for bob: the lead was reminded and is not reminded again."]
+    );
+    assert_eq!(broker.agents_given_up().await, [bob()]);
+}
+
+#[tokio::test]
+async fn requests_for_the_user_keep_the_crew_from_being_idle() {
+    let crew = TestCrew::new();
+    let broker = crew.broker(Deciders {
+        tool: Decider::Ask,
+        ..LEAD_DECIDES
+    });
+    assert_eq!(broker.pending_without_user().await, Some(Vec::new()));
+    broker.file(&bob(), permission("ls")).await.unwrap();
+    assert_eq!(broker.pending_without_user().await, None);
+}
+
+#[tokio::test]
+async fn session_permission_approves_later_requests_that_it_covers() {
+    let mut crew = TestCrew::new();
+    let broker = crew.broker(LEAD_DECIDES);
+    let rules = Arc::new(RwLock::default());
+    let permissions =
+        SessionPermissions::new(crew.context.clone(), broker.clone(), Arc::clone(&rules));
+    let command = "cargo publish";
+    let asking = |from: &Name| Asking {
+        call: Some(AskedCall {
+            tool: "bash".into(),
+            input: command.into(),
+            why: "it publishes".into(),
+            scopes: Vec::new(),
+        }),
+        ..Asking::new(RequestKind::Permission, from, command.into())
+    };
+    let first = broker.file(&bob(), asking(&bob())).await.unwrap();
+    let scope = Scope::Exact {
+        command: command.into(),
+    };
+    permissions.allow(&first.id, scope.clone()).await.unwrap();
+    assert_eq!(broker.pending().await.unwrap(), []);
+    let ann = Name::member("ann").unwrap();
+    let second = broker.file(&ann, asking(&ann)).await.unwrap();
+    permissions.approve_covered().await;
+    let second = broker.get(&second.id).await.unwrap();
+    assert_eq!(second.status, RequestStatus::Approved);
+    assert_eq!(rules.read().unwrap().session, [scope]);
+    permissions.revoke(1).await.unwrap();
+    assert_eq!(rules.read().unwrap().session, []);
+    assert!(permissions.revoke(1).await.is_err());
+    let notices = crew.notices();
+    assert!(notices[0].starts_with("user allowed exactly `cargo publish`"));
+    assert!(notices[1].starts_with("user revoked exactly `cargo publish`"));
+}
+
+fn budget(crew: &TestCrew, approver: Decider) -> TeamBudget {
+    let broker = crew.broker(Deciders {
+        ceiling: approver,
+        ..LEAD_DECIDES
+    });
+    let ceilings = Ceilings {
+        agent_tokens: Some(10),
+        ..Ceilings::default()
+    };
+    TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, ceilings)
+}
+
+#[tokio::test]
+async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
+    let crew = TestCrew::new();
+    let used = Usage {
+        output: 11,
+        ..Usage::default()
+    };
+    let denied = budget(&crew, Decider::Deny);
+    assert_eq!(denied.admit(&bob()).await, Ok(()));
+    denied.count(&bob(), used, None);
+    assert!(denied.is_over(&bob()));
+    let why = denied.admit(&bob()).await.unwrap_err();
+    assert!(why.ends_with("no user was present to raise it"), "{why}");
+    let subagent = Name::subagent(&bob(), 1);
+    assert_eq!(denied.admit(&subagent).await, Err(why));
+    let raised = budget(&crew, Decider::Auto);
+    raised.count(&bob(), used, None);
+    assert_eq!(raised.admit(&bob()).await, Ok(()));
+    assert!(!raised.is_over(&bob()));
+}
+
+#[tokio::test]
+async fn only_an_approved_shutdown_request_can_be_answered() {
+    let crew = TestCrew::new();
+    let (handle, _inbox) = crew.agent(&bob());
+    let broker = crew.broker(LEAD_DECIDES);
+    let shutdowns = Shutdowns::new(
+        crew.context.clone(),
+        crew.registry.clone(),
+        crew.delivery.clone(),
+        crew.followup(),
+        crew.requests.clone(),
+    );
+    let asking = Asking::new(RequestKind::Shutdown, &bob(), "done".into());
+    let request = broker.file(&Name::user(), asking).await.unwrap();
+    let (name, agree) = (bob(), Verdict::Approve);
+    let answer = || shutdowns.answer(&name, &request.id, agree, String::new());
+    assert!(answer().await.is_err());
+    let approval = decided(&request, Verdict::Approve, Name::user());
+    broker.decide(approval).await.unwrap();
+    assert_eq!(shutdowns.open(&bob()).await.len(), 1);
+    assert_eq!(answer().await, Ok(()));
+    assert!(handle.mailbox.take_shutdown_answer().is_some());
+    shutdowns.finish_all(&bob()).await;
+    assert_eq!(shutdowns.open(&bob()).await, []);
+}

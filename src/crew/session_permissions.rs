@@ -1,0 +1,181 @@
+//! Session permissions: commands that the user has allowed for the whole team until crewdeck ends.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::context::{CrewContext, lock};
+use super::request_broker::RequestBroker;
+use crate::agent::tool_runner::SharedRules;
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict};
+use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
+use crate::domain::text::{clip, one_line};
+use crate::protocol::event::{EventKind, Level};
+use crate::tools::policy::{self, PlanGate, Ruling, Standing};
+use crate::tools::{Access, table};
+
+/// Most characters of a permission in a notice.
+const SHOWN_MAX: usize = 160;
+
+/// The session permissions of a crew.
+pub struct SessionPermissions {
+    context: Arc<CrewContext>,
+    broker: Arc<RequestBroker>,
+    /// The rules that the agents' tools follow.
+    rules: SharedRules,
+    given: Mutex<Given>,
+}
+
+/// The session permissions and the last number that was assigned.
+#[derive(Default)]
+struct Given {
+    rules: Vec<SessionRule>,
+    last: u64,
+}
+
+impl SessionPermissions {
+    pub fn new(
+        context: Arc<CrewContext>,
+        broker: Arc<RequestBroker>,
+        rules: SharedRules,
+    ) -> SessionPermissions {
+        SessionPermissions {
+            context,
+            broker,
+            rules,
+            given: Mutex::default(),
+        }
+    }
+
+    /// Approves a permission request and allows everything in `scope` from now on.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn allow(&self, id: &RequestId, scope: Scope) -> Result<(), String> {
+        let request = self.broker.get(id).await?;
+        let call = request
+            .call
+            .as_ref()
+            .filter(|call| request.kind == RequestKind::Permission && is_command(call))
+            .ok_or("this permission can only be given once")?;
+        let offered = self.judged(&request, |standing| policy::scopes(&call.input, standing));
+        if !offered.contains(&scope) {
+            return Err(format!(
+                "{} cannot be allowed for the session",
+                shown(&scope)
+            ));
+        }
+        let number = self.add_rule(scope.clone(), &request)?;
+        if let Err(why) = self.broker.decide(approval(&request)).await {
+            // The request was already decided, so the user's approval does not count.
+            self.remove_rule(number);
+            return Err(why);
+        }
+        let text = format!(
+            "user allowed {} for the whole team until crewdeck ends (requested by {}). Revoke it with /rules.",
+            shown(&scope),
+            request.from
+        );
+        self.tell_rules(text).await;
+        self.approve_covered().await;
+        Ok(())
+    }
+
+    /// Revokes a session permission, so that its commands require permission again.
+    pub async fn revoke(&self, number: u64) -> Result<(), String> {
+        let Some(rule) = self.remove_rule(number) else {
+            return Err("that permission was already revoked".into());
+        };
+        let text = format!(
+            "user revoked {}: it requires permission again.",
+            shown(&rule.scope)
+        );
+        self.tell_rules(text).await;
+        Ok(())
+    }
+
+    /// Approves pending requests that a session permission covers because they were filed before it.
+    pub async fn approve_covered(&self) {
+        if lock(&self.given).rules.is_empty() {
+            return;
+        }
+        let Ok(pending) = self.broker.pending().await else {
+            return; // the next read reports the error
+        };
+        for request in &pending {
+            let Some(call) = request.call.as_ref() else {
+                continue;
+            };
+            let ruling = self.judged(request, |standing| policy::judge(&call.input, standing));
+            if is_command(call) && ruling == Ruling::Allow {
+                // If it was decided in the meantime, there is nothing to do.
+                let _ = self.broker.decide(approval(request)).await;
+            }
+        }
+    }
+
+    fn judged<T>(&self, request: &Request, judge: impl FnOnce(&Standing<'_>) -> T) -> T {
+        let workdir: PathBuf = self.context.root.join(&request.workdir);
+        let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
+        judge(&Standing {
+            rules: &rules,
+            gate: PlanGate::Open,
+            workdir: &workdir,
+        })
+    }
+
+    fn add_rule(&self, scope: Scope, request: &Request) -> Result<u64, String> {
+        let mut given = lock(&self.given);
+        if given.rules.len() >= RULES_MAX {
+            return Err(format!(
+                "there are already {RULES_MAX} session permissions: revoke one first (/rules)"
+            ));
+        }
+        given.last += 1;
+        let number = given.last;
+        given.rules.push(SessionRule {
+            number,
+            scope,
+            by: Name::user(),
+            asked_by: request.from.clone(),
+            since: self.context.now(),
+        });
+        self.use_rules(&given);
+        Ok(number)
+    }
+
+    fn remove_rule(&self, number: u64) -> Option<SessionRule> {
+        let mut given = lock(&self.given);
+        let at = given.rules.iter().position(|r| r.number == number)?;
+        let rule = given.rules.remove(at);
+        self.use_rules(&given);
+        Some(rule)
+    }
+
+    /// Applies the session permissions from the next tool call of any agent on.
+    fn use_rules(&self, given: &Given) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        rules.session = given.rules.iter().map(|r| r.scope.clone()).collect();
+    }
+
+    async fn tell_rules(&self, text: String) {
+        let rules = lock(&self.given).rules.clone();
+        self.context
+            .publish(EventKind::RulesChanged { rules })
+            .await;
+        self.context.notice(Level::Info, text).await;
+    }
+}
+
+/// Whether the tool call runs a command. Session permissions apply only to commands.
+fn is_command(call: &AskedCall) -> bool {
+    table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
+}
+
+fn approval(request: &Request) -> Decision {
+    Decision::on(request, Verdict::Approve, Name::user(), String::new())
+}
+
+fn shown(scope: &Scope) -> String {
+    clip(&one_line(&scope.to_string()), SHOWN_MAX)
+}

@@ -1,0 +1,143 @@
+//! Shutdown of a teammate: its answer to the request, and the forced stop.
+
+use std::sync::Arc;
+
+use super::context::CrewContext;
+use super::decision_followup::DecisionFollowup;
+use super::message_delivery::MessageDelivery;
+use super::registry::AgentRegistry;
+use crate::agent::driver::blocking;
+use crate::agent::mailbox::ShutdownAnswer;
+use crate::domain::ids::{Name, RequestId};
+use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Requests, StoreError};
+
+/// The message of a nudge.
+pub const NUDGE: &str =
+    "What is your status? Continue with your task. If something blocks you, say what it is.";
+
+/// The shutdowns of teammates.
+pub struct Shutdowns {
+    context: Arc<CrewContext>,
+    registry: Arc<AgentRegistry>,
+    delivery: Arc<MessageDelivery>,
+    followup: Arc<DecisionFollowup>,
+    requests: Requests,
+}
+
+impl Shutdowns {
+    pub fn new(
+        context: Arc<CrewContext>,
+        registry: Arc<AgentRegistry>,
+        delivery: Arc<MessageDelivery>,
+        followup: Arc<DecisionFollowup>,
+        requests: Requests,
+    ) -> Shutdowns {
+        Shutdowns {
+            context,
+            registry,
+            delivery,
+            followup,
+            requests,
+        }
+    }
+
+    /// Handles an agent's answer to a shutdown request. Fails unless the request was approved and targets this agent.
+    pub async fn answer(
+        &self,
+        agent: &Name,
+        request: &RequestId,
+        verdict: Verdict,
+        reason: String,
+    ) -> Result<(), String> {
+        let found = self.find(request).await.map_err(|e| e.to_string())?;
+        let found = found.filter(|r| {
+            r.kind == RequestKind::Shutdown
+                && r.status == RequestStatus::Approved
+                && r.target.same(agent)
+        });
+        let Some(found) = found else {
+            return Err(format!(
+                "there is no approved shutdown request {request} for you"
+            ));
+        };
+        let handle = self.registry.find(agent);
+        let handle = handle.ok_or("you are not a running teammate")?;
+        match verdict {
+            Verdict::Approve => handle.mailbox.set_shutdown_answer(ShutdownAnswer::Agreed),
+            Verdict::Reject => {
+                handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
+                let text = format!("{agent} does not shut down: {reason}. X ends it by force.");
+                let agent = Some(agent.clone());
+                let level = Level::Warn;
+                self.context
+                    .publish(EventKind::Notice { level, agent, text })
+                    .await;
+                self.send_answer(&found.target, &found, verdict, &reason)
+                    .await;
+                self.followup.finish(&found.id).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a request.
+    async fn find(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
+        let (requests, id) = (self.requests.clone(), id.clone());
+        blocking(move || requests.get(&id)).await
+    }
+
+    /// Tells the agent that asked for a shutdown that the teammate has shut down.
+    pub async fn confirm(&self, from: &Name, id: &RequestId) {
+        if let Ok(Some(request)) = self.find(id).await {
+            let text = "I have finished and shut down.";
+            self.send_answer(from, &request, Verdict::Approve, text)
+                .await;
+        }
+    }
+
+    /// Sends the teammate's answer to the agent that asked for the shutdown. The user sees it anyway.
+    async fn send_answer(&self, from: &Name, request: &Request, verdict: Verdict, reason: &str) {
+        if !request.from.is_user() {
+            let approve = verdict == Verdict::Approve;
+            self.delivery
+                .send_shutdown_answer(request, from, reason, approve)
+                .await;
+        }
+    }
+
+    /// Returns the approved shutdown requests that `member` has not answered yet.
+    pub async fn open(&self, member: &Name) -> Vec<Request> {
+        let requests = self.requests.clone();
+        let all = blocking(move || requests.read_all()).await;
+        let mut all = all.map(|r| r.requests).unwrap_or_default();
+        all.retain(|r| {
+            r.kind == RequestKind::Shutdown
+                && r.status == RequestStatus::Approved
+                && r.is_unfinished()
+                && r.target.same(member)
+        });
+        all
+    }
+
+    /// Marks the shutdown requests of `member` as finished, because it has shut down or a new member has its name.
+    pub async fn finish_all(&self, member: &Name) {
+        for request in self.open(member).await {
+            self.followup.finish(&request.id).await;
+        }
+    }
+
+    /// Stops a teammate immediately, even in a turn. Its task goes back to the board.
+    pub fn force(&self, member: &Name) -> Result<(), String> {
+        self.registry.find_teammate(member)?.force.cancel();
+        Ok(())
+    }
+
+    /// Asks a teammate for its status in the user's name. A stuck teammate continues because of the message.
+    pub async fn nudge(&self, member: &Name) -> Result<(), String> {
+        self.registry.find_teammate(member)?;
+        let sent = self.delivery.send_to_running(member, NUDGE).await;
+        sent.map_err(|e| e.to_string())
+    }
+}

@@ -1,0 +1,105 @@
+//! The team: its roster on disk, and the copy that was last published.
+
+use std::sync::{Arc, Mutex};
+
+use super::context::{CrewContext, lock};
+use super::file_errors::FileErrors;
+use crate::agent::driver::blocking;
+use crate::domain::ids::Name;
+use crate::domain::team::{Member, MemberStatus, Team};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Roster, StoreError};
+
+/// The team of a crew.
+pub struct TeamRoster {
+    context: Arc<CrewContext>,
+    errors: Arc<FileErrors>,
+    roster: Roster,
+    published: Mutex<Team>,
+}
+
+impl TeamRoster {
+    pub fn new(context: Arc<CrewContext>, errors: Arc<FileErrors>, roster: Roster) -> TeamRoster {
+        TeamRoster {
+            context,
+            errors,
+            roster,
+            published: Mutex::default(),
+        }
+    }
+
+    pub fn store(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Returns the team on disk.
+    pub async fn load(&self) -> Result<Team, StoreError> {
+        let roster = self.roster.clone();
+        blocking(move || roster.read()).await
+    }
+
+    /// Reads the roster and publishes it if it has changed.
+    pub async fn read(&self) {
+        let team = self.load().await;
+        for notice in self.roster.take_notices() {
+            self.context.notice(Level::Warn, notice).await;
+        }
+        if let Some(team) = self.errors.check("The roster", team).await {
+            self.publish(team).await;
+        }
+    }
+
+    async fn publish(&self, team: Team) {
+        let changed = {
+            let mut published = lock(&self.published);
+            let changed = published.is_other_than(&team);
+            if changed {
+                published.clone_from(&team);
+            }
+            changed
+        };
+        if changed {
+            let team = Arc::new(team);
+            self.context.publish(EventKind::TeamChanged { team }).await;
+        }
+    }
+
+    /// Returns the model of a member; empty for the shared one.
+    pub fn model_of(&self, name: &Name) -> String {
+        let team = lock(&self.published);
+        let member = team.find(name);
+        member.map(|m| m.model.clone()).unwrap_or_default()
+    }
+
+    /// Adds a member. Returns the team with it.
+    ///
+    /// # Errors
+    /// When there are `most` members, or the roster cannot be written.
+    pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
+        let roster = self.roster.clone();
+        blocking(move || roster.enter(member, most)).await
+    }
+
+    pub async fn set_status(&self, name: &Name, status: MemberStatus) -> Result<(), StoreError> {
+        let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
+        blocking(move || roster.set_status(&name, status, now).map(drop)).await
+    }
+
+    /// Removes the first prompt of a member, since its conversation contains it.
+    pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
+        let (roster, name) = (self.roster.clone(), name.clone());
+        blocking(move || roster.has_begun(&name).map(drop)).await
+    }
+
+    /// Records that a member has shut down.
+    pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
+        let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
+        blocking(move || roster.leave(&name, now).map(drop)).await
+    }
+
+    /// Records that members are alive.
+    pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
+        let (roster, now) = (self.roster.clone(), self.context.now());
+        blocking(move || roster.seen(&names, now).map(drop)).await
+    }
+}

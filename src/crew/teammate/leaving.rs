@@ -1,0 +1,136 @@
+//! What happens when a teammate is stuck or shuts down: its task is released, and the lead and the user are informed.
+
+use super::super::registry::AgentState;
+use super::Life;
+use crate::agent::mailbox::ShutdownAnswer;
+use crate::domain::mail::LetterKind;
+use crate::domain::team::Activity;
+use crate::protocol::event::{EventKind, Level, TurnEnd};
+
+/// Why a teammate shuts down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaveCause {
+    /// A shutdown request was approved.
+    Asked,
+    /// It was idle for longer than the idle timeout.
+    IdleTimeout,
+    /// The user stopped it by force.
+    Forced,
+}
+
+impl Life {
+    pub(super) async fn stuck(&self, why: &str) {
+        self.agent
+            .driver
+            .activity(Activity::Stuck { why: why.into() })
+            .await;
+        let agent = Some(self.member.name.clone());
+        let text = format!(
+            "{} is stuck: it {why}. Write to @{} to restart it.",
+            self.member.name, self.member.name
+        );
+        self.agent
+            .driver
+            .publish(EventKind::Notice {
+                level: Level::Warn,
+                agent,
+                text,
+            })
+            .await;
+        self.crew
+            .lead
+            .report(format!("{} is stuck: it {why}", self.member.name));
+    }
+
+    /// Puts its open task back on the board.
+    pub(super) async fn release_task(&self) {
+        if let Err(error) = self.crew.board.release_task_of(&self.member.name).await {
+            self.agent
+                .driver
+                .trouble("The task cannot be released", &error)
+                .await;
+        }
+    }
+
+    /// Restores an approved shutdown request that a resuming member had not answered. Returns whether there is one.
+    pub(super) async fn remember_shutdown(&mut self) -> bool {
+        let open = self.crew.shutdowns.open(&self.member.name).await;
+        let Some(request) = open.last() else {
+            return false;
+        };
+        let (kind, to) = (LetterKind::ShutdownRequest, &self.member.name);
+        let (from, text) = (&request.from, &request.body);
+        let letter = self
+            .crew
+            .delivery
+            .about(request, from, to, kind, text, None);
+        self.agent.driver.state.asked_to_go = Some(letter);
+        self.idle.ask_to_go();
+        true
+    }
+
+    /// Handles the member's answer to a shutdown request after a turn.
+    pub(super) fn answer_to_go(&mut self) {
+        match self.agent.handle.mailbox.take_shutdown_answer() {
+            Some(ShutdownAnswer::Refused) => {
+                self.agent.driver.state.asked_to_go = None;
+                self.idle.stay();
+            }
+            Some(ShutdownAnswer::Agreed) | None
+                if self.agent.driver.state.asked_to_go.is_some() =>
+            {
+                self.idle.ask_to_go();
+            }
+            Some(ShutdownAnswer::Agreed) | None => {}
+        }
+    }
+
+    /// Shuts the member down: releases its task, stops its jobs, answers the shutdown request and updates the roster.
+    pub(super) async fn leave(&mut self, farewell: LeaveCause) {
+        let name = self.member.name.clone();
+        // The crew does not count as idle until all of this is published.
+        self.set_state(AgentState::Working);
+        self.release_task().await;
+        self.crew.jobs.kill_all_of(&name);
+        let (reason, level) = match farewell {
+            LeaveCause::Asked => ("has shut down, as asked", Level::Info),
+            LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", Level::Info),
+            LeaveCause::Forced => ("was ended by force", Level::Warn),
+        };
+        match (farewell, self.agent.driver.state.asked_to_go.take()) {
+            (LeaveCause::Asked, Some(asked)) => {
+                if let Some(id) = asked.request_id() {
+                    self.crew.shutdowns.confirm(&name, &id).await;
+                }
+            }
+            (LeaveCause::Forced, _) => {
+                let agent = name.clone();
+                let end = TurnEnd::Interrupted;
+                self.crew
+                    .context
+                    .publish(EventKind::TurnEnded { agent, end })
+                    .await;
+            }
+            (LeaveCause::Asked | LeaveCause::IdleTimeout, _) => {}
+        }
+        if let Err(error) = self.crew.team.mark_shut_down(&name).await {
+            self.agent
+                .driver
+                .trouble("The roster cannot be written", &error)
+                .await;
+        }
+        self.crew.shutdowns.finish_all(&name).await;
+        self.crew.team.read().await;
+        self.agent.driver.activity(Activity::Gone).await;
+        let agent = Some(name.clone());
+        let text = format!("{name} {reason}.");
+        self.crew
+            .context
+            .publish(EventKind::Notice { level, agent, text })
+            .await;
+        if farewell != LeaveCause::Asked {
+            self.crew.lead.report(format!("{name} {reason}"));
+        }
+        self.crew.registry.remove(&name);
+    }
+}

@@ -1,0 +1,393 @@
+//! Runs a teammate: it works in turns and is idle in between, as its idle state machine decides, until it shuts down.
+
+mod leaving;
+mod tasks;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
+use super::board_view::BoardView;
+use super::budget::TeamBudget;
+use super::context::CrewContext;
+use super::jobs::JobRunner;
+use super::lead_inbox::LeadInbox;
+use super::message_delivery::MessageDelivery;
+use super::parts::TeamLimits;
+use super::registry::{AgentRegistry, AgentState};
+use super::request_broker::RequestBroker;
+use super::shutdown::Shutdowns;
+use super::signals::CrewSignals;
+use super::team::TeamRoster;
+use super::worktrees::TaskWorktrees;
+use crate::agent::driver::{Control, blocking};
+use crate::agent::idle::{Idle, IdleAction, LeaveReason};
+use crate::agent::prompt;
+use crate::agent::turn::{Input, Limits};
+use crate::domain::chat::Block;
+use crate::domain::conversation::{PlanState, TurnState};
+use crate::domain::ids::TaskId;
+use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
+use crate::protocol::event::{Level, TurnEnd};
+use crate::store::StoreError;
+use crate::tools::Caller;
+use crate::tools::host::Host;
+use crate::tools::policy::PlanGate;
+use leaving::LeaveCause;
+use tasks::Claim;
+
+/// Most model calls in one turn, the same as in learn-claude-code.
+const ROUNDS_MAX: u32 = 50;
+/// The delay before the next attempt to claim a task if the board could not be written.
+const CLAIM_AGAIN: Duration = Duration::from_secs(2);
+/// Most failed attempts in a row before the teammate counts as idle: then `run` ends, while a dashboard keeps trying.
+const CLAIMS_MAX: u32 = 5;
+
+/// Runs the teammates, with the components that they work with.
+pub struct Teammates {
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub registry: Arc<AgentRegistry>,
+    pub delivery: Arc<MessageDelivery>,
+    pub lead: Arc<LeadInbox>,
+    pub board: Arc<BoardView>,
+    pub worktrees: Arc<TaskWorktrees>,
+    pub jobs: Arc<JobRunner>,
+    pub broker: Arc<RequestBroker>,
+    pub budget: Arc<TeamBudget>,
+    pub team: Arc<TeamRoster>,
+    pub shutdowns: Arc<Shutdowns>,
+    pub builder: Arc<AgentBuilder>,
+    pub limits: TeamLimits,
+}
+
+impl Teammates {
+    /// Adds a member to the roster and starts it with its first prompt.
+    pub async fn start(
+        self: Arc<Self>,
+        member: Member,
+        first: String,
+        host: Arc<dyn Host>,
+    ) -> Result<(), String> {
+        let member = Member {
+            session: self.context.session.clone(),
+            first: first.clone(),
+            ..member
+        };
+        let added = self.team.add(member.clone(), self.limits.agents_max).await;
+        let team = added.map_err(|e| e.to_string())?;
+        // Shutdown requests for an earlier member with this name do not apply.
+        self.shutdowns.finish_all(&member.name).await;
+        let life = Life::new(&self, member, &team, host);
+        self.team.read().await;
+        let first = Input::Say(vec![Block::text(first)]);
+        self.context.spawn(life.live(Some(first)));
+        Ok(())
+    }
+
+    /// Restores a member of a resumed session with its conversation.
+    pub async fn restore(
+        self: &Arc<Self>,
+        member: Member,
+        team: &Team,
+        host: Arc<dyn Host>,
+    ) -> Result<RestoredTeammate, StoreError> {
+        let mut life = Life::new(self, member, team, host);
+        let transcript = life.agent.driver.transcript.clone();
+        let recalled = blocking(move || transcript.recall()).await?;
+        for notice in recalled.notices {
+            self.context.notice(Level::Warn, notice).await;
+        }
+        let conversation = recalled.conversation;
+        if conversation.plan == PlanState::Approved {
+            life.agent.handle.mailbox.open_gate();
+        }
+        let mut first = match conversation.turn {
+            TurnState::Ended => Vec::new(),
+            TurnState::Open => vec![Block::text(prompt::GO_ON)],
+        };
+        let words = Block::text(life.member.first.clone());
+        let has_heard = conversation
+            .messages
+            .iter()
+            .any(|m| m.blocks.contains(&words));
+        if !life.member.first.is_empty() && !has_heard {
+            first.push(words);
+        }
+        life.agent.driver.resume(conversation).await;
+        let messages = life.agent.driver.state.turn.messages();
+        if let Some(words) = life.find_workspace(&messages).await {
+            first.push(words);
+        }
+        let first = (!first.is_empty()).then_some(Input::Say(first));
+        life.agent.driver.activity(Activity::Idle).await;
+        self.team
+            .set_status(&life.member.name, MemberStatus::Idle)
+            .await?;
+        life.member.status = MemberStatus::Idle;
+        let asked_to_go = life.remember_shutdown().await;
+        let turn = match (&first, asked_to_go || life.look().await.has_work()) {
+            (None, false) => TurnState::Ended,
+            (Some(_), _) | (None, true) => TurnState::Open,
+        };
+        Ok(RestoredTeammate { life, first, turn })
+    }
+}
+
+/// A restored member that is not running yet.
+pub struct RestoredTeammate {
+    life: Life,
+    first: Option<Input>,
+    /// Whether it has something to do.
+    pub turn: TurnState,
+}
+
+impl RestoredTeammate {
+    /// Starts the member.
+    pub fn begin(self) {
+        let context = Arc::clone(&self.life.crew.context);
+        context.spawn(self.life.live(self.first));
+    }
+}
+
+/// Returns whether a teammate waits for a message after a turn, although it has work: because its model failed or it was
+/// interrupted. A compaction does not tell a paused teammate to continue.
+fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
+    match end {
+        TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,
+        TurnEnd::Done | TurnEnd::Stopped { .. } => is_compaction && was_paused,
+    }
+}
+
+struct Life {
+    crew: Arc<Teammates>,
+    agent: Agent,
+    member: Member,
+    idle: Idle,
+    /// Whether it waits for a message although it has work, because its model failed, it was interrupted, or a budget was
+    /// not raised.
+    is_paused: bool,
+    /// The number of claims in a row that failed because the board could not be written.
+    failed_claims: u32,
+    /// The task with which it was reported as stuck since its last turn, so that this is reported only once.
+    stuck_with: Option<TaskId>,
+}
+
+impl Life {
+    /// Builds a member and registers it with the crew.
+    fn new(crew: &Arc<Teammates>, member: Member, team: &Team, host: Arc<dyn Host>) -> Life {
+        let mates: Vec<String> = team
+            .present()
+            .filter(|m| !m.name.same(&member.name))
+            .map(|m| format!("{} ({})", m.name, m.role))
+            .collect();
+        let system = |place: &prompt::Place| {
+            prompt::mate(&member.name, &member.role, &team.team_name, &mates, place)
+        };
+        let spec = AgentSpec {
+            name: member.name.clone(),
+            caller: Caller::Teammate,
+            limits: Limits {
+                rounds: Some(ROUNDS_MAX),
+                ..Limits::default()
+            },
+            identity: prompt::identity(&member.name, &member.role, &team.team_name),
+            model: member.model.clone(),
+            gate: match member.plan {
+                PlanRule::Free => PlanGate::Open,
+                PlanRule::Required => PlanGate::Closed,
+            },
+            tags: member.tags.clone(),
+            system: &system,
+        };
+        let agent = crew.builder.build(spec, host);
+        crew.registry.add(member.name.clone(), agent.handle.clone());
+        // Counts as working until its first check for work, so that the crew is not idle before that.
+        crew.registry.set_state(&agent.handle, AgentState::Working);
+        Life {
+            crew: Arc::clone(crew),
+            idle: Idle::new(crew.limits.idle_timeout),
+            agent,
+            member,
+            is_paused: false,
+            failed_claims: 0,
+            stuck_with: None,
+        }
+    }
+
+    async fn live(mut self, first: Option<Input>) {
+        let force = self.agent.handle.force.clone();
+        let farewell = tokio::select! {
+            biased;
+            () = force.cancelled() => Some(LeaveCause::Forced),
+            left = self.work_and_wait(first) => left,
+        };
+        if let Some(farewell) = farewell {
+            self.leave(farewell).await;
+        }
+    }
+
+    /// Works and waits until the member shuts down. `None` if the crew stops.
+    async fn work_and_wait(&mut self, first: Option<Input>) -> Option<LeaveCause> {
+        let mut changes = self.crew.signals.subscribe_files();
+        let mut say = first;
+        loop {
+            if let Some(start) = say.take() {
+                self.work(start).await?;
+            }
+            changes.mark_unchanged();
+            let situation = self.look().await;
+            match self.idle.next(situation) {
+                IdleAction::Read => {
+                    self.is_paused = false;
+                    if !self.take_orders().await {
+                        say = Some(Input::Say(Vec::new()));
+                    }
+                }
+                IdleAction::Resume(task) => say = Some(Input::Say(self.resume(task))),
+                IdleAction::Claim(task) => match self.claim(task).await {
+                    Claim::Work(words) => say = Some(Input::Say(words)),
+                    Claim::LookAgain => {}
+                    Claim::Wait => {
+                        let again = self.crew.context.uptime() + CLAIM_AGAIN;
+                        say = self.rest(&mut changes, Some(again)).await?;
+                    }
+                },
+                IdleAction::Stuck(task) => {
+                    if self.stuck_with.replace(task) != Some(task) {
+                        let why = format!("ended its turn twice with task {task} still open");
+                        self.stuck(&why).await;
+                    }
+                    say = self.rest(&mut changes, None).await?;
+                }
+                IdleAction::StayIdle(until) => say = self.rest(&mut changes, until).await?,
+                IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
+                IdleAction::Leave(LeaveReason::IdleTimeout) => {
+                    return Some(LeaveCause::IdleTimeout);
+                }
+            }
+        }
+    }
+
+    /// Runs one turn. `None` if the crew stops.
+    async fn work(&mut self, start: Input) -> Option<()> {
+        self.stuck_with = None;
+        self.set_state(AgentState::Working);
+        self.set_status(MemberStatus::Working).await;
+        self.settle().await;
+        let is_compaction = matches!(start, Input::Compact { .. });
+        let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
+        self.forget_first_prompt().await;
+        self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
+        // Its task was taken: a message tells it so, and it continues with other work instead of pausing.
+        if end == TurnEnd::Interrupted && self.agent.handle.mailbox.take_revoked_task().is_some() {
+            self.is_paused = false;
+        }
+        match end {
+            TurnEnd::Done | TurnEnd::Interrupted => {}
+            TurnEnd::Stopped { why } => {
+                self.crew
+                    .lead
+                    .report(format!("{} stopped: {why}", self.member.name));
+                // Any further work would reach the same budget limit.
+                if self.crew.budget.is_over(&self.member.name) {
+                    self.is_paused = true;
+                }
+            }
+            TurnEnd::Failed { error, .. } => {
+                // The turn has already retried as often as useful; another teammate may succeed.
+                self.release_task().await;
+                self.crew
+                    .lead
+                    .report(format!("{} cannot continue: {error}", self.member.name));
+            }
+        }
+        self.answer_to_go();
+        Some(())
+    }
+
+    /// Waits for input, a change on disk or the time `until`. Outer `None`: the crew stops; inner `None`: check for work.
+    #[allow(clippy::option_option)] // three outcomes: stop, check again, input
+    async fn rest(
+        &mut self,
+        changes: &mut tokio::sync::watch::Receiver<u64>,
+        until: Option<Duration>,
+    ) -> Option<Option<Input>> {
+        self.set_status(MemberStatus::Idle).await;
+        let state = if self.is_paused || self.failed_claims >= CLAIMS_MAX {
+            AgentState::Paused
+        } else {
+            AgentState::Idle
+        };
+        self.set_state(state);
+        let deadline = async {
+            match until {
+                Some(at) => tokio::time::sleep(at.saturating_sub(self.crew.context.uptime())).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.crew.context.stop.cancelled() => None,
+            control = self.agent.control.recv() => match control {
+                Some(Control::Say(blocks)) => Some(Some(Input::Say(blocks))),
+                Some(Control::Compact(focus)) => Some(Some(Input::Compact { focus })),
+                Some(Control::Interrupt) => {
+                    // The interrupt arrived after the end of the turn.
+                    self.agent.handle.mailbox.take_revoked_task();
+                    Some(None)
+                }
+                None => None,
+            },
+            changed = changes.changed() => changed.ok().map(|()| None),
+            () = deadline => Some(None),
+        }
+    }
+
+    /// Removes the first prompt from the roster after the first turn, since the conversation contains it.
+    async fn forget_first_prompt(&mut self) {
+        if self.member.first.is_empty() {
+            return;
+        }
+        // If this fails, a resume finds the prompt in the conversation.
+        let cleared = self.crew.team.clear_first_prompt(&self.member.name).await;
+        if cleared.is_ok() {
+            self.member.first.clear();
+        }
+    }
+
+    fn set_state(&self, state: AgentState) {
+        self.crew.registry.set_state(&self.agent.handle, state);
+    }
+
+    async fn set_status(&mut self, status: MemberStatus) {
+        if self.member.status == status {
+            return;
+        }
+        self.member.status = status;
+        let written = self.crew.team.set_status(&self.member.name, status).await;
+        if let Err(error) = written {
+            self.agent
+                .driver
+                .trouble("The roster cannot be written", &error)
+                .await;
+        }
+        self.crew.team.read().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_teammate_stays_paused_after_compaction() {
+        for was_paused in [false, true] {
+            for is_compaction in [false, true] {
+                let after = |end| is_paused_after(was_paused, is_compaction, &end);
+                assert!(after(TurnEnd::Interrupted));
+                assert_eq!(after(TurnEnd::Done), was_paused && is_compaction);
+            }
+        }
+    }
+}

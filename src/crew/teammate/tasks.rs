@@ -1,0 +1,206 @@
+//! The tasks of a teammate: checks what there is to do, claims tasks and sets up their worktrees.
+
+use super::super::registry::AgentState;
+use super::Life;
+use crate::agent::driver::blocking;
+use crate::agent::idle::Situation;
+use crate::agent::prompt;
+use crate::domain::chat::{Block, Message};
+use crate::domain::graph::Claimer;
+use crate::domain::ids::TaskId;
+use crate::domain::task::Task;
+use crate::domain::team::Activity;
+use crate::protocol::event::EventKind;
+use crate::store::{StoreError, Which};
+use crate::tools::claim_task;
+
+/// The result of a claim.
+pub(super) enum Claim {
+    /// The task is claimed; this input starts the work on it.
+    Work(Vec<Block>),
+    /// The task is not available; check for another one.
+    LookAgain,
+    /// The board cannot be written; try again later.
+    Wait,
+}
+
+impl Life {
+    pub(super) async fn look(&mut self) -> Situation {
+        let name = self.member.name.clone();
+        let heard = self.agent.handle.mailbox.has_job_results();
+        let has_mail = heard || self.crew.delivery.has_mail(&name).await;
+        let board = self.crew.board.store().clone();
+        let claimer = self.claimer();
+        // Uses the cached board: any later change causes another check.
+        let seen = blocking(move || {
+            board.ask(|graph| {
+                let own = graph.open_task_of(&claimer.name).map(|t| t.id);
+                (own, graph.claimable_unasked(&claimer).map(|t| t.id))
+            })
+        });
+        let (own, claimable) = match seen.await {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.agent
+                    .driver
+                    .trouble("The board cannot be read", &error)
+                    .await;
+                (None, None)
+            }
+        };
+        // A teammate with a running background job waits for its result.
+        let awaits = self.crew.jobs.is_running(Some(&name));
+        Situation {
+            has_mail,
+            own: own.filter(|_| !self.is_paused && !awaits),
+            claimable: claimable.filter(|_| !self.is_paused),
+            awaits_user: awaits || self.crew.broker.has_pending(),
+            now: self.crew.context.uptime(),
+        }
+    }
+
+    pub(super) fn claimer(&self) -> Claimer {
+        Claimer {
+            name: self.member.name.clone(),
+            tags: self.member.tags.clone(),
+        }
+    }
+
+    /// Handles shutdown messages without a model call. Returns true if there was nothing else to read.
+    pub(super) async fn take_orders(&mut self) -> bool {
+        // Marked as working first: once the messages are read, they no longer keep the crew from being idle.
+        self.set_state(AgentState::Working);
+        if self.agent.driver.take_shutdown().await {
+            self.idle.ask_to_go();
+            return true;
+        }
+        false
+    }
+
+    pub(super) fn resume(&self, task: TaskId) -> Vec<Block> {
+        let graph = self.crew.board.graph();
+        let subject = graph
+            .get(task)
+            .map(|t| t.subject.clone())
+            .unwrap_or_default();
+        vec![Block::text(prompt::resume(task.0, &subject))]
+    }
+
+    /// Releases a task whose worktree cannot be created: working in a shared directory could collide with other agents.
+    async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
+        let what = format!("The worktree of task {} cannot be created", task.id);
+        self.agent.driver.trouble(&what, error).await;
+        self.release_task().await;
+        self.is_paused = true;
+        let why = format!("{what}: {error}");
+        self.crew.lead.report(why.clone());
+        self.agent.driver.activity(Activity::Failed { why }).await;
+    }
+
+    /// Restores the task and worktree of a resuming member if crewdeck ended after the claim and before its conversation
+    /// mentioned them. Returns the text to add to the conversation.
+    pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
+        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let task = self.crew.worktrees.recover(own.ok().flatten()?).await;
+        let knows = |words: &str| {
+            let mut blocks = conversation.iter().flat_map(|m| &m.blocks);
+            blocks.any(|block| match block {
+                Block::Text { text } | Block::ToolResult { content: text, .. } => {
+                    text.contains(words)
+                }
+                Block::Thinking { .. } | Block::ToolCall(_) => false,
+            })
+        };
+        let is_told = knows(&prompt::claimed_mark(task.id.0));
+        let is_its_own = knows(&claim_task::mark(task.id, &self.member.name));
+        if (is_its_own || is_told) && self.crew.worktrees.dir_of(&task).is_some() {
+            return None;
+        }
+        match self
+            .crew
+            .worktrees
+            .workspace_for(&task, &self.member.name)
+            .await
+        {
+            Ok(workspace) => {
+                let text = prompt::claimed(task.id.0, &task.subject, &task.description);
+                workspace.map(|workspace| Block::text(text + &workspace.text))
+            }
+            Err(error) => {
+                self.give_up_workspace(&task, &error).await;
+                None
+            }
+        }
+    }
+
+    /// Sets the working directory to the worktree of the open task, or to the root if there is none.
+    pub(super) async fn settle(&mut self) {
+        let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
+        let own = blocking(move || board.ask(|graph| graph.open_task_of(&name).cloned())).await;
+        let dir = own
+            .ok()
+            .flatten()
+            .and_then(|task| self.crew.worktrees.dir_of(&task));
+        self.agent.driver.tool_runner.workdir =
+            dir.unwrap_or_else(|| self.crew.context.root.clone());
+    }
+
+    pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
+        // Counts as working from here on, so that the crew is not idle while the worktree is created.
+        if self.failed_claims == 0 {
+            self.set_state(AgentState::Working);
+        }
+        let (board, claimer, now) = (
+            self.crew.board.store().clone(),
+            self.claimer(),
+            self.crew.context.now(),
+        );
+        let claimed = match blocking(move || board.claim(Some(task), &claimer, now)).await {
+            Ok(Some(claimed)) => claimed,
+            // Another agent was faster, or the task has changed.
+            Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
+                self.failed_claims = 0;
+                return Claim::LookAgain;
+            }
+            Err(error) => {
+                self.failed_claims += 1;
+                let what = format!("Task {task} cannot be claimed; retrying");
+                self.agent.driver.trouble(&what, &error).await;
+                return Claim::Wait;
+            }
+        };
+        self.failed_claims = 0;
+        self.set_state(AgentState::Working);
+        let which = Which::These([task].into());
+        self.crew.board.read(which).await;
+        let agent = self.member.name.clone();
+        let what = format!("claimed task {}: {}", claimed.id, claimed.subject);
+        self.agent
+            .driver
+            .publish(EventKind::Injected {
+                agent,
+                what,
+                text: claimed.description.clone(),
+            })
+            .await;
+        let mut text = prompt::claimed(claimed.id.0, &claimed.subject, &claimed.description);
+        match self
+            .crew
+            .worktrees
+            .workspace_for(&claimed, &self.member.name)
+            .await
+        {
+            Ok(Some(workspace)) => {
+                self.agent.driver.tool_runner.workdir = workspace.dir;
+                text.push_str(&workspace.text);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.give_up_workspace(&claimed, &error).await;
+                return Claim::LookAgain;
+            }
+        }
+        Claim::Work(vec![Block::text(text)])
+    }
+}

@@ -1,0 +1,215 @@
+//! The components of a crew for tests, over a temporary directory.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::approvers::Deciders;
+use super::board_followup::BoardFollowup;
+use super::board_view::{BoardObserver, BoardView};
+use super::context::CrewContext;
+use super::decision_followup::DecisionFollowup;
+use super::file_errors::FileErrors;
+use super::lead_inbox::LeadInbox;
+use super::message_delivery::MessageDelivery;
+use super::models::ModelSwitch;
+use super::registry::{AgentHandle, AgentRegistry};
+use super::request_broker::{BrokerParts, RequestBroker};
+use super::signals::CrewSignals;
+use super::team::TeamRoster;
+use crate::agent::driver::{Control, ModelConfig};
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::request::Decider;
+use crate::domain::stamp::Stamp;
+use crate::model::{Delta, Model, ModelError, ModelRequest};
+use crate::protocol::Inlet;
+use crate::protocol::bus::bus;
+use crate::protocol::event::{EventKind, Setup};
+use crate::store::{Board, Post, PromptQueue, Requests, Roster, prepare};
+
+/// Approvers of a crew with a user, whose lead decides plans and permissions.
+pub const LEAD_DECIDES: Deciders = Deciders {
+    plan: Decider::Lead,
+    shutdown: Decider::Lead,
+    tool: Decider::Lead,
+    ceiling: Decider::Ask,
+    question: Decider::Ask,
+};
+
+/// The basic components, and the events that they publish.
+pub struct TestCrew {
+    pub dir: tempfile::TempDir,
+    pub events: Inlet,
+    pub context: Arc<CrewContext>,
+    pub signals: Arc<CrewSignals>,
+    pub errors: Arc<FileErrors>,
+    pub registry: Arc<AgentRegistry>,
+    pub lead: Arc<LeadInbox>,
+    pub delivery: Arc<MessageDelivery>,
+    pub team: Arc<TeamRoster>,
+    pub requests: Requests,
+}
+
+pub fn bob() -> Name {
+    Name::member("bob").unwrap()
+}
+
+impl TestCrew {
+    pub fn new() -> TestCrew {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path()).unwrap();
+        let (publisher, events) = bus(|| Stamp(1.0));
+        let context = Arc::new(CrewContext {
+            root: dir.path().to_path_buf(),
+            session: "session".into(),
+            publisher,
+            clock: || Stamp(9.0),
+            new_id: || format!("id-{}", IDS.fetch_add(1, Ordering::SeqCst)),
+            started: tokio::time::Instant::now(),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        });
+        let signals = Arc::new(CrewSignals::default());
+        let errors = Arc::new(FileErrors::new(context.clone()));
+        let registry = Arc::new(AgentRegistry::new(signals.clone()));
+        let redactor = context.publisher.redactor();
+        let prompts = PromptQueue::open(dir.path(), &context.session, redactor);
+        let lead = LeadInbox::new(registry.clone(), Arc::new(prompts));
+        let delivery = MessageDelivery::new(
+            context.clone(),
+            signals.clone(),
+            registry.clone(),
+            Post::open(dir.path()),
+        );
+        let team = TeamRoster::new(context.clone(), errors.clone(), Roster::open(dir.path()));
+        TestCrew {
+            requests: Requests::open(dir.path()),
+            lead: Arc::new(lead),
+            delivery: Arc::new(delivery),
+            team: Arc::new(team),
+            dir,
+            events,
+            context,
+            signals,
+            errors,
+            registry,
+        }
+    }
+
+    /// Registers an idle agent.
+    pub fn agent(&self, name: &Name) -> (AgentHandle, mpsc::Receiver<Control>) {
+        let (handle, inbox) = AgentHandle::new(Arc::default(), Vec::new());
+        self.registry.add(name.clone(), handle.clone());
+        (handle, inbox)
+    }
+
+    /// Returns an empty board without an observer.
+    pub fn board(&self) -> Arc<BoardView> {
+        self.observed_board(Weak::<BoardFollowup>::new())
+    }
+
+    pub fn observed_board(&self, observer: Weak<dyn BoardObserver>) -> Arc<BoardView> {
+        Arc::new(BoardView::new(
+            self.context.clone(),
+            self.errors.clone(),
+            self.signals.clone(),
+            Board::open(self.dir.path()),
+            TaskGraph::default(),
+            observer,
+        ))
+    }
+
+    pub fn followup(&self) -> Arc<DecisionFollowup> {
+        Arc::new(DecisionFollowup::new(
+            self.context.clone(),
+            self.registry.clone(),
+            self.delivery.clone(),
+            self.requests.clone(),
+        ))
+    }
+
+    pub fn broker(&self, approvers: Deciders) -> Arc<RequestBroker> {
+        Arc::new(RequestBroker::new(BrokerParts {
+            context: self.context.clone(),
+            signals: self.signals.clone(),
+            errors: self.errors.clone(),
+            registry: self.registry.clone(),
+            delivery: self.delivery.clone(),
+            followup: self.followup(),
+            board: self.board(),
+            requests: self.requests.clone(),
+            approvers,
+        }))
+    }
+
+    /// Returns a model whose price is unknown, and that answers nothing.
+    pub fn models(&self) -> Arc<ModelSwitch> {
+        let engine = ModelConfig {
+            model: Arc::new(SilentModel),
+            name: "silent".into(),
+            window: Some(1000),
+            price: None,
+            max_tokens: 100,
+        };
+        let setup = Setup {
+            session: self.context.session.clone(),
+            root: "here".into(),
+            provider: "script".into(),
+            model: "silent".into(),
+            scripted: true,
+            git: false,
+            window: None,
+            tools: Vec::new(),
+            earlier: false,
+        };
+        let prices = std::collections::BTreeMap::new();
+        Arc::new(ModelSwitch::new(
+            self.context.clone(),
+            engine,
+            prices,
+            setup,
+        ))
+    }
+
+    /// Returns the events since the last call.
+    pub fn published(&mut self) -> Vec<EventKind> {
+        std::iter::from_fn(|| self.events.try_next().map(|e| e.kind)).collect()
+    }
+
+    /// Returns the texts of the notices since the last call.
+    pub fn notices(&mut self) -> Vec<String> {
+        let events = self.published().into_iter();
+        events
+            .filter_map(|e| match e {
+                EventKind::Notice { text, .. } => Some(text),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Waits until the background tasks have ended.
+    pub async fn tasks_end(&self) {
+        self.context.tracker.close();
+        self.context.tracker.wait().await;
+    }
+}
+
+struct SilentModel;
+
+impl Model for SilentModel {
+    fn call(&self, _: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        stream::empty().boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        async { Ok(vec!["silent".into(), "loud".into()]) }.boxed()
+    }
+}

@@ -1,0 +1,177 @@
+//! The user's own actions on the board, the same as those of `crewdeck task`, for the crew and for viewers.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::context::CrewContext;
+use super::signals::CrewSignals;
+use crate::agent::driver::blocking;
+use crate::domain::graph::Claimer;
+use crate::domain::ids::{LetterId, Name};
+use crate::domain::stamp::Stamp;
+use crate::domain::task::Task;
+use crate::domain::worktree::WorktreeName;
+use crate::protocol::TaskWish;
+use crate::protocol::event::{EventKind, Level, PersonAct};
+use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
+
+/// The stores that the user's actions change.
+pub struct ActionStores {
+    pub root: PathBuf,
+    pub board: Board,
+    pub roster: Roster,
+    pub post: Post,
+    /// `None` if all agents work in the root.
+    pub worktrees: Option<Worktrees>,
+    pub now: Stamp,
+    pub new_id: fn() -> String,
+}
+
+/// A completed action of the user.
+pub struct CompletedAction {
+    pub task: Task,
+    pub act: PersonAct,
+}
+
+impl CompletedAction {
+    /// Returns the message that tells the user where to work on a claimed task. `None` for other actions, and for a
+    /// worktree that the crew must still create (`crew_creates`); it is announced later.
+    pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
+        let (PersonAct::Claimed, id) = (&self.act, self.task.id) else {
+            return None;
+        };
+        let tree = WorktreeName::new(&self.task.worktree).ok();
+        let dir = tree.map(|tree| Path::new(".worktrees").join(tree.as_str()));
+        match dir.filter(|dir| root.join(dir).is_dir()) {
+            Some(dir) => Some(format!(
+                "{id} is yours: its worktree is {}, with the earlier work on it.",
+                dir.display()
+            )),
+            None if crew_creates => None,
+            None => Some(format!(
+                "{id} is yours: work on it in the project directory."
+            )),
+        }
+    }
+
+    /// Returns the event for the action.
+    pub fn to_event(&self) -> EventKind {
+        EventKind::PersonActed {
+            task: self.task.id,
+            act: self.act.clone(),
+        }
+    }
+}
+
+impl ActionStores {
+    /// Commits the uncommitted files of a task that the user completes, since dependent tasks build on its branch. Does
+    /// nothing for other actions.
+    pub fn prepare(&self, wish: &TaskWish) -> Result<(), StoreError> {
+        let (TaskWish::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
+            return Ok(());
+        };
+        let id = *task;
+        self.board
+            .ask(move |graph| graph.may_complete(id, &Name::user()))??;
+        let task = self.board.get(id)?;
+        let Ok(name) = WorktreeName::new(&task.worktree) else {
+            return Ok(());
+        };
+        if self.root.join(".worktrees").join(name.as_str()).is_dir() {
+            let message = format!("task {id}: {}", task.subject);
+            worktrees.commit_leftovers(&name, &message)?;
+        }
+        Ok(())
+    }
+
+    /// Executes an action.
+    pub fn act(&self, wish: TaskWish) -> Result<CompletedAction, StoreError> {
+        let (board, now) = (&self.board, self.now);
+        let (task, act) = match wish {
+            TaskWish::Claim { task } => {
+                let claimed = board.claim(Some(task), &Claimer::person(), now)?;
+                (
+                    claimed.map_or_else(|| board.get(task).map(Arc::unwrap_or_clone), Ok)?,
+                    PersonAct::Claimed,
+                )
+            }
+            TaskWish::Release { task, from } => {
+                let doors = (board, &self.roster, &self.post);
+                let letter = LetterId((self.new_id)());
+                let task = take_from(doors, task, &from, letter, now)?;
+                (task, PersonAct::Released { from })
+            }
+            TaskWish::Complete { task } => (
+                board.complete(task, &Name::user(), now)?,
+                PersonAct::Completed,
+            ),
+            TaskWish::Add { new } => (board.create(new, now)?, PersonAct::Added),
+            TaskWish::Edit { task, edit } => (board.edit(task, &edit, now)?, PersonAct::Edited),
+        };
+        Ok(CompletedAction { task, act })
+    }
+}
+
+/// Executes the user's actions in the process of the crew.
+pub struct UserActions {
+    context: Arc<CrewContext>,
+    signals: Arc<CrewSignals>,
+    board: Arc<BoardView>,
+    roster: Roster,
+    post: Post,
+    /// `None` if all agents work in the root.
+    worktrees: Option<Worktrees>,
+}
+
+impl UserActions {
+    pub fn new(
+        context: Arc<CrewContext>,
+        signals: Arc<CrewSignals>,
+        board: Arc<BoardView>,
+        roster: Roster,
+        post: Post,
+        worktrees: Option<Worktrees>,
+    ) -> UserActions {
+        UserActions {
+            context,
+            signals,
+            board,
+            roster,
+            post,
+            worktrees,
+        }
+    }
+
+    /// Executes an action on the board and publishes it.
+    pub async fn act(&self, wish: TaskWish) -> Result<(), String> {
+        let stores = ActionStores {
+            root: self.context.root.clone(),
+            board: self.board.store().clone(),
+            roster: self.roster.clone(),
+            post: self.post.clone(),
+            worktrees: self.worktrees.clone(),
+            now: self.context.now(),
+            new_id: self.context.new_id,
+        };
+        let (stores, wish) = blocking(move || stores.prepare(&wish).map(|()| (stores, wish)))
+            .await
+            .map_err(|e| e.to_string())?;
+        let change = async {
+            let acted = blocking(move || stores.act(wish)).await;
+            acted.map_err(|e| e.to_string())
+        };
+        let acted = self.board.change(change, CompletedAction::to_event).await?;
+        if let Some(text) = acted.workspace_text(&self.context.root, self.worktrees.is_some()) {
+            self.context.notice(Level::Info, text).await;
+        }
+        let id = acted.task.id;
+        let graph = self.board.graph();
+        let mut around = graph.dependants(id);
+        around.extend(graph.blockers(id));
+        around.insert(id);
+        self.board.read(Which::These(around)).await;
+        self.signals.files_changed();
+        Ok(())
+    }
+}

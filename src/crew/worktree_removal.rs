@@ -1,0 +1,115 @@
+//! Removes a worktree for the user: reports what would be lost first, and removes it only if exactly that is lost.
+
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::branch_status::BranchStatus;
+use super::context::CrewContext;
+use super::merge_service::MergeService;
+use crate::agent::driver::blocking;
+use crate::domain::ids::TaskId;
+use crate::domain::stamp::Stamp;
+use crate::domain::worktree::{
+    BranchFate, Losses, Removal, Worktree, WorktreeError, WorktreeName, may_remove,
+};
+use crate::protocol::event::{EventKind, Level};
+use crate::store::{Board, Look, StoreError, Worktrees, worked_in};
+
+/// Returns the worktree of a task. Fails if an agent or the user is working in it.
+fn free(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Worktree, String> {
+    let task = board.get(id).map_err(|e| e.to_string())?;
+    let name = WorktreeName::new(&task.worktree)
+        .map_err(|_| format!("task {id} has no worktree: there is nothing to remove"))?;
+    let tree = trees.find(name.as_str()).map_err(|e| e.to_string())?;
+    let at_work = worked_in(board, trees, &tree).map_err(|e| e.to_string())?;
+    match at_work {
+        Some(task) => Err(format!(
+            "worktree {name} was not removed: {} is working on task {} in it",
+            task.owner, task.id
+        )),
+        None => Ok(tree),
+    }
+}
+
+/// Returns what would be lost with the worktree of a task.
+pub fn judge(board: &Board, trees: &Worktrees, id: TaskId) -> Result<EventKind, String> {
+    let tree = free(board, trees, id)?;
+    let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
+    // If the user may not remove it either, there is nothing to confirm.
+    may_remove(&tree, &state, Removal::WhatIsLostIsKnown).map_err(|why| why.to_string())?;
+    let losses = match may_remove(&tree, &state, Removal::OnlyIfSafe) {
+        Ok(()) => Losses::default(),
+        Err(WorktreeError::Unsafe { losses, .. }) => losses,
+        Err(why) => return Err(why.to_string()),
+    };
+    Ok(EventKind::WorktreeJudged {
+        task: id,
+        losses,
+        size: trees.size(&tree.name).to_string(),
+    })
+}
+
+/// Removes the worktree if exactly the losses in `told` would occur. Returns the message for the user.
+pub fn remove(
+    board: &Board,
+    trees: &Worktrees,
+    id: TaskId,
+    told: &Losses,
+    now: Stamp,
+) -> Result<String, String> {
+    let tree = free(board, trees, id)?;
+    let fate = trees.remove_as_told(&tree.name, told, now);
+    match fate.map_err(|e: StoreError| e.to_string())? {
+        BranchFate::Deleted => Ok(format!("The worktree {} is removed.", tree.name)),
+        BranchFate::Stays(branch) => Ok(format!(
+            "The worktree {} is removed; what was committed is on the branch {branch}.",
+            tree.name
+        )),
+    }
+}
+
+/// Removes worktrees for the user.
+pub struct WorktreeRemoval {
+    context: Arc<CrewContext>,
+    board: Arc<BoardView>,
+    branches: Arc<BranchStatus>,
+    merges: Arc<MergeService>,
+}
+
+impl WorktreeRemoval {
+    pub fn new(
+        context: Arc<CrewContext>,
+        board: Arc<BoardView>,
+        branches: Arc<BranchStatus>,
+        merges: Arc<MergeService>,
+    ) -> WorktreeRemoval {
+        WorktreeRemoval {
+            context,
+            board,
+            branches,
+            merges,
+        }
+    }
+
+    /// Publishes what would be lost with the worktree of a task.
+    pub async fn judge(&self, id: TaskId) -> Result<(), String> {
+        let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
+        let judged = blocking(move || Ok(judge(&board, &trees, id))).await;
+        let event = judged.map_err(|e: StoreError| e.to_string())??;
+        self.context.publish(event).await;
+        Ok(())
+    }
+
+    /// Removes the worktree of a task for the user and publishes the result.
+    pub async fn remove(&self, id: TaskId, told: Losses) -> Result<(), String> {
+        let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
+        // Removals and merges run one at a time.
+        let _turn = self.merges.user_turn().await;
+        let now = self.context.now();
+        let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
+        let text = removed.map_err(|e: StoreError| e.to_string())??;
+        self.context.notice(Level::Info, text).await;
+        self.branches.read(Look::Anew).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Worktrees of the team: creates one for each claimed task, and commits what is left uncommitted in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::board_view::BoardView;
+use super::context::CrewContext;
+use super::registry::AgentRegistry;
+use crate::agent::driver::blocking;
+use crate::agent::prompt;
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::Name;
+use crate::domain::task::Task;
+use crate::domain::worktree::{Brought, Created, Leftovers, WorktreeName};
+use crate::store::{NewWorktree, StoreError, Which, Worktrees};
+
+/// The folder in which a claimed task is worked on, and the text about it for the owner's conversation.
+pub struct TaskWorkspace {
+    pub dir: PathBuf,
+    pub text: String,
+}
+
+/// The worktrees of the tasks.
+pub struct TaskWorktrees {
+    context: Arc<CrewContext>,
+    registry: Arc<AgentRegistry>,
+    board: Arc<BoardView>,
+    /// `None` if all agents work in the root.
+    store: Option<Worktrees>,
+}
+
+impl TaskWorktrees {
+    pub fn new(
+        context: Arc<CrewContext>,
+        registry: Arc<AgentRegistry>,
+        board: Arc<BoardView>,
+        store: Option<Worktrees>,
+    ) -> TaskWorktrees {
+        TaskWorktrees {
+            context,
+            registry,
+            board,
+            store,
+        }
+    }
+
+    /// Whether tasks get a worktree.
+    pub fn are_used(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Returns the folder of a task's worktree, if it exists.
+    pub fn dir_of(&self, task: &Task) -> Option<PathBuf> {
+        self.store.as_ref()?;
+        let name = WorktreeName::new(&task.worktree).ok()?;
+        let dir = self.context.root.join(".worktrees").join(name.as_str());
+        dir.is_dir().then_some(dir)
+    }
+
+    /// Finds or creates the worktree of a task that `owner` has claimed. `None` if worktrees are not in use.
+    pub async fn workspace_for(
+        &self,
+        task: &Task,
+        owner: &Name,
+    ) -> Result<Option<TaskWorkspace>, StoreError> {
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
+        if let Some(dir) = self.dir_of(task) {
+            let text = self.describe(task, &dir).await;
+            return Ok(Some(TaskWorkspace { dir, text }));
+        }
+        let (store, now, id) = (store.clone(), self.context.now(), task.id);
+        let needs = self.branches_of(task).await?;
+        let new = NewWorktree {
+            task: task.id,
+            subject: task.subject.clone(),
+            owner: owner.to_string(),
+            base: None,
+            needs,
+        };
+        let created = blocking(move || store.create(&new, now)).await?;
+        let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
+        blocking(move || board.bind(id, &name, now)).await?;
+        self.board.read(Which::These([id].into())).await;
+        let dir = self
+            .context
+            .root
+            .join(".worktrees")
+            .join(created.worktree.name.as_str());
+        let text = new_workspace_text(&created, &dir.display().to_string());
+        Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Moves a teammate that claimed a task in the middle of its turn to the task's worktree, from its next tool call on.
+    /// The lead stays in the root, where it merges.
+    pub async fn move_to_workspace(&self, agent: &Name, task: &Task) -> Result<String, String> {
+        if agent.is_lead() {
+            return Ok(String::new());
+        }
+        match self.workspace_for(task, agent).await {
+            Ok(None) => Ok(String::new()),
+            Ok(Some(workspace)) => {
+                if let Some(handle) = self.registry.find(agent) {
+                    handle.mailbox.set_workdir(workspace.dir);
+                }
+                Ok(workspace.text)
+            }
+            Err(error) => {
+                let (board, name, id, now) = (
+                    self.board.store().clone(),
+                    agent.clone(),
+                    task.id,
+                    self.context.now(),
+                );
+                let released = blocking(move || board.release(id, &name, now)).await;
+                let rest = match released {
+                    Ok(_) => "the task is back on the board".to_string(),
+                    Err(why) => format!("the task could not be put back on the board: {why}"),
+                };
+                Err(format!(
+                    "the worktree of task {id} cannot be created: {error}; {rest}"
+                ))
+            }
+        }
+    }
+
+    /// Recovers the worktree of a resuming member's task: records it in the task if crewdeck was ended before that, and
+    /// removes lock files that a killed git left in it.
+    pub async fn recover(&self, task: Task) -> Task {
+        let Some(store) = &self.store else {
+            return task;
+        };
+        if !task.worktree.is_empty() {
+            let Ok(name) = WorktreeName::new(&task.worktree) else {
+                return task;
+            };
+            let store = store.clone();
+            if let Err(error) = blocking(move || store.unlock(&name)).await {
+                tracing::warn!(
+                    "git lock files may be left in the worktree of task {}: {error}",
+                    task.id
+                );
+            }
+            return task;
+        }
+        let (store, board, id, now) = (
+            store.clone(),
+            self.board.store().clone(),
+            task.id,
+            self.context.now(),
+        );
+        let found = blocking(move || match store.find_for(id)? {
+            Some(tree) => board.bind(id, &tree.name, now).map(Some),
+            None => Ok(None),
+        });
+        // If the search fails, a new worktree is created.
+        found.await.ok().flatten().unwrap_or(task)
+    }
+
+    /// Returns the branches of a task's blockers.
+    async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+        let (board, id) = (self.board.store().clone(), task.id);
+        let branches = move |graph: &TaskGraph| {
+            let blockers = graph.blockers(id);
+            let names = blockers.iter().filter_map(|id| {
+                let name = WorktreeName::new(&graph.get(*id)?.worktree).ok()?;
+                Some(name.branch())
+            });
+            names.collect()
+        };
+        blocking(move || board.ask(branches)).await
+    }
+
+    /// Describes an existing worktree to the task's new owner: its branch, newly merged blockers and unfinished work in it.
+    async fn describe(&self, task: &Task, dir: &Path) -> String {
+        let Some((store, name)) = self
+            .store
+            .as_ref()
+            .zip(WorktreeName::new(&task.worktree).ok())
+        else {
+            return String::new();
+        };
+        let needs = self.branches_of(task).await.unwrap_or_default();
+        let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
+        // Blockers may have been completed since. Nothing is merged over uncommitted files.
+        let looked = blocking(move || {
+            let state = store.state(&tree)?;
+            Ok((state, store.bring(&tree, &needs, now).unwrap_or_default()))
+        });
+        let (dirty, ahead, brought) = match looked.await {
+            Ok((state, brought)) => (state.dirty, state.ahead, brought),
+            Err(_) => (0, 0, Brought::default()),
+        };
+        let place = dir.display().to_string();
+        let mut text = prompt::worktree(&place, &name.branch(), &brought.merged);
+        for conflict in &brought.conflicts {
+            text.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+        }
+        text + &prompt::left_behind(dirty, ahead)
+    }
+
+    /// Commits the uncommitted files of `agent`'s open task, so that tasks that depend on it see them.
+    pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
+        let graph = self.board.graph();
+        let Some(task) = graph.open_task_of(agent).cloned() else {
+            return Ok(());
+        };
+        let (Some(store), Some(_)) = (&self.store, self.dir_of(&task)) else {
+            return Ok(());
+        };
+        let name = WorktreeName::new(&task.worktree).map_err(|e| e.to_string())?;
+        let message = format!("task {}: {}", task.id, task.subject);
+        let store = store.clone();
+        let done = blocking(move || store.commit_leftovers(&name, &message)).await;
+        match done {
+            Ok(Leftovers::None | Leftovers::Committed(_)) => Ok(()),
+            Err(error) => Err(format!(
+                "the uncommitted files in your worktree cannot be committed: {error}"
+            )),
+        }
+    }
+}
+
+fn new_workspace_text(created: &Created, dir: &str) -> String {
+    let Brought { merged, conflicts } = &created.brought;
+    let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
+    for conflict in conflicts {
+        text.push_str(&prompt::not_brought(&conflict.branch, &conflict.files));
+    }
+    text
+}

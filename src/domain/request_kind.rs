@@ -1,0 +1,33 @@
+//! The kinds of requests.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestKind {
+    /// A teammate asks to carry out a plan.
+    Plan,
+    /// A teammate is asked to shut down.
+    Shutdown,
+    /// A tool call needs approval because of the policy.
+    Permission,
+    /// An agent or the team has used up a budget of tokens or money.
+    Ceiling,
+    /// A question to the user. The answer is the comment of the decision.
+    Question,
+}
+
+impl fmt::Display for RequestKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            RequestKind::Plan => "plan",
+            RequestKind::Shutdown => "shutdown",
+            RequestKind::Permission => "permission",
+            RequestKind::Ceiling => "ceiling",
+            RequestKind::Question => "question",
+        })
+    }
+}

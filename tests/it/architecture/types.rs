@@ -1,0 +1,200 @@
+//! Types: how large they are, and that a name stands for one thing.
+
+use std::collections::BTreeMap;
+
+use super::code::{mask, test_modules, without_tests};
+use super::{Source, assert_no_problems, sources};
+
+/// Most fields of a struct. One with more has more than one task.
+const FIELDS_MAX: usize = 20;
+
+/// Tables of one value per setting or role, which may be longer.
+const TABLES: &[&str] = &["Theme"];
+
+/// Structs that are still too large. Take out what became smaller; add nothing.
+const TOO_LARGE: &[&str] = &[];
+
+/// Public type names that stand for several types, with the reason where it is a good one. Take out what is unique now.
+const SHARED_NAMES: &[(&str, &str)] = &[
+    ("Anthropic", "settings of the provider, and the provider"),
+    ("Asked", ""),
+    ("Branch", ""),
+    ("Change", ""),
+    ("Changes", ""),
+    ("Choice", ""),
+    ("Content", ""),
+    ("CopyResult", ""),
+    ("Crew", ""),
+    ("Decision", ""),
+    ("Decoder", "one per provider"),
+    ("Delta", ""),
+    ("Ended", ""),
+    ("Entry", ""),
+    ("EventLog", ""),
+    ("Field", ""),
+    ("Form", ""),
+    ("Found", ""),
+    ("Held", ""),
+    ("Hit", ""),
+    ("Holder", ""),
+    ("Ink", ""),
+    ("Job", ""),
+    ("Keep", ""),
+    ("Leftovers", ""),
+    ("Level", ""),
+    ("Limits", ""),
+    ("Line", ""),
+    ("Look", ""),
+    ("Motion", ""),
+    ("Offer", ""),
+    ("OpenAi", "settings of the provider, and the provider"),
+    ("Place", ""),
+    ("Places", ""),
+    ("Problem", ""),
+    ("Progress", ""),
+    ("Query", ""),
+    ("Question", ""),
+    ("Reader", ""),
+    ("Reading", ""),
+    ("Reason", ""),
+    ("Row", ""),
+    ("Rows", ""),
+    ("Rules", ""),
+    ("Standing", ""),
+    ("Step", ""),
+    ("Target", ""),
+    ("Tone", ""),
+    ("Transcript", ""),
+    ("Verdict", ""),
+    ("Weight", ""),
+    ("Window", ""),
+];
+
+/// The code of all files that are part of the program.
+fn program() -> Vec<(String, String)> {
+    let all = sources();
+    let is_for_tests = |source: &Source| {
+        let name = source.path.rsplit('/').next().unwrap_or_default();
+        let folder = source.path.trim_end_matches(name);
+        let name = name.trim_end_matches(".rs");
+        let declares = |other: &&Source| {
+            other.path.starts_with(folder) || folder.starts_with(other.path.trim_end_matches(".rs"))
+        };
+        let mut declaring = all.iter().filter(declares);
+        declaring.any(|s| {
+            test_modules(&s.text)
+                .iter()
+                .any(|m| m == name && m != "mod")
+        })
+    };
+    let kept = all.iter().filter(|s| !is_for_tests(s));
+    kept.map(|s| (s.path.clone(), without_tests(&mask(&s.text))))
+        .collect()
+}
+
+/// The word after each `keyword` that starts a word, with what follows it.
+fn declared<'a>(code: &'a str, keyword: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    code.match_indices(keyword).filter_map(move |(at, _)| {
+        let starts = code[..at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
+        let rest = code[at..].strip_prefix(keyword)?;
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        (starts && end > 0).then(|| rest.split_at(end))
+    })
+}
+
+/// The number of fields of a struct, from what follows its name. 0 for tuples and units.
+fn fields(after: &str) -> usize {
+    let Some(open) = after
+        .find(['{', ';', '('])
+        .filter(|at| after[*at..].starts_with('{'))
+    else {
+        return 0;
+    };
+    let (mut depth, mut count) = (0_usize, 0);
+    let body = &after[open..];
+    for (at, c) in body.char_indices() {
+        match c {
+            '{' | '(' | '[' | '<' => depth += 1,
+            '>' if body[..at].ends_with('-') => {}
+            '}' | ')' | ']' | '>' => depth -= 1,
+            ':' if depth == 1 && !body[..at].ends_with(':') && !body[at + 1..].starts_with(':') => {
+                count += 1
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    count
+}
+
+#[test]
+fn structs_have_few_fields() {
+    let mut problems = Vec::new();
+    let mut seen = Vec::new();
+    for (path, code) in program() {
+        for (name, after) in declared(&code, "struct ") {
+            let count = fields(after);
+            if count <= FIELDS_MAX || TABLES.contains(&name) {
+                continue;
+            }
+            seen.push(name.to_string());
+            if !TOO_LARGE.contains(&name) {
+                problems.push(format!(
+                    "src/{path}: {name} has {count} fields, {FIELDS_MAX} at most"
+                ));
+            }
+        }
+    }
+    let gone = TOO_LARGE
+        .iter()
+        .filter(|name| !seen.iter().any(|s| s == *name));
+    problems.extend(gone.map(|n| format!("{n} is small enough now: take it out of TOO_LARGE")));
+    assert_no_problems(&problems);
+}
+
+#[test]
+fn public_type_names_are_unique() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, code) in program() {
+        for keyword in ["pub struct ", "pub enum ", "pub trait ", "pub type "] {
+            for (name, _) in declared(&code, keyword) {
+                places
+                    .entry(name.into())
+                    .or_default()
+                    .push(format!("src/{path}"));
+            }
+        }
+    }
+    let is_accepted = |name: &str| SHARED_NAMES.iter().any(|(n, _)| *n == name);
+    let shared = places.iter().filter(|(_, at)| at.len() > 1);
+    let mut problems: Vec<String> = shared
+        .filter(|(name, _)| !is_accepted(name))
+        .map(|(name, at)| {
+            format!(
+                "{name} is the name of {} types: {}",
+                at.len(),
+                at.join(", ")
+            )
+        })
+        .collect();
+    let is_unique = |name: &str| places.get(name).is_none_or(|at| at.len() < 2);
+    let gone = SHARED_NAMES.iter().filter(|(name, _)| is_unique(name));
+    problems.extend(gone.map(|(n, _)| format!("{n} is unique now: take it out of SHARED_NAMES")));
+    assert_no_problems(&problems);
+}
+
+#[test]
+fn fields_are_counted_at_the_first_level() {
+    let count = |text: &str| fields(declared(text, "struct ").next().unwrap().1);
+    assert_eq!(
+        count("struct A { a: B<C, D>, pub b: fn(x: u8) -> e::F, c: [u8; 2] }"),
+        3
+    );
+    assert_eq!(count("struct A<T: B> { a: T }"), 1);
+    assert_eq!(count("struct A(B); struct C { d: E }"), 0);
+}

@@ -31,7 +31,7 @@ pub struct Keeps {
 
 /// How the board is looked at.
 #[derive(Debug, Default)]
-pub struct BoardView {
+pub struct BoardPaneState {
     /// Whether the tasks are drawn or listed.
     pub shape: Shape,
     /// The part of the drawing that is in view.

@@ -6,7 +6,7 @@ use crate::ui::widgets::composer::Composer;
 
 /// What the user writes.
 #[derive(Debug, Default)]
-pub struct Input {
+pub struct UserInput {
     /// The draft to the shown agent.
     pub composer: Composer,
     /// The drafts to the other agents, and the request that each one answers.

@@ -28,9 +28,9 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::protocol::event::Setup;
-use crate::ui::app::board_view::BoardView;
+use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
-use crate::ui::app::input::Input;
+use crate::ui::app::input::UserInput;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::onboarding::First;
 use crate::ui::app::popup::Popup;
@@ -39,7 +39,7 @@ use crate::ui::app::status_message::Flash;
 use crate::ui::diff::Changes;
 use crate::ui::keymap::KeyMap;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
 use crate::ui::replay::Player;
 use crate::ui::theme::motion::Motion;
@@ -80,7 +80,7 @@ pub struct Selected {
 /// The state of the screen that several panes and popups share, and what the crew has reported.
 #[derive(Debug)]
 pub struct App {
-    pub(in crate::ui) model: Model,
+    pub(in crate::ui) model: CrewModel,
     pub(in crate::ui) seat: Seat,
     pub(in crate::ui) first: First,
     pub(in crate::ui) focus: Focus,
@@ -92,8 +92,8 @@ pub struct App {
     pub(in crate::ui) popups: Vec<Popup>,
     /// What the branch of a task changes, while it is open.
     pub(in crate::ui) diff: Changes,
-    pub(in crate::ui) input: Input,
-    pub(in crate::ui) board_view: BoardView,
+    pub(in crate::ui) input: UserInput,
+    pub(in crate::ui) board_view: BoardPaneState,
     pub(in crate::ui) prefs: Preferences,
     pub(in crate::ui) keys: KeyState,
     /// The replay, if this is no running crew.
@@ -152,15 +152,15 @@ pub struct KeyState {
 }
 
 impl Deref for App {
-    type Target = Model;
+    type Target = CrewModel;
 
-    fn deref(&self) -> &Model {
+    fn deref(&self) -> &CrewModel {
         &self.model
     }
 }
 
 impl DerefMut for App {
-    fn deref_mut(&mut self) -> &mut Model {
+    fn deref_mut(&mut self) -> &mut CrewModel {
         &mut self.model
     }
 }
@@ -174,7 +174,7 @@ impl App {
     /// An empty screen of `width` columns and `height` rows that shows times in `zone`.
     pub fn new(width: u16, height: u16, zone: TimeZone, motion: Motion) -> App {
         App {
-            model: Model::new(zone.clone()),
+            model: CrewModel::new(zone.clone()),
             seat: Seat::Crew,
             first: First::default(),
             focus: Focus::Composer,
@@ -188,8 +188,8 @@ impl App {
             },
             popups: Vec::new(),
             diff: Changes::default(),
-            input: Input::default(),
-            board_view: BoardView::default(),
+            input: UserInput::default(),
+            board_view: BoardPaneState::default(),
             prefs: Preferences {
                 keymap: Arc::default(),
                 mouse: MouseOwner::Terminal,
@@ -248,7 +248,7 @@ impl App {
     }
 }
 
-impl Model {
+impl CrewModel {
     /// Returns the activity of `name`.
     pub(in crate::ui) fn activity(&self, name: &Name) -> Activity {
         self.agents.activity(name, &self.team)

@@ -10,7 +10,7 @@ use crate::ui::app::App;
 use crate::ui::app::drafts::Returned;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
 /// Maximum number of steps on a page.
@@ -210,13 +210,13 @@ impl App {
 }
 
 /// Whether the lead's conversation has any entry.
-fn has_spoken(model: &Model) -> bool {
+fn has_spoken(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| a.has_spoken)
 }
 
 /// Whether the lead's model has ever answered in this session.
-fn has_answered(model: &Model) -> bool {
+fn has_answered(model: &CrewModel) -> bool {
     let lead = model.agents.get(&Name::lead());
     lead.is_some_and(|a| !a.last_said.is_empty() || a.usage != Usage::default())
 }

@@ -6,7 +6,7 @@ use crate::ui::app::App;
 use crate::ui::app::task_form::TaskForm;
 use crate::ui::keymap::Context;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::LogLine;
 use crate::ui::model::event_log::query::Query;
 use crate::ui::widgets::composer::Composer;
@@ -330,7 +330,7 @@ impl LogView {
     }
 
     /// Returns the lines that match the filter, oldest first.
-    pub fn rows<'a>(&self, model: &'a Model) -> Vec<&'a LogLine> {
+    pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<&'a LogLine> {
         let query = self.query();
         let lines = model.event_log.lines();
         lines.filter(|l| query.matches(l)).collect()

@@ -4,7 +4,7 @@ use crate::ui::app::onboarding::First;
 use crate::ui::app::{App, KeyState};
 use crate::ui::diff::Changes;
 use crate::ui::keymap::Action;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
 /// The role of this dashboard.
@@ -151,9 +151,9 @@ impl App {
     pub fn forget_crew(&mut self) {
         let mut event_log = std::mem::take(&mut self.model.event_log);
         event_log.forget_crew();
-        self.model = Model {
+        self.model = CrewModel {
             event_log,
-            ..Model::new(self.prefs.zone.clone())
+            ..CrewModel::new(self.prefs.zone.clone())
         };
         self.first = First::default();
         self.diff = Changes::default();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::usage::Usage;
-use crate::ui::model::{Model, board as model_board};
+use crate::ui::model::{CrewModel, board as model_board};
 
 /// Maximum number of tasks that are tracked. Beyond it, the task with the lowest number is dropped; its usage then counts
 /// as usage outside tasks.
@@ -44,7 +44,7 @@ impl TaskBook {
 
 /// Records additional usage of `agent`. A subagent's usage counts for its parent's task. An increase by more than one call
 /// happened before this screen was attached: its task is unknown, and it is ignored.
-pub fn spent(model: &mut Model, agent: &Name, more: Used) {
+pub fn spent(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
     }

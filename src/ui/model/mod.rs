@@ -62,7 +62,7 @@ pub const MODELS_MAX: usize = 1000;
 
 /// What the crew has reported. Panes and popups read it; only events change it.
 #[derive(Debug)]
-pub struct Model {
+pub struct CrewModel {
     pub(in crate::ui) setup: Option<Setup>,
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
@@ -90,10 +90,10 @@ pub struct Model {
     pub(in crate::ui) queued: Vec<Queued>,
 }
 
-impl Model {
+impl CrewModel {
     /// An empty model; times of day are those of `zone`.
-    pub fn new(zone: TimeZone) -> Model {
-        Model {
+    pub fn new(zone: TimeZone) -> CrewModel {
+        CrewModel {
             setup: None,
             agents: Agents::in_zone(zone),
             board: Arc::default(),

@@ -10,7 +10,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
 use crate::protocol::event::{LetterStep, Level};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::messages::Progress;
@@ -119,7 +119,7 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
 }
 
 /// Returns the end and the cause of the longest back-off in the team.
-pub fn backoff(model: &Model) -> Option<(Stamp, String)> {
+pub fn backoff(model: &CrewModel) -> Option<(Stamp, String)> {
     let waits = model
         .present()
         .into_iter()

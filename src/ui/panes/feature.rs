@@ -14,7 +14,7 @@ use crate::ui::panes::inbox::InboxPane;
 use crate::ui::panes::lead::LeadPane;
 use crate::ui::panes::needs::NeedsPane;
 use crate::ui::panes::team::TeamPane;
-use crate::ui::panes::todo::TodoPane;
+use crate::ui::panes::todo::TodoListPane;
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed::Placed;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -23,7 +23,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 pub fn feature(pane: Pane) -> &'static dyn PaneFeature {
     match pane {
         Pane::Lead => &LeadPane,
-        Pane::Todo => &TodoPane,
+        Pane::Todo => &TodoListPane,
         Pane::Board => &BoardPane,
         Pane::Team => &TeamPane,
         Pane::Inbox => &InboxPane,

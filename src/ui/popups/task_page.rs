@@ -10,7 +10,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index, unlocks};
-use crate::ui::model::{Model, board as model_board};
+use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::panes::board as board_pane;
 use crate::ui::text::{age, called, clock, count, dollars, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
@@ -173,7 +173,7 @@ fn when(app: &App, at: Stamp) -> String {
 }
 
 fn edges(
-    model: &Model,
+    model: &CrewModel,
     title: &str,
     ids: &[TaskId],
     width: usize,

@@ -6,7 +6,7 @@ use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::App;
 use crate::ui::model::messages::{Progress, Traced};
-use crate::ui::model::{Model, sentence, style};
+use crate::ui::model::{CrewModel, sentence, style};
 use crate::ui::text::aging::Aging;
 use crate::ui::text::{age, clock_to_the_second, fit, width as columns, wrap};
 use crate::ui::theme::Theme;
@@ -23,7 +23,7 @@ pub struct Thread {
 }
 
 /// Returns the title: both parties and the number of messages.
-pub fn title(model: &Model, traced: &Traced) -> String {
+pub fn title(model: &CrewModel, traced: &Traced) -> String {
     let (from, to) = (one_line(&traced.letter.from), one_line(&traced.letter.to));
     match model.letters.thread(traced).count() {
         0 | 1 => format!("Message from {from} to {to}"),
@@ -32,7 +32,7 @@ pub fn title(model: &Model, traced: &Traced) -> String {
 }
 
 /// Returns the times of unread messages in the thread of message ` number`; their age is on the screen.
-pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
+pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<Aging> {
     let Some(traced) = model.letters.get(number) else {
         return Vec::new();
     };
@@ -46,7 +46,7 @@ pub(in crate::ui) fn ages(model: &Model, number: u64) -> Vec<Aging> {
 }
 
 /// Returns the messages of a thread that are shown, and the number of older ones that are not.
-fn around<'a>(model: &'a Model, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
+fn around<'a>(model: &'a CrewModel, traced: &'a Traced) -> (usize, Vec<&'a Traced>) {
     let mut all: Vec<&Traced> = model.letters.thread(traced).collect();
     let at = all.iter().position(|t| t.number == traced.number);
     let first = at

@@ -11,7 +11,7 @@ use crate::ui::app::{App, onboarding};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::{branches, index};
 use crate::ui::panes::{board, needs, team};
 use crate::ui::popups::feature::feature;
@@ -115,7 +115,7 @@ pub fn line(state: &UiState) -> Option<String> {
 }
 
 /// Whether `agent` may still add to its conversation.
-fn is_live(model: &Model, agent: &Name) -> bool {
+fn is_live(model: &CrewModel, agent: &Name) -> bool {
     model.activity(agent) != Activity::Gone
 }
 

@@ -10,7 +10,7 @@ use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
 use crate::ui::model::board::index::{Standing, standing};
 use crate::ui::model::style::Look;
-use crate::ui::model::{Model, style};
+use crate::ui::model::{CrewModel, style};
 use crate::ui::theme::Theme;
 
 /// Maximum number of branches kept. When it is reached, branches of removed worktrees are dropped first; a new branch that
@@ -50,18 +50,18 @@ impl Branches {
 }
 
 /// Returns the state of a task's branch, or `None` if the task has no branch or its state was not reported.
-pub fn branch<'a>(model: &'a Model, task: &Task) -> Option<&'a BranchState> {
+pub fn branch<'a>(model: &'a CrewModel, task: &Task) -> Option<&'a BranchState> {
     model.branches.of.get(&task.worktree)
 }
 
 /// Whether the worktree of `task` is reported to exist.
-pub fn has_tree(model: &Model, task: &Task) -> bool {
+pub fn has_tree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
 /// Returns why `task` has no worktree to open, or `None` if it may have one. A worktree that was not reported counts as
 /// present: the crew checks it.
-pub fn why_no_tree(model: &Model, task: &Task) -> Option<String> {
+pub fn why_no_tree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
         return Some(format!("{id} has no worktree."));
@@ -71,18 +71,18 @@ pub fn why_no_tree(model: &Model, task: &Task) -> Option<String> {
 }
 
 /// Whether `task` is shown as done and not merged. Uses [`unmerged`], so that marks and counts on the screen agree.
-pub fn is_unmerged(model: &Model, task: &Task) -> bool {
+pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged(model).contains_key(&task.id)
 }
 
 /// Whether the branch of `task` can be merged now, as far as this screen knows.
-pub fn is_mergeable(model: &Model, task: &Task) -> bool {
+pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
     let is_unmerged = matches!(branch(model, task), Some(BranchState::Unmerged { .. }));
     is_unmerged && refusal(model, task).is_none()
 }
 
 /// Returns symbol, label and style of a task. A completed task with an unmerged branch has its own symbol.
-pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
+pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> Look {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, not merged".into(), theme.accent);
     }
@@ -90,7 +90,7 @@ pub fn look(model: &Model, task: &Task, theme: &Theme) -> Look {
 }
 
 /// Describes the branch of a task for its page; empty if there is nothing to report.
-pub fn words(model: &Model, task: &Task) -> String {
+pub fn words(model: &CrewModel, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
             let size = size.map_or_else(String::new, |size| format!(": {size}"));
@@ -112,7 +112,7 @@ pub fn words(model: &Model, task: &Task) -> String {
 }
 
 /// Returns why the branch of a task cannot be merged now, or `None` if it can, as far as this screen knows.
-pub fn refusal(model: &Model, task: &Task) -> Option<String> {
+pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if let Some(why) = why_no_tree(model, task) {
         return Some(why);
@@ -151,7 +151,7 @@ pub fn refusal(model: &Model, task: &Task) -> Option<String> {
 
 /// Returns the completed tasks with unmerged branches, one task for each branch. The value is the first open task in the
 /// same worktree, which must be completed before the merge.
-pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
+pub fn unmerged(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
     kept.unmerged.get(key, || {
@@ -163,13 +163,13 @@ pub fn unmerged(model: &Model) -> Arc<BTreeMap<TaskId, Option<TaskId>>> {
 }
 
 /// Returns the tasks that can be merged now, in dependency order.
-pub fn to_merge(model: &Model) -> Arc<Vec<TaskId>> {
+pub fn to_merge(model: &CrewModel) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());
     kept.to_merge.get(key, || Arc::new(found(model)))
 }
 
-fn found(model: &Model) -> Vec<TaskId> {
+fn found(model: &CrewModel) -> Vec<TaskId> {
     let all = unmerged(model);
     let free = all.iter().filter(|(_, open)| open.is_none());
     let mut ids: Vec<TaskId> = free.map(|(id, _)| *id).collect();

@@ -18,7 +18,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::index::Index;
 use crate::ui::model::board::memo::Slot;
 
@@ -35,7 +35,7 @@ pub struct Kept {
     /// Key: board version and branches version.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
     /// Key: board version and branches version.
-    unmerged: Slot<(u64, u64), Arc<Unmerged>>,
+    unmerged: Slot<(u64, u64), Arc<UnmergedTasks>>,
 }
 
 impl Kept {
@@ -51,30 +51,30 @@ impl Kept {
 }
 
 /// The completed tasks that are not merged, each with the open task in the same worktree that must be completed first.
-pub type Unmerged = BTreeMap<TaskId, Option<TaskId>>;
+pub type UnmergedTasks = BTreeMap<TaskId, Option<TaskId>>;
 
 /// Returns the index of the board.
-pub fn index(model: &Model) -> Arc<Index> {
+pub fn index(model: &CrewModel) -> Arc<Index> {
     let kept = &model.memo;
     kept.index
         .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
 /// Returns the tasks that become ready when `id` is completed: see [`unlocks::unlocks`].
-pub fn unlocks(model: &Model, id: TaskId) -> Arc<Vec<TaskId>> {
+pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));
     kept.unlocks.get((kept.version, id), make)
 }
 
 /// When the tasks in progress began to be, [`AGES_MAX`] at most.
-pub fn under_way(model: &Model) -> Arc<[Stamp]> {
+pub fn under_way(model: &CrewModel) -> Arc<[Stamp]> {
     let kept = &model.memo;
     kept.under_way.get(kept.version, || of_tasks(model).into())
 }
 
 /// Returns the first task of `owner` that is not completed.
-pub fn open_task<'a>(model: &'a Model, owner: &Name) -> Option<&'a Task> {
+pub fn open_task<'a>(model: &'a CrewModel, owner: &Name) -> Option<&'a Task> {
     model.board.get(index(model).open_of(owner)?)
 }
 
@@ -88,7 +88,7 @@ pub fn tags(task: &Task) -> String {
 pub const AGES_MAX: usize = 256;
 
 /// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
-pub fn of_tasks(model: &Model) -> Vec<Stamp> {
+pub fn of_tasks(model: &CrewModel) -> Vec<Stamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
     let since = in_progress.filter_map(|task| model.history.since(task));

@@ -7,7 +7,7 @@ use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::event::TurnEnd;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::{Told, Tone, Topic};
-use crate::ui::model::{Model, style};
+use crate::ui::model::{CrewModel, style};
 
 /// Returns the log line for the end of a turn, or `None` if the turn of a team member ended normally.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
@@ -34,7 +34,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<Told> {
 
 /// Returns the log line for a new activity, or `None` if it is not logged.
 pub(in crate::ui) fn activity_changed(
-    model: &Model,
+    model: &CrewModel,
     agent: &Name,
     activity: &Activity,
     at: Stamp,
@@ -85,7 +85,7 @@ pub(in crate::ui) fn activity_changed(
 }
 
 /// Returns why an agent is idle, or `None` if a task is ready for it and will be assigned at once.
-fn why_idle(model: &Model, agent: &Name) -> Option<String> {
+fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn ended with {} still open", own.id));
     }
@@ -107,7 +107,7 @@ pub(in crate::ui) fn gone(name: &str) -> String {
 }
 
 /// Returns the log lines for members that joined or left.
-pub(in crate::ui) fn team_changed(model: &Model, team: &Team, at: Stamp) -> Vec<Told> {
+pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Stamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
     let came = team.members.iter().filter(here).filter(|m| !was_here(m));

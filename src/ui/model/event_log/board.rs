@@ -7,7 +7,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::task::{Task, TaskStatus};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Deed;
 use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, Told, Tone, Topic};
@@ -15,7 +15,7 @@ use crate::ui::text::called;
 
 /// Returns the log lines for one board change.
 pub(in crate::ui) fn changed(
-    model: &Model,
+    model: &CrewModel,
     changed: &[Arc<Task>],
     removed: &[TaskId],
     at: Stamp,
@@ -90,7 +90,7 @@ fn ids(ids: &[TaskId]) -> String {
 
 /// One task before and after a change. Its methods describe the difference.
 struct News<'a> {
-    model: &'a Model,
+    model: &'a CrewModel,
     before: Option<&'a Task>,
     after: &'a Task,
     at: Stamp,

@@ -14,12 +14,12 @@ use crate::protocol::event::{LetterStep, Level, Setup};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
-use crate::ui::model::{Model, sentence};
+use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::called;
 use crate::ui::transcript::apply;
 
 /// Returns the log lines for an event, usually none or one. `state` is the state before the event.
-pub(in crate::ui) fn tell(model: &Model, event: &Event) -> Vec<Told> {
+pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
     let one = |told: Told| vec![told];
     match &event.kind {
         EventKind::CrewReady(setup) => one(ready(model.setup.as_ref(), setup)),
@@ -139,7 +139,7 @@ fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
     }
 }
 
-fn job_changed(model: &Model, job: &Job) -> Option<Told> {
+fn job_changed(model: &CrewModel, job: &Job) -> Option<Told> {
     let known = model.jobs.get(&job.id);
     let (agent, title) = (&job.agent, job.title());
     let told = match (&job.ended, known.map(Job::is_running)) {
@@ -164,7 +164,7 @@ fn job_changed(model: &Model, job: &Job) -> Option<Told> {
     Some(told.by(agent.as_str()).about(About::Job(job.id.clone())))
 }
 
-fn letter_moved(model: &Model, letter: &Letter, step: LetterStep) -> Vec<Told> {
+fn letter_moved(model: &CrewModel, letter: &Letter, step: LetterStep) -> Vec<Told> {
     let known = model.letters.find(letter).map(|t| t.step);
     if known.is_some_and(|known| known >= step) {
         return Vec::new();
@@ -201,7 +201,7 @@ fn letter_moved(model: &Model, letter: &Letter, step: LetterStep) -> Vec<Told> {
     out
 }
 
-fn request_changed(model: &Model, request: &Request) -> Option<Told> {
+fn request_changed(model: &CrewModel, request: &Request) -> Option<Told> {
     let actors = &model.event_log.actors;
     let known = actors.request(&request.id);
     if known == Some(request.status) {
@@ -290,7 +290,7 @@ fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
     Some(Told::new(Topic::Notice, words))
 }
 
-fn notice(model: &Model, level: Level, agent: Option<&Name>, text: &str) -> Told {
+fn notice(model: &CrewModel, level: Level, agent: Option<&Name>, text: &str) -> Told {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
     } else if agent.is_some_and(|a| model.event_log.has_just_said(&gone(a.as_str()))) {
@@ -315,7 +315,7 @@ fn notice(model: &Model, level: Level, agent: Option<&Name>, text: &str) -> Told
 }
 
 /// Returns the task that a notice is about: the one of the branch that it begins with, or the first one named as `#N`.
-fn about_words(model: &Model, text: &str) -> About {
+fn about_words(model: &CrewModel, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")
         .and_then(|t| t.split_whitespace().next());

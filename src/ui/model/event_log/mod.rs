@@ -15,7 +15,7 @@ use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
 use crate::domain::stamp::Stamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::{Event, EventKind};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Actors;
 use crate::ui::text::called;
 
@@ -278,7 +278,7 @@ impl EventLog {
     }
 }
 
-impl Model {
+impl CrewModel {
     /// Adds an event to the log. Must be called before the event is applied to the rest of the state.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {

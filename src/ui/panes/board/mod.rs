@@ -1,7 +1,7 @@
 //! The content of the board pane: which tasks, in which order, as graph or list, and at which position. Pure.
 //!
 //! Everything is derived from the tasks, the filter and the pane size. It is computed on demand and cached until one of
-//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardView`](crate::ui::app::board_view::BoardView)), so that
+//! these changes ([`Kept`](crate::ui::model::board::Kept), [`BoardPaneState`](crate::ui::app::board_view::BoardPaneState)), so that
 //! the cost of a frame does not grow with the number of tasks.
 
 mod feature;
@@ -25,7 +25,7 @@ use crate::ui::graph;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Short, Wanted};
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::label::label;
 use crate::ui::model::board::list::Rows;
@@ -67,7 +67,7 @@ pub enum Shown {
     List(Why),
 }
 
-impl Model {
+impl CrewModel {
     /// Updates the task history from an event. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::BoardChanged { changed, removed } = &event.kind {
@@ -107,7 +107,7 @@ fn drawing(app: &App, room: Rect) -> Option<Arc<Drawing>> {
     app.board_view.drawing.get(key, make)
 }
 
-fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
+fn drawn(model: &CrewModel, keeps: Keeps) -> Option<Drawing> {
     let Keeps { zoom, owners, .. } = keeps;
     let columns = usize::from(keeps.columns);
     let natural = |task| match zoom {
@@ -142,7 +142,7 @@ fn drawn(model: &Model, keeps: Keeps) -> Option<Drawing> {
 }
 
 /// Returns the columns that each node reserves for its owner: enough for the longest name of members and owners.
-fn owners(model: &Model) -> usize {
+fn owners(model: &CrewModel) -> usize {
     let members = model.team.members.iter();
     let longest = members.map(|m| width(m.name.as_str())).max();
     board_label::owners(longest.unwrap_or(0).max(index(model).longest_owner()))

@@ -6,7 +6,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::text::called;
 
 /// An action of the user on a task.
@@ -31,7 +31,7 @@ pub fn owner(task: &Task) -> Option<Name> {
 }
 
 /// Whether ` owner` is currently on the team.
-pub fn owner_is_here(model: &Model, owner: &Name) -> bool {
+pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }
 
@@ -58,14 +58,14 @@ pub fn why_not(app: &App, task: &Task, hand: Hand) -> Option<String> {
 }
 
 /// Returns why the user cannot edit that task, or `None` if it can be edited.
-pub fn why_no_edit(model: &Model, id: TaskId) -> Option<String> {
+pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
 /// Returns why the worktree of that task cannot be removed now, or `None` if it can, as far as this screen knows.
-pub fn why_no_removal(model: &Model, id: TaskId) -> Option<String> {
+pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();
     let at_work = |t: &&Task| {

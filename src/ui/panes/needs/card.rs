@@ -8,7 +8,7 @@ use crate::domain::request::{Decider, Request, RequestKind};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::panes::needs;
 use crate::ui::text::{command_text, wrap, wrap_some};
 use crate::ui::theme::Theme;
@@ -177,7 +177,7 @@ pub fn reading(app: &App, area: Option<Rect>) -> Option<Reading> {
 }
 
 /// Returns the number of heading rows, including the one of the selected request.
-pub fn listed(model: &Model) -> u16 {
+pub fn listed(model: &CrewModel) -> u16 {
     u16::try_from(model.requests.len().min(LISTED_MAX)).unwrap_or(0)
 }
 
@@ -198,7 +198,7 @@ pub fn height(app: &App, width: u16, most: u16) -> u16 {
 
 /// Renders the details and the body of a request, wrapped to ` width`. May stop after `enough` lines.
 pub fn text(
-    model: &Model,
+    model: &CrewModel,
     request: &Request,
     width: u16,
     enough: usize,
@@ -257,7 +257,7 @@ pub fn choices(request: &Request, width: u16, theme: &Theme) -> Vec<CardLine> {
 }
 
 /// Describes the working directory, other requesters and other approvers in one line.
-fn details(model: &Model, request: &Request) -> String {
+fn details(model: &CrewModel, request: &Request) -> String {
     let mut parts = Vec::new();
     match request.kind {
         RequestKind::Plan | RequestKind::Permission | RequestKind::Question => {
@@ -281,7 +281,7 @@ fn details(model: &Model, request: &Request) -> String {
 }
 
 /// Names the other agents with the same request, or returns `None` if there are none.
-fn others(model: &Model, request: &Request) -> Option<String> {
+fn others(model: &CrewModel, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for other in model.requests.same(request) {
         let mut name = other.from.to_string();

@@ -8,12 +8,12 @@ use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::model::{Model, board as model_board};
+use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::terms::Words;
 pub use feature::TeamPane;
 
 /// Returns the teammates in roster order, those that have shut down last.
-pub fn members(model: &Model) -> Vec<&Member> {
+pub fn members(model: &CrewModel) -> Vec<&Member> {
     let mut rows: Vec<&Member> = model.team.members.iter().collect();
     rows.sort_by_key(|m| m.status == MemberStatus::Shutdown);
     rows
@@ -50,7 +50,7 @@ pub fn team(app: &App) -> Vec<TeamRow<'_>> {
 }
 
 /// Returns the lowercase text that the filter searches: name, role, activity and task.
-pub fn about(model: &Model, row: &TeamRow) -> String {
+pub fn about(model: &CrewModel, row: &TeamRow) -> String {
     let name = row.name();
     let role = match row {
         TeamRow::Member(member) => one_line(&member.role),
@@ -66,7 +66,7 @@ pub fn about(model: &Model, row: &TeamRow) -> String {
 }
 
 /// Returns the whole team, ignoring the filter.
-pub fn everybody(model: &Model) -> Vec<TeamRow<'_>> {
+pub fn everybody(model: &CrewModel) -> Vec<TeamRow<'_>> {
     let of = |parent: &Name| {
         let all = model.agents.subagents(parent);
         all.map(TeamRow::Subagent).collect::<Vec<_>>()

@@ -12,7 +12,7 @@ use crate::ui::frame;
 use crate::ui::frame::{Row, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
-use crate::ui::model::{Model, board as model_board, style};
+use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::team::TeamRow;
 use crate::ui::panes::{rows as rows_pane, team};
 use crate::ui::text::{age, count, dollars, fit, pad, width};
@@ -209,7 +209,7 @@ fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
 }
 
 /// Returns the total tokens and cost of all agents, including the lead and those that have shut down.
-fn sum(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     let tokens = model.agents.tokens();
     if tokens == 0 {
         return Vec::new();
@@ -266,7 +266,7 @@ fn words_width(columns: usize) -> usize {
 }
 
 /// Returns the member's current task, else its role.
-fn task(model: &Model, member: &Member) -> String {
+fn task(model: &CrewModel, member: &Member) -> String {
     model_board::open_task(model, &member.name).map_or_else(
         || one_line(&member.role),
         |t| format!("{} {}", t.id, one_line(&t.subject)),
@@ -275,7 +275,7 @@ fn task(model: &Model, member: &Member) -> String {
 
 /// Returns the text and style of the task column: the task, or what is wrong.
 fn about(
-    model: &Model,
+    model: &CrewModel,
     member: &Member,
     activity: &Activity,
     room: usize,

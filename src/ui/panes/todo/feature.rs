@@ -19,9 +19,9 @@ use crate::ui::widgets::placed::Placed;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// The todo list of the shown agent.
-pub struct TodoPane;
+pub struct TodoListPane;
 
-impl PaneFeature for TodoPane {
+impl PaneFeature for TodoListPane {
     fn draw(
         &self,
         app: &App,

@@ -6,7 +6,7 @@ pub(in crate::ui) mod view;
 use crate::domain::todo::{TodoItem, TodoStatus};
 use crate::ui::app::App;
 use crate::ui::widgets::list::first_row;
-pub use feature::TodoPane;
+pub use feature::TodoListPane;
 
 /// Returns the shown todo list.
 pub fn todo(app: &App) -> &[TodoItem] {

@@ -6,7 +6,7 @@ use crate::protocol::event::Level;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::app::{App, popup};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 
@@ -67,12 +67,12 @@ pub fn settle(app: &mut App) {
     }
 }
 
-fn is_mergeable(model: &Model, id: TaskId) -> bool {
+fn is_mergeable(model: &CrewModel, id: TaskId) -> bool {
     let task = model.board.get(id);
     task.is_some_and(|task| branches::is_mergeable(model, task))
 }
 
-fn refusal(model: &Model, id: TaskId) -> Option<String> {
+fn refusal(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id);
     task.map_or_else(
         || Some(format!("{id} is no longer on the board.")),

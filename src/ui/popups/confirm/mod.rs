@@ -17,7 +17,7 @@ use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::offers;
 use crate::ui::app::popup::{CommentBox, Judged, Popup, Question};
 use crate::ui::keymap::Action;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::text::wrap;
@@ -88,7 +88,7 @@ fn task(screen: Rect) -> Rect {
 }
 
 /// Returns the title of the comment field.
-pub fn comment_title(model: &Model, comment: &CommentBox) -> &'static str {
+pub fn comment_title(model: &CrewModel, comment: &CommentBox) -> &'static str {
     if model.requests.is_question(&comment.request) {
         "Answer"
     } else {
@@ -132,7 +132,7 @@ pub fn lines(app: &App, question: &Question, screen: Rect) -> Vec<String> {
     )
 }
 
-fn merge(model: &Model, id: TaskId) -> String {
+fn merge(model: &CrewModel, id: TaskId) -> String {
     let Some(task) = model.board.get(id) else {
         return String::new();
     };
@@ -174,7 +174,7 @@ fn merge(model: &Model, id: TaskId) -> String {
 }
 
 /// Returns the confirmation before a task is released from a running teammate.
-fn release(model: &Model, id: TaskId, from: &Name) -> String {
+fn release(model: &CrewModel, id: TaskId, from: &Name) -> String {
     let Some(task) = model.board.get(id) else {
         return String::new();
     };
@@ -196,7 +196,7 @@ fn release(model: &Model, id: TaskId, from: &Name) -> String {
     )
 }
 
-fn complete(model: &Model, id: TaskId) -> String {
+fn complete(model: &CrewModel, id: TaskId) -> String {
     let subject = model.board.get(id).map_or("", |task| &task.subject);
     format!(
         "Complete {id} ({}), which has no owner? This cannot be undone.",
@@ -204,12 +204,12 @@ fn complete(model: &Model, id: TaskId) -> String {
     )
 }
 
-fn tree(model: &Model, id: TaskId) -> String {
+fn tree(model: &CrewModel, id: TaskId) -> String {
     let task = model.board.get(id);
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-fn remove(model: &Model, judged: &Judged) -> String {
+fn remove(model: &CrewModel, judged: &Judged) -> String {
     let (id, size) = (judged.task, &judged.size);
     let losses = if judged.losses.is_empty() {
         "Nothing would be lost.".to_string()
@@ -227,7 +227,7 @@ fn remove(model: &Model, judged: &Judged) -> String {
 }
 
 /// Returns the second confirmation, which names what would be lost.
-fn lose(model: &Model, judged: &Judged) -> String {
+fn lose(model: &CrewModel, judged: &Judged) -> String {
     let tree = tree(model, judged.task);
     let (gone, kept) = (judged.losses.gone(), judged.losses.kept());
     let mut words = format!("Remove .worktrees/{tree} anyway?");
@@ -273,7 +273,7 @@ pub fn still(app: &App) -> Option<String> {
     (!all.is_empty()).then(|| format!("{}.", all.join(", ")))
 }
 
-fn force(model: &Model, name: &Name) -> String {
+fn force(model: &CrewModel, name: &Name) -> String {
     let task = model.board.open_task_of(name).map(|task| {
         format!(
             " Task {} ({}) goes back to the board.",

@@ -9,7 +9,7 @@ use crate::protocol::{Command, TaskWish};
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Judged, Popup, Question};
 use crate::ui::app::{App, popup};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::panes::board;
 use crate::ui::panes::board::Hand;
@@ -112,7 +112,7 @@ pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
 }
 
 /// Returns the path of the task's worktree.
-fn path(model: &Model, task: &Task) -> String {
+fn path(model: &CrewModel, task: &Task) -> String {
     let root = model
         .setup
         .as_ref()

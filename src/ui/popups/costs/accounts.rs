@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::ceiling::payer;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::costs::Used;
 
 /// The usage of one agent and its subagents.
@@ -52,7 +52,7 @@ impl Accounts {
 }
 
 /// Returns the usage of the lead, the teammates and agents that left. A subagent's usage counts for its parent.
-pub fn accounts(model: &Model) -> Accounts {
+pub fn accounts(model: &CrewModel) -> Accounts {
     let mut all: BTreeMap<Name, (usize, Used)> = BTreeMap::new();
     for name in model.present() {
         all.entry(name).or_default();

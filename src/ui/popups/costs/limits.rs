@@ -8,7 +8,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::model::costs::Used;
-use crate::ui::model::{Model, style};
+use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::costs::CostLine;
 use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
@@ -76,7 +76,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
 }
 
 /// Describes how many model calls run and how many are queued.
-fn calls(model: &Model) -> String {
+fn calls(model: &CrewModel) -> String {
     let heard = model.agents.all().map(|(name, _)| model.activity(name));
     let (mut flying, mut waiting) = (0, 0);
     for activity in heard {
@@ -118,7 +118,7 @@ fn bare(ceiling: Ceiling, amount: f64) -> String {
     shown.trim_end_matches(" tokens").to_string()
 }
 
-fn of_team(model: &Model, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
+fn of_team(model: &CrewModel, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)> {
     let allowed = model.limits.allowed(ceiling, None)?;
     let used = amount(sum, ceiling);
     let share = percent(used, allowed);
@@ -136,7 +136,7 @@ fn of_team(model: &Model, sum: &Used, ceiling: Ceiling) -> Option<(String, u64)>
 
 /// Describes the budget of each agent and the agent that is closest to its own. Returns the text and the highest share in
 /// percent.
-fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
+fn of_agents(model: &CrewModel, accounts: &Accounts, ceiling: Ceiling) -> Option<(String, u64)> {
     let base = model.limits.ceilings.of(ceiling)?;
     let shares = accounts
         .all
@@ -165,7 +165,7 @@ fn of_agents(model: &Model, accounts: &Accounts, ceiling: Ceiling) -> Option<(St
 }
 
 /// Returns how much of its own budget an agent has used, in percent, or `None` if it has no such budget.
-pub fn of_agent(model: &Model, account: &Account, ceiling: Ceiling) -> Option<u64> {
+pub fn of_agent(model: &CrewModel, account: &Account, ceiling: Ceiling) -> Option<u64> {
     if ceiling.is_of_team() {
         return None;
     }

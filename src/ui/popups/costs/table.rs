@@ -9,7 +9,7 @@ use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::app::popup::Target;
 use crate::ui::model::costs::Used;
-use crate::ui::model::{Model, style};
+use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::popups::costs::{CostLine, limits};
 use crate::ui::text;
@@ -118,7 +118,7 @@ fn bar(share: u64) -> String {
 
 /// Returns the widest column set that fits beside the names. The cost column needs a known price, the budget column a
 /// budget for each agent.
-fn form(model: &Model, accounts: &Accounts, columns: usize) -> Vec<Column> {
+fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_ceiling = [Ceiling::AgentTokens, Ceiling::AgentCost]
         .iter()
         .any(|c| model.limits.ceilings.of(*c).is_some());
@@ -231,7 +231,12 @@ fn label(account: &Account) -> String {
 }
 
 /// Returns one row per task with usage, and a row for usage outside tasks.
-pub fn tasks(model: &Model, accounts: &Accounts, columns: usize, theme: &Theme) -> Vec<CostLine> {
+pub fn tasks(
+    model: &CrewModel,
+    accounts: &Accounts,
+    columns: usize,
+    theme: &Theme,
+) -> Vec<CostLine> {
     let dearest = model.costs.dearest();
     if dearest.is_empty() {
         return Vec::new();

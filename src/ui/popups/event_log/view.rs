@@ -12,7 +12,7 @@ use crate::ui::app::popup::LogView;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LINES_MAX, LogLine, Tone, Topic};
 use crate::ui::popups::event_log::place;
 use crate::ui::text::{clock_to_the_second, count, fit, pad, width, wrap, wrap_some};
@@ -79,7 +79,7 @@ pub fn draw(
     cursor
 }
 
-fn title(model: &Model, view: &LogView, shown: usize) -> String {
+fn title(model: &CrewModel, view: &LogView, shown: usize) -> String {
     let all = model.event_log.len();
     if view.is_filtered() {
         let words = view.filter.text().trim();
@@ -89,7 +89,7 @@ fn title(model: &Model, view: &LogView, shown: usize) -> String {
 }
 
 /// Returns the note about older events above the first line.
-fn cut(model: &Model) -> String {
+fn cut(model: &CrewModel) -> String {
     let most = count(LINES_MAX as u64);
     match model.journal_path() {
         Some(path) => format!("  … older events: {path} (at most {most} shown)"),

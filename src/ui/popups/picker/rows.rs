@@ -8,7 +8,7 @@ use crate::ui::app::popup::{Choice, Picker};
 use crate::ui::frame::pick::{Does, Pick};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Bound, Context};
-use crate::ui::model::{Model, Models};
+use crate::ui::model::{CrewModel, Models};
 use crate::ui::popups::themes;
 use crate::ui::text::fuzzy;
 
@@ -87,7 +87,7 @@ pub fn copies(app: &App) -> Vec<Pick> {
         .collect()
 }
 
-pub fn scopes(model: &Model, id: &RequestId) -> Vec<Pick> {
+pub fn scopes(model: &CrewModel, id: &RequestId) -> Vec<Pick> {
     let call = model.requests.get(id).and_then(|r| r.call.as_ref());
     let scopes = call.map_or(&[][..], |c| c.scopes.as_slice()).iter();
     scopes
@@ -104,7 +104,7 @@ pub fn scopes(model: &Model, id: &RequestId) -> Vec<Pick> {
         .collect()
 }
 
-pub fn rules(model: &Model) -> Vec<Pick> {
+pub fn rules(model: &CrewModel) -> Vec<Pick> {
     model
         .rules
         .iter()
@@ -117,7 +117,7 @@ pub fn rules(model: &Model) -> Vec<Pick> {
         .collect()
 }
 
-pub fn models(model: &Model) -> Vec<Pick> {
+pub fn models(model: &CrewModel) -> Vec<Pick> {
     let Models::Listed(names) = &model.models else {
         return Vec::new();
     };
@@ -139,7 +139,7 @@ pub fn models(model: &Model) -> Vec<Pick> {
 }
 
 /// Returns the row of the current model in the list of models.
-pub fn model_in_use(model: &Model) -> usize {
+pub fn model_in_use(model: &CrewModel) -> usize {
     let Models::Listed(names) = &model.models else {
         return 0;
     };

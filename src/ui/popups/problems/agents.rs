@@ -7,7 +7,7 @@ use crate::domain::stamp::Stamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::model::{Model, style};
+use crate::ui::model::{CrewModel, style};
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
@@ -26,7 +26,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
 }
 
 /// Returns the times whose age makes, or will make, an agent a problem.
-pub fn ages(model: &Model) -> Vec<Aging> {
+pub fn ages(model: &CrewModel) -> Vec<Aging> {
     let mut out = Vec::new();
     for name in model.present() {
         out.extend(model.event_log.asked_to_go(&name).map(|since| Aging {
@@ -42,7 +42,7 @@ pub fn ages(model: &Model) -> Vec<Aging> {
 }
 
 /// Returns when an agent began its current activity, or `None` if it is not busy.
-fn busy_since(model: &Model, name: &Name) -> Option<Stamp> {
+fn busy_since(model: &CrewModel, name: &Name) -> Option<Stamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
         Activity::Idle

@@ -5,13 +5,13 @@ use crate::domain::stamp::Stamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::App;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::popups::problems::{Problem, STALLED_AFTER, Weight};
 use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
 /// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
-fn unread(model: &Model) -> Vec<(String, usize, Stamp)> {
+fn unread(model: &CrewModel) -> Vec<(String, usize, Stamp)> {
     let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
     for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
@@ -30,7 +30,7 @@ fn is_here(to: &str, present: &[Name]) -> bool {
 }
 
 /// Returns the times of the oldest unread message of each recipient on the team.
-pub fn ages(model: &Model) -> Vec<Aging> {
+pub fn ages(model: &CrewModel) -> Vec<Aging> {
     let present = model.present();
     let mut all = unread(model);
     all.retain(|(to, ..)| is_here(to, &present));

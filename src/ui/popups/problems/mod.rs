@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 use crate::domain::request::Request;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
-use crate::ui::model::{Model, sentence};
+use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::aging::Aging;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
@@ -86,7 +86,7 @@ fn asked_for(request: &Request) -> String {
 }
 
 /// Returns the times whose age matters for problems, present or upcoming, so that the screen is redrawn when one changes.
-pub(in crate::ui) fn ages(model: &Model) -> Vec<Aging> {
+pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<Aging> {
     agents::ages(model)
         .into_iter()
         .chain(letters::ages(model))

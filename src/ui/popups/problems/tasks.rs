@@ -4,7 +4,7 @@ use crate::domain::graph::{ATTEMPTS_MAX, Claimer, tags_fit};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::board::history::Step;
 use crate::ui::model::board::index::Standing;
 use crate::ui::model::board::{branches, index};
@@ -14,7 +14,7 @@ use crate::ui::popups::problems::{Problem, Weight};
 const NAMED_MAX: usize = 8;
 
 /// Returns the problems with tasks.
-pub fn problems(model: &Model) -> Vec<Problem> {
+pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let present = model.present();
     let mut out: Vec<Problem> = model
         .board
@@ -26,7 +26,7 @@ pub fn problems(model: &Model) -> Vec<Problem> {
     out
 }
 
-fn task(model: &Model, task: &Task, present: &[Name]) -> Option<Problem> {
+fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
     let id = task.id;
     let problem = |weight, cause, help| {
         Some(Problem {
@@ -106,7 +106,7 @@ fn is_here(owner: &str, present: &[Name]) -> bool {
 }
 
 /// Describes how many open tasks a task blocks, directly or indirectly.
-fn what_waits(model: &Model, id: TaskId) -> String {
+fn what_waits(model: &CrewModel, id: TaskId) -> String {
     let mut waiting = std::collections::BTreeSet::new();
     let mut next = vec![id];
     while let Some(id) = next.pop() {
@@ -129,7 +129,7 @@ fn what_waits(model: &Model, id: TaskId) -> String {
 }
 
 /// Returns the tags of a task if no member on the team has all of them.
-fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
+fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
     if task.tags.is_empty() {
         return None;
     }
@@ -142,7 +142,7 @@ fn unknown_tags(model: &Model, task: &Task) -> Option<String> {
 }
 
 /// Returns the last owner of a task if it left and the task was not claimed since.
-fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String> {
+fn given_back_by(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
         Some(Step::Released { by }) if !is_here(by, present) => Some(one_line(by)),
@@ -160,7 +160,7 @@ fn given_back_by(model: &Model, task: &Task, present: &[Name]) -> Option<String>
 }
 
 /// Reports unmerged branches, but only while no agent is busy: until then the lead may still merge them.
-fn unmerged(model: &Model) -> Option<Problem> {
+fn unmerged(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
         return None;
@@ -183,7 +183,7 @@ fn unmerged(model: &Model) -> Option<Problem> {
 }
 
 /// Reports ready tasks when there are no teammates to assign them to.
-fn nobody_there(model: &Model) -> Option<Problem> {
+fn nobody_there(model: &CrewModel) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;
     }

@@ -3,7 +3,7 @@
 //! The notices are recognized by their text, so these constants must match the texts of the crew.
 
 use crate::domain::task::TaskStatus;
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
 use crate::ui::popups::problems::{Problem, Weight};
 
@@ -15,7 +15,7 @@ const DAMAGED: &str = "damaged";
 const CONFLICT: &str = " does not merge into ";
 
 /// Returns the problems found in the event log.
-pub fn problems(model: &Model) -> Vec<Problem> {
+pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
     for line in model.event_log.lines().filter(|l| l.tone.is_trouble()) {
         let found = match line.topic {
@@ -34,7 +34,7 @@ pub fn problems(model: &Model) -> Vec<Problem> {
     out
 }
 
-fn file(model: &Model, line: &LogLine) -> Option<Problem> {
+fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let problem = |help| Problem {
         weight: Weight::Failed,
         cause: line.words.clone(),
@@ -52,7 +52,7 @@ fn file(model: &Model, line: &LogLine) -> Option<Problem> {
         .then(|| problem("crewdeck doctor --mend repairs what it can; @ shows when it happened"))
 }
 
-fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
+fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let (branch, _) = line.words.split_once(CONFLICT)?;
     let name = branch.strip_prefix("wt/")?;
     let is_over = later(model, line).any(|l| {
@@ -85,7 +85,7 @@ fn conflict(model: &Model, line: &LogLine) -> Option<Problem> {
     })
 }
 
-fn later<'a>(model: &'a Model, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
+fn later<'a>(model: &'a CrewModel, line: &LogLine) -> impl Iterator<Item = &'a LogLine> {
     let number = line.number;
     model.event_log.lines().filter(move |l| l.number > number)
 }

@@ -6,7 +6,7 @@ use crate::domain::screen::Arrangement;
 use crate::ui::app::App;
 use crate::ui::frame::layout::{BESIDE_TEXT, Class, Layout, TABS, TEXT_WIDEST};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::Model;
+use crate::ui::model::CrewModel;
 use crate::ui::panes::needs::card;
 use crate::ui::panes::todo;
 use crate::ui::shell::layout::shares;
@@ -247,7 +247,7 @@ fn needs(app: &App, out: &mut Layout, column: Rect) -> Rect {
 }
 
 /// Places the banner for waiting requests if Needs you is not in view. Returns the rest of the body.
-pub fn banner(model: &Model, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
+pub fn banner(model: &CrewModel, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     if pane == Pane::Needs || model.requests.for_person() == 0 {
         return body;
     }

@@ -16,7 +16,7 @@ use crate::ui::app::popup::Popup;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::board::index::Standing;
-use crate::ui::model::{MODELS_MAX, Model, Models, costs, sentence};
+use crate::ui::model::{CrewModel, MODELS_MAX, Models, costs, sentence};
 use crate::ui::panes::needs;
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::confirm::{merge, task_actions};
@@ -176,12 +176,12 @@ pub fn worth_a_call(state: &mut UiState, event: &EventKind) {
     state.attention.news(matter, words, state.now);
 }
 
-fn agent_event(model: &mut Model, agent: &Name, event: &Event) {
+fn agent_event(model: &mut CrewModel, agent: &Name, event: &Event) {
     // The user has no conversation.
     if agent.is_user() {
         return;
     }
-    let used = |model: &Model| model.agents.get(agent).map(AgentView::used);
+    let used = |model: &CrewModel| model.agents.get(agent).map(AgentView::used);
     let before = used(model).unwrap_or_default();
     model.agents.apply(agent, event.at, &event.kind);
     if let EventKind::UsageChanged { .. } = event.kind {

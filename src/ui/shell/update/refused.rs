@@ -5,7 +5,7 @@ use crate::domain::redact;
 use crate::protocol::Asked;
 use crate::protocol::event::Level;
 use crate::ui::app::App;
-use crate::ui::model::{Model, Models, Queued};
+use crate::ui::model::{CrewModel, Models, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
@@ -50,7 +50,7 @@ pub fn refused(app: &mut App, asked: Option<&Asked>, why: &str) {
 
 /// Removes a prompt from the queue once its agent has read it. If secrets in it were redacted, the texts differ and
 /// the oldest one is removed.
-pub fn arrived(model: &mut Model, to: &Name, text: &str) {
+pub fn arrived(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::MARK) {
         oldest(model, to);
     }
@@ -64,18 +64,18 @@ pub fn sent(app: &mut App, to: &Name, text: &str) {
     }
 }
 
-fn take_exactly(model: &mut Model, to: &Name, text: &str) -> bool {
+fn take_exactly(model: &mut CrewModel, to: &Name, text: &str) -> bool {
     exactly(model, to, text).is_some()
 }
 
-fn exactly(model: &mut Model, to: &Name, text: &str) -> Option<Queued> {
+fn exactly(model: &mut CrewModel, to: &Name, text: &str) -> Option<Queued> {
     let is_it = |q: &Queued| q.to.same(to) && q.text == text;
     let at = model.queued.iter().position(is_it)?;
     Some(model.queued.remove(at))
 }
 
 /// Removes and returns the oldest queued message to `to`.
-fn oldest(model: &mut Model, to: &Name) -> Option<Queued> {
+fn oldest(model: &mut CrewModel, to: &Name) -> Option<Queued> {
     let at = model.queued.iter().position(|q| q.to.same(to))?;
     Some(model.queued.remove(at))
 }

@@ -20,7 +20,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::model::board::filter::Query;
 use crate::ui::model::board::index::{Index, Standing};
 use crate::ui::model::board::{branches, index, label, unlocks};
-use crate::ui::model::{Model, board as model_board, style};
+use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board;
 use crate::ui::panes::board::{Shown, Why, places};
 use crate::ui::text::{fit, longest, width};
@@ -209,7 +209,7 @@ fn about(app: &App, index: &Index, theme: &Theme, row: Rect, buffer: &mut Buffer
 }
 
 /// Returns the tasks that become ready when a task is completed, and how many more depend on it.
-fn next(model: &Model, index: &Index, place: usize) -> String {
+fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();
     let blocked = |at: &&usize| index.standing(**at) == Standing::Blocked;

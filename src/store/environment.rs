@@ -11,18 +11,20 @@ use crate::domain::folders::is_kept;
 use crate::domain::text::{clip, harmless, one_line};
 
 /// Most changed files that are named.
-const CHANGES_MAX: usize = 20;
+const CHANGES_MAX: usize = 10;
 /// Most commits that are named.
-const COMMITS_MAX: &str = "5";
+const COMMITS_MAX: &str = "3";
 /// Most bytes of an answer of git.
 const ANSWER_MAX: usize = 256 * 1024;
 /// Most files and folders that are looked at.
 const ENTRIES_MAX: usize = 2000;
 /// Most lines of the overview, and most of one folder.
-const LINES_MAX: usize = 80;
-const FOLDER_LINES_MAX: usize = 12;
+const LINES_MAX: usize = 50;
+const FOLDER_LINES_MAX: usize = 8;
+/// Most bytes of the overview: every first request carries it.
+const TREE_BYTES_MAX: usize = 1000;
 /// Most characters of a line.
-const WIDTH_MAX: usize = 100;
+const WIDTH_MAX: usize = 60;
 
 /// Looks at the directory `root` on the day `date`. Blocks: git and the directory are read.
 pub fn environment(root: &Path, date: String) -> Environment {
@@ -117,6 +119,14 @@ fn tree(root: &Path) -> FileTree {
                 .map(|name| format!("  {name}")),
         );
     }
+    let mut bytes = 0;
+    let fitting = lines.iter().take_while(|line: &&String| {
+        bytes += line.len() + 1;
+        bytes <= TREE_BYTES_MAX
+    });
+    let fitting = fitting.count();
+    left_out += lines.len() - fitting;
+    lines.truncate(fitting);
     FileTree { lines, left_out }
 }
 
@@ -157,6 +167,7 @@ mod tests {
         }
         let found = tree(dir.path());
         assert!(found.lines.len() <= LINES_MAX, "{}", found.lines.len());
+        assert!(found.lines.join("\n").len() <= TREE_BYTES_MAX);
         assert_eq!(found.lines.len() + found.left_out, 30 * 21);
     }
 

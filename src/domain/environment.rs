@@ -19,10 +19,6 @@ pub struct Environment {
 pub struct GitState {
     /// The branch that is checked out; `None`: none is.
     pub branch: Option<String>,
-    /// Changed and untracked files as `git status --short` prints them, the first ones.
-    pub changes: Vec<String>,
-    /// How many more there are.
-    pub changes_left_out: usize,
     /// The last commits, newest first: short hash and subject.
     pub commits: Vec<String>,
 }

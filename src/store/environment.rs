@@ -10,8 +10,6 @@ use crate::domain::environment::{Environment, FileTree, GitState};
 use crate::domain::folders::is_kept;
 use crate::domain::text::{clip, harmless, one_line};
 
-/// Most changed files that are named.
-const CHANGES_MAX: usize = 10;
 /// Most commits that are named.
 const COMMITS_MAX: &str = "3";
 /// Most bytes of an answer of git.
@@ -36,42 +34,34 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
+/// Asks git for what it knows without a look at the files: `git status` runs the clean filters that the repository's settings name, and
+/// nothing of the repository may run before the user has approved it. For the same reason no signature is checked and no
+/// missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
-    let git = Git::at(root);
-    let status = git.run_keeping(
-        &["--no-optional-locks", "status", "--short", "--branch"],
-        ANSWER_MAX,
-    )?;
-    if status.code != 0 {
-        return Err(status.failed(&["status"]));
-    }
-    let (mut state, shown) = (GitState::default(), |line: &str| {
-        clip(&one_line(&harmless(line)), WIDTH_MAX)
-    });
-    for line in status.out.lines() {
-        match line.strip_prefix("## ") {
-            Some(head) => state.branch = branch(head).map(shown),
-            None if state.changes.len() < CHANGES_MAX => state.changes.push(shown(line)),
-            None => state.changes_left_out += 1,
+    let git = Git::at(root).without_fetching();
+    let lines = |args: &[&str]| -> Result<Vec<String>, GitError> {
+        let answer = git.run_keeping(args, ANSWER_MAX)?;
+        if answer.code != 0 {
+            return Err(answer.failed(args));
         }
-    }
-    let log = git.run_keeping(
-        &["log", "--format=%h %s", "--max-count", COMMITS_MAX],
-        ANSWER_MAX,
-    )?;
-    if log.code == 0 {
-        state.commits = log.out.lines().map(shown).collect();
-    }
-    Ok(state)
-}
-
-/// Returns the branch that the head line of `git status --short --branch` names.
-fn branch(head: &str) -> Option<&str> {
-    let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
-    if head.starts_with("HEAD (no branch)") {
-        return None;
-    }
-    head.split("...").next()
+        let shown = |line: &str| clip(&one_line(&harmless(line)), WIDTH_MAX);
+        Ok(answer.out.lines().map(shown).collect())
+    };
+    lines(&["rev-parse", "--git-dir"])?;
+    // Fails where no branch is checked out.
+    let branch = lines(&["symbolic-ref", "--quiet", "--short", "HEAD"]).unwrap_or_default();
+    // Fails where there is no commit yet.
+    let commits = [
+        "log",
+        "--no-show-signature",
+        "--format=%h %s",
+        "--max-count",
+        COMMITS_MAX,
+    ];
+    Ok(GitState {
+        branch: branch.into_iter().next(),
+        commits: lines(&commits).unwrap_or_default(),
+    })
 }
 
 fn tree(root: &Path) -> FileTree {
@@ -172,9 +162,47 @@ mod tests {
     }
 
     #[test]
-    fn branch_is_read_from_each_form_of_the_head_line() {
-        assert_eq!(branch("main...origin/main [ahead 1]"), Some("main"));
-        assert_eq!(branch("No commits yet on trunk"), Some("trunk"));
-        assert_eq!(branch("HEAD (no branch)"), None);
+    fn git_state_runs_no_program_that_the_repository_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let git = |args: &[&str]| {
+            let done = std::process::Command::new("git")
+                .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+                .args(args)
+                .current_dir(root)
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{args:?}: {done:?}");
+        };
+        git(&["init", "--quiet", "--initial-branch=trunk"]);
+        std::fs::write(root.join("a.txt"), "one").unwrap();
+        git(&["add", "a.txt"]);
+        git(&["commit", "--quiet", "-m", "Start"]);
+        let trap = format!("touch {}", root.join(".git/ran").display());
+        std::fs::write(root.join(".gitattributes"), "*.txt filter=trap\n").unwrap();
+        std::fs::write(root.join("a.txt"), "two").unwrap();
+        for key in [
+            "filter.trap.clean",
+            "core.fsmonitor",
+            "gpg.program",
+            "core.sshCommand",
+        ] {
+            git(&["config", key, &trap]);
+        }
+        git(&["config", "log.showSignature", "true"]);
+        let state = git_state(root).unwrap();
+        assert!(!root.join(".git/ran").exists(), "{state:?}");
+        assert_eq!(state.branch.as_deref(), Some("trunk"));
+        assert!(state.commits[0].ends_with(" Start"), "{state:?}");
+    }
+
+    #[test]
+    fn git_state_of_an_empty_repository_names_its_branch() {
+        let dir = tempfile::tempdir().unwrap();
+        let init = ["init", "--quiet", "--initial-branch=trunk"];
+        Git::at(dir.path()).ok(&init).unwrap();
+        let state = git_state(dir.path()).unwrap();
+        assert_eq!(state.branch.as_deref(), Some("trunk"));
+        assert!(state.commits.is_empty(), "{state:?}");
     }
 }

@@ -179,6 +179,15 @@ impl Git {
         git
     }
 
+    /// Returns a copy that does not fetch missing objects of a partial clone. A fetch can start programs that the settings of the
+    /// remote name. Git knows this from 2.45 on.
+    #[must_use]
+    pub fn without_fetching(&self) -> Git {
+        let mut git = self.clone();
+        git.folders.push(("GIT_NO_LAZY_FETCH", "1".into()));
+        git
+    }
+
     /// Returns a copy that runs or skips hooks.
     #[must_use]
     pub fn with_hooks(&self, hooks: Hooks) -> Git {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::graph::Claimer;
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::store::{Board, prepare};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(3_500);
 /// Maximum milliseconds from a change by another program to its event.
 const SOON: f64 = 100.0;
 const WITHIN: Duration = Duration::from_secs(60);
-const NOW: Stamp = Stamp(1.0);
+const NOW: Timestamp = Timestamp(1.0);
 
 /// The medians for one board size, in milliseconds and bytes.
 struct Row {

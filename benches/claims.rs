@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crewdeck::domain::graph::NewTask;
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::store::Board;
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ fn measure(root: &Path, gap: Duration) -> Vec<f64> {
             subject: format!("task {n}"),
             ..NewTask::default()
         };
-        let task = board.create(new, Stamp(now())).unwrap();
+        let task = board.create(new, Timestamp(now())).unwrap();
         written.push((task.id, now()));
         std::thread::sleep(gap);
     }

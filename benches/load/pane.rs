@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, Name};
-use crewdeck::domain::stamp::Stamp;
-use crewdeck::protocol::event::Setup;
+use crewdeck::domain::stamp::Timestamp;
+use crewdeck::protocol::event::SessionInfo;
 use crewdeck::protocol::{Event, EventKind};
 use crewdeck::ui::transcript::CELLS_MAX;
 use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, keys, update};
@@ -220,7 +220,7 @@ impl Pane {
             terminal: Terminal::new(TestBackend::new(width, height)).unwrap(),
             seq: 0,
         };
-        pane.apply(EventKind::CrewReady(Setup {
+        pane.apply(EventKind::CrewReady(SessionInfo {
             session: "s".into(),
             root: "~/project".into(),
             provider: "script".into(),
@@ -253,7 +253,7 @@ impl Pane {
 
     fn apply(&mut self, kind: EventKind) {
         self.seq += 1;
-        let at = Stamp(1_700_000_000.0);
+        let at = Timestamp(1_700_000_000.0);
         let seq = self.seq;
         update(&mut self.state, Msg::Event(Event { seq, at, kind }));
     }
@@ -299,7 +299,7 @@ impl Pane {
 
     fn key(&mut self, key: &str) {
         let key = keys::parse(key).unwrap();
-        update(&mut self.state, Msg::Key(key, Stamp(1_700_000_000.0)));
+        update(&mut self.state, Msg::Key(key, Timestamp(1_700_000_000.0)));
     }
 
     fn resize(&mut self, width: u16) {

@@ -14,13 +14,13 @@ use super::turn::{Effect, Input, Turn};
 use crate::domain::chat::{self, Block};
 use crate::domain::ids::{JobId, Name, PromptId};
 use crate::domain::mail::Letter;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::model::ToolSpec;
-use crate::protocol::Publisher;
-use crate::protocol::event::{EventKind, LetterStep, Level, TurnEnd};
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, LetterStep, NoticeLevel, TurnEnd};
 use crate::store::{Board, Cursor, Post, PromptQueue, QueuedPrompt, Requests, Transcript};
 
 /// Commands of the crew to an agent while it works.
@@ -49,7 +49,7 @@ pub struct Driver {
     /// Counts usage and enforces budgets.
     pub budget_gate: Arc<dyn BudgetGate>,
     /// Publishes events.
-    pub publisher: Publisher,
+    pub publisher: EventSender,
     /// The message store; `None` for subagents.
     pub post: Option<Post>,
     /// The queue of prompts; only for the lead.
@@ -65,7 +65,7 @@ pub struct Driver {
     /// The log of the conversation.
     pub transcript: Transcript,
     /// Returns the current time.
-    pub clock: fn() -> Stamp,
+    pub clock: fn() -> Timestamp,
     /// Returns random numbers in 0..1, to spread retries.
     pub jitter: fn() -> f64,
     /// State that is kept from turn to turn.
@@ -119,7 +119,7 @@ pub struct State {
     pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
     /// The start of the turn.
-    pub(super) began: Stamp,
+    pub(super) began: Timestamp,
     /// The file errors that were reported in this turn, so that each is reported once.
     troubles: Mutex<BTreeSet<String>>,
 }
@@ -145,7 +145,7 @@ impl State {
             unanswered: Vec::new(),
             thought_ms: 0,
             announced: PublishedCalls::default(),
-            began: Stamp::default(),
+            began: Timestamp::default(),
             troubles: Mutex::default(),
         }
     }
@@ -264,7 +264,7 @@ impl Driver {
             return;
         }
         self.publish(EventKind::Notice {
-            level: Level::Error,
+            level: NoticeLevel::Error,
             agent: Some(self.name.clone()),
             text,
         })

@@ -8,7 +8,7 @@ use super::mail;
 use crate::domain::chat::Block;
 use crate::domain::ids::Name;
 use crate::domain::mail::{Letter, LetterKind};
-use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
 use crate::store::{Pending, Post, Reader, StoreError};
 
 /// How long an agent waits for another program that is reading its inbox, much longer than `crewdeck mail read` takes.
@@ -43,7 +43,7 @@ impl Driver {
             match self.take_letters(&post).await {
                 Ok(pending) => {
                     for notice in pending.notices() {
-                        self.publish(EventKind::notice(Level::Warn, notice)).await;
+                        self.publish(EventKind::notice(NoticeLevel::Warn, notice)).await;
                     }
                     if !pending.letters.is_empty() {
                         self.look_for_shutdown(&pending.letters).await;

@@ -44,7 +44,7 @@ pub fn is_approved_shutdown(letter: &Letter, to: &Name, request: Option<&Request
 mod tests {
     use super::*;
     use crate::domain::ids::{LetterId, RequestId};
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     #[test]
     fn only_an_approved_request_for_the_recipient_shuts_down() {
@@ -57,7 +57,7 @@ mod tests {
             &alice,
             &bob,
             "go",
-            Stamp(1.0),
+            Timestamp(1.0),
         );
         letter.extra.insert("request_id".into(), "r1".into());
         let request = |target: &Name, status| {
@@ -67,7 +67,7 @@ mod tests {
                 Name::lead(),
                 target.clone(),
                 String::new(),
-                Stamp(1.0),
+                Timestamp(1.0),
             );
             r.status = status;
             r

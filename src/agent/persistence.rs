@@ -7,7 +7,7 @@ use crate::domain::conversation::{Conversation, JobState, PlanState, Record, Tur
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::todo::TodoList;
 use crate::model::Reply;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Added, Cursor, QueuedPrompt, StoreError, Transcript};
 use crate::tools::policy::PlanGate;
 
@@ -137,7 +137,7 @@ impl Driver {
             let text = "The conversation is saved again.".to_string();
             let agent = Some(self.name.clone());
             self.publish(EventKind::Notice {
-                level: Level::Info,
+                level: NoticeLevel::Info,
                 agent,
                 text,
             })
@@ -273,7 +273,7 @@ impl Driver {
         match blocking(move || queue.recall(&held)).await {
             Ok(None) => {}
             Ok(Some(notice)) => {
-                let notice = EventKind::notice(Level::Warn, notice);
+                let notice = EventKind::notice(NoticeLevel::Warn, notice);
                 self.publish(notice).await;
             }
             Err(error) => {

@@ -16,7 +16,7 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::model::http::cut;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{Compaction, EventKind, Level};
+use crate::protocol::event::{Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
 
 /// Most decisions that are kept.
@@ -121,7 +121,7 @@ impl Driver {
             Ok(reading) => {
                 // The first reader moves damaged files aside and must report it.
                 for notice in reading.notices {
-                    self.publish(EventKind::notice(Level::Warn, notice)).await;
+                    self.publish(EventKind::notice(NoticeLevel::Warn, notice)).await;
                 }
                 self.decisions(&reading.requests)
             }

@@ -13,8 +13,8 @@ use super::permission_card::{self, SHOWN_MAX};
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
-use crate::domain::request::{AskedCall, Asking, RequestKind, RequestStatus};
-use crate::domain::stamp::Stamp;
+use crate::domain::request::{PendingCall, NewRequest, RequestKind, RequestStatus};
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::head_and_tail;
 use crate::protocol::event::EventKind;
 use crate::store::{Board, Skills};
@@ -58,7 +58,7 @@ pub struct ToolRunner {
     /// The files as the agent last saw them.
     pub snapshots: Arc<FileSnapshots>,
     /// Returns the current time.
-    pub clock: fn() -> Stamp,
+    pub clock: fn() -> Timestamp,
 }
 
 impl ToolRunner {
@@ -171,10 +171,10 @@ impl ToolRunner {
         let parts: Vec<String> = parts.iter().map(clean).collect();
         let body = permission_card::body(tool, &call.input, why, &parts);
         let body = self.redactor.text(&body).into_owned();
-        let asking = Asking {
+        let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
             call: self.asked_call(tool, &call.input, why),
-            ..Asking::new(RequestKind::Permission, agent, body)
+            ..NewRequest::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
         let request = asked.map_err(|e| format!("Error: approval could not be requested: {e}"))?;
@@ -207,10 +207,10 @@ impl ToolRunner {
 
     /// Returns the call for its request, so that identical calls can share one decision. `None` if the call is too long
     /// to store whole or contains a secret: the stored form could then not tell calls apart.
-    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<AskedCall> {
+    fn asked_call(&self, tool: &Tool, input: &Value, why: &str) -> Option<PendingCall> {
         let command = input.get("command").and_then(Value::as_str);
         let shown = command.map_or_else(|| input.to_string(), str::to_string);
-        (shown.len() <= SHOWN_MAX && !self.redactor.finds(&shown)).then(|| AskedCall {
+        (shown.len() <= SHOWN_MAX && !self.redactor.finds(&shown)).then(|| PendingCall {
             tool: tool.name.into(),
             input: shown,
             why: why.into(),

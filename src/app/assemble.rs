@@ -17,8 +17,8 @@ use crate::crew::{Crew, Deciders, MergeRule, ModelParts, Parts, Start, TeamLimit
 use crate::domain::request::Decider;
 use crate::model::governor::{self, Governor};
 use crate::process::environment;
-use crate::protocol::Publisher;
-use crate::protocol::event::{EventKind, Level, Setup};
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
 use crate::store::{self, Skills};
 use crate::tools::policy::Rules;
 use crate::tools::table;
@@ -144,7 +144,7 @@ pub enum Built {
 ///
 /// # Errors
 /// [`ModelUnavailable`](super::wire::ModelUnavailable) if no model is available, else the reason why the crew cannot start.
-pub async fn build(blueprint: &Blueprint, publisher: Publisher) -> Result<Built> {
+pub async fn build(blueprint: &Blueprint, publisher: EventSender) -> Result<Built> {
     let root = &blueprint.root;
     let notices = store::prepare(root)?;
     let (session, start) = match &blueprint.resume {
@@ -168,7 +168,7 @@ pub async fn take_over(
     blueprint: &Blueprint,
     freed: FreedLock,
     session: String,
-    publisher: Publisher,
+    publisher: EventSender,
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
     start_crew(blueprint, lock, session, Start::Resumed, publisher).await
@@ -184,7 +184,7 @@ async fn start_crew(
     lock: CrewLock,
     session: String,
     start: Start,
-    publisher: Publisher,
+    publisher: EventSender,
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
@@ -205,7 +205,7 @@ async fn start_crew(
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
         None => table::TABLE.iter().map(|t| t.name.to_string()).collect(),
     };
-    let setup = Setup {
+    let setup = SessionInfo {
         session,
         root: shown(root),
         provider: connection.provider.into(),
@@ -262,9 +262,9 @@ async fn start_crew(
     })))
 }
 
-async fn publish_notices(publisher: &Publisher, notices: Vec<String>) {
+async fn publish_notices(publisher: &EventSender, notices: Vec<String>) {
     for text in notices {
-        let notice = EventKind::notice(Level::Warn, text);
+        let notice = EventKind::notice(NoticeLevel::Warn, text);
         publisher.publish(notice).await;
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// The process-wide clock state. Code that needs another clock takes one as a function.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
 /// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, time continues
 /// by the monotonic clock until the system clock catches up, so ages stay positive and countdowns do not restart.
-pub fn now() -> Stamp {
+pub fn now() -> Timestamp {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH);
     let wall = wall.unwrap_or_default().as_secs_f64();
     let mut readings = READINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +28,7 @@ struct Readings {
 }
 
 impl Readings {
-    fn next(&mut self, wall: f64, elapsed: Duration) -> Stamp {
+    fn next(&mut self, wall: f64, elapsed: Duration) -> Timestamp {
         let passed = elapsed.saturating_sub(self.elapsed).as_secs_f64();
         self.returned = if wall >= self.returned {
             wall
@@ -36,7 +36,7 @@ impl Readings {
             self.returned + passed
         };
         self.elapsed = elapsed;
-        Stamp(self.returned)
+        Timestamp(self.returned)
     }
 }
 

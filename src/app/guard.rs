@@ -7,8 +7,8 @@ use crate::domain::sandbox::CommandLimits;
 use crate::process::confine::{self, Confinement, GitDirs, SandboxReport, Works};
 use crate::process::guard::Guard;
 pub use crate::process::guard::{VERB, main};
-use crate::protocol::Publisher;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
 /// Returns the supervisor for a crew's commands; `None` if this operating system has none.
@@ -91,7 +91,7 @@ pub fn demo_sandbox(settings: &Settings) -> Option<Confining> {
 }
 
 /// Publishes a notice if a sandbox feature is missing. Probes in the background, so that the start is not delayed.
-pub fn warn_about_missing_sandbox(settings: &Settings, publisher: Publisher) {
+pub fn warn_about_missing_sandbox(settings: &Settings, publisher: EventSender) {
     if settings.confine == Some(Confining::Off) {
         return;
     }
@@ -107,7 +107,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, publisher: Publisher) {
             }
         });
         if let Some(text) = text {
-            let notice = EventKind::notice(Level::Warn, text);
+            let notice = EventKind::notice(NoticeLevel::Warn, text);
             publisher.publish(notice).await;
         }
     });

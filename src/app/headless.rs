@@ -12,12 +12,12 @@ use crate::crew::Crew;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decider, Decision, Request, RequestKind, Verdict};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, harmless, harmless_json, one_line};
-use crate::protocol::event::{EventKind, Level, TurnEnd};
-use crate::protocol::{Command, Event, Inlet};
+use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
+use crate::protocol::{Command, Event, EventReceiver};
 use crate::store::Board;
 use crate::ui::transcript;
 use crate::verbs::Form;
@@ -66,7 +66,7 @@ impl UserPresence {
 /// Fails if signal handlers cannot be installed, or if standard output fails for another reason than a closed pipe.
 pub async fn run(
     crew: &Crew,
-    inlet: &mut Inlet,
+    inlet: &mut EventReceiver,
     journal: &mut JournalWriter,
     board: &Board,
     prompt: Option<String>,
@@ -149,7 +149,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 }
 
 /// Prints an event as text: the lead's answers on standard output, progress on standard error.
-fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
+fn say(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Said { agent, text, .. } if agent.is_lead() && !text.trim().is_empty() => {
             writeln!(std::io::stdout().lock(), "{}", harmless(text.trim_end()))?;
@@ -225,9 +225,9 @@ fn say(event: &Event, began: Stamp) -> std::io::Result<()> {
         }
         EventKind::Notice { level, text, .. } => {
             let mark = match level {
-                Level::Info => "",
-                Level::Warn => "warning: ",
-                Level::Error => "crewdeck: ",
+                NoticeLevel::Info => "",
+                NoticeLevel::Warn => "warning: ",
+                NoticeLevel::Error => "crewdeck: ",
             };
             eprint_line(&format!("{mark}{text}"));
         }
@@ -331,7 +331,7 @@ fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
 mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
                 Name::lead(),
                 Name::lead(),
                 "Which?".into(),
-                Stamp(1.0),
+                Timestamp(1.0),
             );
             request.choices = vec!["red".into(), "green".into()];
             let expected = (verdict, comment.to_string());

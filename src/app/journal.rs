@@ -120,7 +120,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use crate::protocol::event::EventKind;
     use pretty_assertions::assert_eq;
 
@@ -155,7 +155,7 @@ mod tests {
         let mut journal = JournalWriter::open(dir.path(), "s1");
         let event = Event {
             seq: 1,
-            at: Stamp(1.0),
+            at: Timestamp(1.0),
             kind: EventKind::CrewAtRest,
         };
         assert_eq!((journal.note(&event), journal.missed()), (None, 0));

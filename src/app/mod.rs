@@ -127,7 +127,7 @@ fn run(global: &Global, prompt: Option<String>, form: Form) -> Result<u8> {
     }
     block_on(async {
         let (publisher, mut inlet) = bus::bus(now);
-        let publisher = publisher.redacting(secrets::redactor());
+        let publisher = publisher.with_redactor(secrets::redactor());
         let Assembly {
             crew,
             mut journal,

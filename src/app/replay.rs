@@ -14,7 +14,7 @@ use super::{
 };
 use crate::cli::Global;
 use crate::config::Settings;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::replay::Player;
 use crate::ui::terminal::{CopyResult, Screen};
 use crate::ui::{
@@ -110,7 +110,7 @@ async fn play(player: Player, settings: &Settings) -> Result<()> {
                 Do::Mouse(owner) => screen.set_mouse(owner)?,
                 Do::SaveTheme(chosen) => {
                     if let Some(message) = theme::save(&chosen, depth) {
-                        state.say(Level::Warn, message);
+                        state.say(NoticeLevel::Warn, message);
                     }
                 }
                 // A replay writes nothing and has no crew.
@@ -188,7 +188,7 @@ async fn run_program(
     let (width, height) = screen.size()?;
     update(state, Msg::Resize(width, height));
     if let Err(error) = done {
-        state.say(Level::Warn, describe_error(&error));
+        state.say(NoticeLevel::Warn, describe_error(&error));
     }
     Ok(ProgramEnd::Restored)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
 use crate::store::{self, Journal, StoreError};
 use crate::ui::{UiState, recall};
@@ -59,7 +59,7 @@ pub fn is_id(text: &str) -> bool {
 ///
 /// # Errors
 /// Fails if the journal cannot be read.
-pub fn show(root: &Path, session: &str, now: Stamp, state: &mut UiState) -> Result<()> {
+pub fn show(root: &Path, session: &str, now: Timestamp, state: &mut UiState) -> Result<()> {
     recall(state, None, &recorded(root, session)?);
     state.end_of_session(now);
     Ok(())
@@ -78,15 +78,15 @@ pub fn recorded(root: &Path, session: &str) -> Result<Vec<Event>> {
 /// answer the window that asked.
 pub fn event(line: &str) -> Option<Event> {
     let event: Event = serde_json::from_str(line).ok()?;
-    (!event.kind.is_for_asker()).then_some(event)
+    (!event.kind.is_command_reply()).then_some(event)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::ids::TaskId;
-    use crate::protocol::event::{Level, Setup};
-    use crate::protocol::{Asked, EventKind};
+    use crate::protocol::event::{NoticeLevel, SessionInfo};
+    use crate::protocol::{CommandRef, EventKind};
     use crate::ui::Motion;
     use crate::ui::keymap::Context;
     use jiff::tz::TimeZone;
@@ -97,23 +97,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
         for kind in [
-            EventKind::notice(Level::Info, "a notice"),
+            EventKind::notice(NoticeLevel::Info, "a notice"),
             EventKind::DiffShown {
                 task: TaskId(1),
                 stat: "a.rs | 1 +".into(),
                 text: "+x".into(),
                 untracked: Vec::new(),
             },
-            EventKind::refused(Asked::ListModels, "no"),
+            EventKind::refused(CommandRef::ListModels, "no"),
         ] {
-            let (seq, at) = (1, Stamp(1.0));
+            let (seq, at) = (1, Timestamp(1.0));
             let event = Event { seq, at, kind };
             journal
                 .append(&serde_json::to_string(&event).unwrap())
                 .unwrap();
         }
         let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
-        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         assert_eq!(state.contexts(), [Context::Composer, Context::Everywhere]);
     }
 
@@ -121,7 +121,7 @@ mod tests {
     fn event_log_names_the_journal_file() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(dir.path(), "0190aaaa").unwrap();
-        let setup = Setup {
+        let setup = SessionInfo {
             session: "0190aaaa".into(),
             root: "~".into(),
             provider: "script".into(),
@@ -132,13 +132,13 @@ mod tests {
             tools: Vec::new(),
             earlier: false,
         };
-        let (seq, at, kind) = (1, Stamp(1.0), EventKind::CrewReady(setup));
+        let (seq, at, kind) = (1, Timestamp(1.0), EventKind::CrewReady(setup));
         let event = Event { seq, at, kind };
         journal
             .append(&serde_json::to_string(&event).unwrap())
             .unwrap();
         let mut state = UiState::new(80, 24, TimeZone::UTC, Motion::Full);
-        show(dir.path(), "0190aaaa", Stamp(2.0), &mut state).unwrap();
+        show(dir.path(), "0190aaaa", Timestamp(2.0), &mut state).unwrap();
         let path = state.journal_path().unwrap();
         assert!(dir.path().join(&path).is_file(), "{path}");
     }

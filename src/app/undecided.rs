@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, TaskId};
     use crate::domain::request::RequestStatus;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     fn request(id: &str, kind: RequestKind) -> Request {
@@ -65,7 +65,7 @@ mod tests {
         Request {
             task: Some(TaskId(3)),
             decider: Decider::Lead,
-            ..Request::new(id, kind, bob.clone(), bob, "First this.".into(), Stamp(1.0))
+            ..Request::new(id, kind, bob.clone(), bob, "First this.".into(), Timestamp(1.0))
         }
     }
 

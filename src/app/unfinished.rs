@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::domain::graph::NewTask;
     use crate::domain::ids::TaskId;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     fn name(text: &str) -> Name {
@@ -165,9 +165,9 @@ mod tests {
                 tags: Vec::new(),
                 worktree: String::new(),
             };
-            board.create(TaskId(n), new, Stamp(1.0)).unwrap();
+            board.create(TaskId(n), new, Timestamp(1.0)).unwrap();
         }
-        board.complete(TaskId(1), &name("bob"), Stamp(2.0)).unwrap();
+        board.complete(TaskId(1), &name("bob"), Timestamp(2.0)).unwrap();
         let words = UnfinishedWork::default().summary(&board).unwrap();
         assert!(words.contains("6 open tasks: #2 task 2"), "{words}");
         assert!(words.contains(", 1 more. List tasks with"), "{words}");

@@ -9,7 +9,7 @@ use super::follow::{Follower, JournalUpdate};
 use super::lock::{self, FreedLock, Holder};
 use super::{new_id, now};
 use crate::crew::{Runner, Viewer, ViewerParts};
-use crate::protocol::{Command, Event, EventKind, Publisher};
+use crate::protocol::{Command, Event, EventKind, EventSender};
 use crate::store::Beginning;
 use crate::ui::Seat;
 
@@ -57,7 +57,7 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn start(root: &Path, holder: Holder, publisher: Publisher) -> Result<ViewerSession> {
+    pub fn start(root: &Path, holder: Holder, publisher: EventSender) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
         let mut viewing = ViewerSession::open(root, holder, runner, publisher)?;
         viewing.wait()?;
@@ -68,7 +68,7 @@ impl ViewerSession {
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn left(root: &Path, session: String, publisher: Publisher) -> Result<ViewerSession> {
+    pub fn left(root: &Path, session: String, publisher: EventSender) -> Result<ViewerSession> {
         let mut viewing = ViewerSession::open(root, lock::holder(root), Runner::Nobody, publisher)?;
         viewing.failed_session = Some(session);
         Ok(viewing)
@@ -78,7 +78,7 @@ impl ViewerSession {
         root: &Path,
         holder: Holder,
         runner: Runner,
-        publisher: Publisher,
+        publisher: EventSender,
     ) -> Result<ViewerSession> {
         Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {

@@ -14,8 +14,8 @@ use crate::model::anthropic::{AnthropicConfig, KeyHeader};
 use crate::model::openai::{MaxTokensField, OpenAiConfig};
 use crate::model::provider::{self, ProviderConfig};
 use crate::model::{Fault, Model, ModelError, origin};
-use crate::protocol::Publisher;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::words;
 
 /// Environment variables for the keys.
@@ -312,7 +312,7 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
-    publisher: &Publisher,
+    publisher: &EventSender,
 ) -> Result<String> {
     if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
         return Ok(name);
@@ -332,7 +332,7 @@ pub async fn name_of_model(
             offered.len()
         );
         publisher
-            .publish(EventKind::notice(Level::Info, text))
+            .publish(EventKind::notice(NoticeLevel::Info, text))
             .await;
     }
     Ok(first)

@@ -82,11 +82,11 @@ mod tests {
 
     use super::*;
     use crate::domain::ids::{Name, RequestId};
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     fn request(from: &Name, kind: RequestKind, decider: Decider) -> Request {
         let (id, to) = (RequestId("r".into()), from.clone());
-        let request = Request::new(id, kind, from.clone(), to, "x".into(), Stamp(1.0));
+        let request = Request::new(id, kind, from.clone(), to, "x".into(), Timestamp(1.0));
         Request { decider, ..request }
     }
 

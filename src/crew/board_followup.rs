@@ -15,7 +15,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::store::Which;
 
 /// The crew's responses to changes of the board.
@@ -189,14 +189,14 @@ impl BoardFollowup {
                     .strip_prefix(&self.context.root)
                     .unwrap_or(&workspace.dir);
                 let text = format!("{id} is yours: its worktree is {}.", dir.display());
-                self.context.notice(Level::Info, text).await;
+                self.context.notice(NoticeLevel::Info, text).await;
                 true
             }
             Err(error) => {
                 let text = format!(
                     "The worktree of your task {id} cannot be created: {error}. Work in the project directory, or release the task."
                 );
-                self.context.notice(Level::Warn, text).await;
+                self.context.notice(NoticeLevel::Warn, text).await;
                 false
             }
         }

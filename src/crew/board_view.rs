@@ -9,7 +9,7 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::{ATTEMPTS_MAX, Delta, TaskGraph};
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, Which};
 
 /// Reacts to changes of the board.
@@ -73,7 +73,7 @@ impl BoardView {
         let news = blocking(move || board.news(&which, &known)).await;
         let news = self.errors.check("The board", news).await?;
         for notice in news.notices {
-            self.context.notice(Level::Warn, notice).await;
+            self.context.notice(NoticeLevel::Warn, notice).await;
         }
         if news.delta.is_empty() {
             return Some(self.graph());
@@ -133,7 +133,7 @@ impl BoardView {
                     task.attempts, id.0
                 )
             };
-            self.context.notice(Level::Warn, text).await;
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         Ok(())
     }

@@ -13,10 +13,10 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::domain::ceiling::{Ceiling, Ceilings, Key, Ledger, Reached, payer};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
-use crate::domain::request::{Asking, Decider, Request, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, Decider, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
 use crate::domain::usage::Usage;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 
 /// What the agents have used, and the pending requests to raise a budget.
 pub struct TeamBudget {
@@ -139,7 +139,7 @@ impl TeamBudget {
             };
             let from = payer(agent);
             let body = reached.question(&from);
-            let asking = Asking::new(RequestKind::Ceiling, &from, body);
+            let asking = NewRequest::new(RequestKind::Ceiling, &from, body);
             let request = self.broker.ask(&from, asking).await?.decision().await?;
             match request.status {
                 RequestStatus::Approved => {
@@ -177,7 +177,7 @@ impl TeamBudget {
                     engine.name,
                     engine.name
                 );
-                self.context.notice(Level::Warn, text).await;
+                self.context.notice(NoticeLevel::Warn, text).await;
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::protocol::{Command, EventKind, TaskWish};
+use crate::protocol::{Command, EventKind, TaskCommand};
 
 /// Most commands that may be queued.
 pub const COMMANDS_MAX: usize = 256;
@@ -45,11 +45,11 @@ fn is_concurrent(command: &Command) -> bool {
         | Command::ListModels => true,
         Command::Task(wish) => match **wish {
             // Commits the worktree's uncommitted files first.
-            TaskWish::Complete { .. } => true,
-            TaskWish::Claim { .. }
-            | TaskWish::Release { .. }
-            | TaskWish::Add { .. }
-            | TaskWish::Edit { .. } => false,
+            TaskCommand::Complete { .. } => true,
+            TaskCommand::Claim { .. }
+            | TaskCommand::Release { .. }
+            | TaskCommand::Add { .. }
+            | TaskCommand::Edit { .. } => false,
         },
         Command::Prompt { .. }
         | Command::Interrupt { .. }
@@ -85,14 +85,14 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Comm
                 drop(place);
             });
         } else {
-            crew.publish(EventKind::refused(command.asked(), FULL))
+            crew.publish(EventKind::refused(command.to_ref(), FULL))
                 .await;
         }
     }
 }
 
 async fn answer<C: CommandHandler>(crew: &Arc<C>, command: Command) {
-    let asked = command.asked();
+    let asked = command.to_ref();
     if let Err(why) = crew.carry_out(command).await {
         crew.publish(EventKind::refused(asked, why)).await;
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, TaskId};
     use crate::domain::worktree::Losses;
-    use crate::protocol::Asked;
+    use crate::protocol::CommandRef;
 
     /// Refuses all commands; concurrent ones wait for a signal first.
     struct Slow {
@@ -159,7 +159,7 @@ mod tests {
                 told: Losses::default(),
             },
             Command::ListModels,
-            Command::Task(Box::new(TaskWish::Complete { task })),
+            Command::Task(Box::new(TaskCommand::Complete { task })),
         ];
         let prompt = || Command::Prompt {
             to: Name::lead(),
@@ -167,7 +167,7 @@ mod tests {
         };
         let to = Name::lead();
         let text = "hello".into();
-        let refused = EventKind::refused(Asked::Prompt { to, text }, "no");
+        let refused = EventKind::refused(CommandRef::Prompt { to, text }, "no");
         for command in slow_ones {
             commands.send(command).await.unwrap();
             commands.send(prompt()).await.unwrap();
@@ -177,7 +177,7 @@ mod tests {
             commands.send(Command::ListModels).await.unwrap();
         }
         commands.send(Command::ShowDiff { task }).await.unwrap();
-        let full = EventKind::refused(Asked::ShowDiff { task }, FULL);
+        let full = EventKind::refused(CommandRef::ShowDiff { task }, FULL);
         assert_eq!(next(&mut published).await, full);
         slow.go.notify_one();
         assert!(matches!(

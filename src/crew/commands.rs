@@ -20,9 +20,9 @@ use super::user_actions::UserActions;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::driver::Control;
 use crate::domain::ids::{Name, PromptId};
-use crate::domain::request::{Asking, Decision, RequestKind, Verdict};
+use crate::domain::request::{NewRequest, Decision, RequestKind, Verdict};
 use crate::protocol::Command;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{PROMPTS_MAX, QueuedPrompt};
 
 /// Executes commands with these components.
@@ -109,7 +109,7 @@ impl Commands {
         if let Err(error) = self.lead.add_prompt(QueuedPrompt { id, text }).await {
             let text =
                 format!("A message for the lead could not be saved and is in memory only: {error}");
-            self.context.notice(Level::Warn, text).await;
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.signals.files_changed();
         Ok(())
@@ -131,7 +131,7 @@ impl Commands {
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.registry.find_teammate(member)?;
         let body = "Requested by the user.".to_string();
-        let asking = Asking::new(RequestKind::Shutdown, member, body);
+        let asking = NewRequest::new(RequestKind::Shutdown, member, body);
         let request = self.broker.file(&Name::user(), asking).await?;
         if !request.is_pending() {
             return Ok(());

@@ -22,16 +22,16 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::driver::Control;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::request::{Asking, RequestKind};
-use crate::domain::stamp::Stamp;
+use crate::domain::request::{NewRequest, RequestKind};
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
-use crate::protocol::TaskWish;
-use crate::protocol::event::{EventKind, PersonAct};
+use crate::protocol::TaskCommand;
+use crate::protocol::event::{EventKind, UserAction};
 use crate::store::{Post, Which};
 use crate::tools::host::JobSpec;
 
-const NOW: Stamp = Stamp(1.0);
+const NOW: Timestamp = Timestamp(1.0);
 
 fn task(subject: &str) -> NewTask {
     NewTask {
@@ -322,7 +322,7 @@ async fn fresh_start_closes_the_members_and_requests_of_an_ended_crew() {
     crew.team.add(member, 16).await.unwrap();
     board.store().create(task("one"), NOW).unwrap();
     board.store().claim(None, &claimer(), NOW).unwrap();
-    let asking = Asking::new(RequestKind::Plan, &bob(), "my plan".into());
+    let asking = NewRequest::new(RequestKind::Plan, &bob(), "my plan".into());
     broker.file(&bob(), asking).await.unwrap();
     let recovery = Recovery {
         context: crew.context.clone(),
@@ -355,15 +355,15 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let (roster, post) = (crew.team.store().clone(), Post::open(crew.dir.path()));
     let actions = UserActions::new(context, signals, board, roster, post, None);
     let new = task("one");
-    actions.act(TaskWish::Add { new }).await.unwrap();
+    actions.act(TaskCommand::Add { new }).await.unwrap();
     let task = TaskId(1);
-    actions.act(TaskWish::Claim { task }).await.unwrap();
+    actions.act(TaskCommand::Claim { task }).await.unwrap();
     let events = crew.published();
     let acted = |e: &EventKind| {
         matches!(
             e,
             EventKind::PersonActed {
-                act: PersonAct::Added,
+                act: UserAction::Added,
                 ..
             }
         )
@@ -375,7 +375,7 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     assert!(events.iter().any(is_place), "{events:?}");
     assert!(
         actions
-            .act(TaskWish::Claim { task: TaskId(9) })
+            .act(TaskCommand::Claim { task: TaskId(9) })
             .await
             .is_err()
     );

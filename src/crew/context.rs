@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
-use crate::protocol::Publisher;
-use crate::protocol::event::{EventKind, Level};
+use crate::domain::stamp::Timestamp;
+use crate::protocol::EventSender;
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Transcript;
 
 /// The environment of a crew's components.
@@ -19,8 +19,8 @@ pub struct CrewContext {
     pub root: PathBuf,
     /// The id of the session.
     pub session: String,
-    pub publisher: Publisher,
-    pub clock: fn() -> Stamp,
+    pub publisher: EventSender,
+    pub clock: fn() -> Timestamp,
     /// Returns a new unique id.
     pub new_id: fn() -> String,
     /// The start of the crew on the monotonic clock, for measuring waits.
@@ -36,11 +36,11 @@ impl CrewContext {
         self.publisher.publish(kind).await;
     }
 
-    pub async fn notice(&self, level: Level, text: impl Into<String>) {
+    pub async fn notice(&self, level: NoticeLevel, text: impl Into<String>) {
         self.publish(EventKind::notice(level, text)).await;
     }
 
-    pub fn now(&self) -> Stamp {
+    pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 

@@ -13,7 +13,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::LetterKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Requests;
 
 /// Most characters of a request that the message about its decision repeats.
@@ -119,7 +119,7 @@ impl DecisionFollowup {
                 SHUTDOWN_DEADLINE.as_secs()
             );
             let agent = Some(target);
-            let level = Level::Warn;
+            let level = NoticeLevel::Warn;
             context.publish(EventKind::Notice { level, agent, text }).await;
         });
     }
@@ -225,7 +225,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     fn decided(kind: RequestKind, status: RequestStatus, by: &Name, comment: &str) -> Request {
         let (id, bob) = (RequestId("r".into()), Name::member("bob").unwrap());
@@ -233,7 +233,7 @@ mod tests {
             status,
             decided_by: by.to_string(),
             comment: comment.into(),
-            ..Request::new(id, kind, bob.clone(), bob, "ls".into(), Stamp(1.0))
+            ..Request::new(id, kind, bob.clone(), bob, "ls".into(), Timestamp(1.0))
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::context::{CrewContext, lock};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::store::StoreError;
 
 /// Reports the errors of the state files to the user.
@@ -22,15 +22,15 @@ struct Reported {
 
 impl Reported {
     /// Returns the message about a read of `what`, or `None` if nothing has changed since the last read.
-    fn change(&self, what: &'static str, error: Option<&StoreError>) -> Option<(Level, String)> {
+    fn change(&self, what: &'static str, error: Option<&StoreError>) -> Option<(NoticeLevel, String)> {
         let mut errors = lock(&self.errors);
         let Some(error) = error else {
             let is_over = errors.remove(what).is_some();
-            return is_over.then(|| (Level::Info, format!("{what} can be read again.")));
+            return is_over.then(|| (NoticeLevel::Info, format!("{what} can be read again.")));
         };
         let text = format!("{what} cannot be read: {error}");
         let before = errors.insert(what, text.clone());
-        (before.as_ref() != Some(&text)).then_some((Level::Error, text))
+        (before.as_ref() != Some(&text)).then_some((NoticeLevel::Error, text))
     }
 
     /// Returns the lines that the last read of `what` did not have.
@@ -67,7 +67,7 @@ impl FileErrors {
     /// Publishes the lines that the last read of `what` did not have, as warnings.
     pub async fn warn(&self, what: &'static str, lines: Vec<String>) {
         for line in self.reported.news(what, lines) {
-            self.context.notice(Level::Warn, line).await;
+            self.context.notice(NoticeLevel::Warn, line).await;
         }
     }
 }

@@ -16,7 +16,7 @@ use super::teammate::Teammates;
 use super::worktrees::TaskWorktrees;
 use crate::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crate::domain::job::Job;
-use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{NewRequest, Decider, Decision, Request, RequestKind, Verdict};
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
@@ -43,7 +43,7 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. Dropping the future withdraws it.
-    async fn ask_and_wait(&self, from: &Name, asking: Asking) -> Result<Request, String> {
+    async fn ask_and_wait(&self, from: &Name, asking: NewRequest) -> Result<Request, String> {
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;
         if is_permission && matches!(asked, RequestTicket::Pending(_)) {
@@ -67,7 +67,7 @@ impl Host for CrewHost {
     fn ask<'a>(
         &'a self,
         from: &'a Name,
-        mut asking: Asking,
+        mut asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async move {
             // A subagent's request is made in the name of its parent, which the user knows.
@@ -89,7 +89,7 @@ impl Host for CrewHost {
         target: &'a Name,
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>> {
-        Box::pin(self.broker.file(from, Asking::new(kind, target, body)))
+        Box::pin(self.broker.file(from, NewRequest::new(kind, target, body)))
     }
 
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>> {

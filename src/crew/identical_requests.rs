@@ -1,14 +1,14 @@
 //! Decides identical requests together: see [`Request::is_like`].
 
 use crate::domain::request::{Decision, Request};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
 /// Decides a request on disk and all identical pending ones.
 pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,
-    now: Stamp,
+    now: Timestamp,
 ) -> Result<Request, StoreError> {
     let decided = requests.decide(decision, now)?;
     for same in requests.read_all()?.requests {

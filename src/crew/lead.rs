@@ -18,7 +18,7 @@ use crate::domain::chat::Block;
 use crate::domain::conversation::TurnState;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::store::{Recalled, StoreError, last_subagent};
 use crate::tools::Caller;
 use crate::tools::host::Host;
@@ -154,7 +154,7 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
     // Each subagent has its own transcript, so the numbering continues.
     parts.registry.continue_subagents_after(subagents);
     for notice in notices {
-        parts.context.notice(Level::Warn, notice).await;
+        parts.context.notice(NoticeLevel::Warn, notice).await;
     }
     let turn = conversation.turn;
     let board = parts.board.store().clone();
@@ -168,7 +168,7 @@ async fn resume(parts: &LeadParts, agent: &mut Agent) -> Result<Option<Vec<Block
         TurnState::Ended => None,
         TurnState::Open => {
             let text = "The lead continues its unfinished turn. Interrupt it to stop it.";
-            parts.context.notice(Level::Info, text).await;
+            parts.context.notice(NoticeLevel::Info, text).await;
             Some(vec![Block::text(prompt::RESUMED_TURN)])
         }
     })

@@ -6,7 +6,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 
 /// Most files of a conflict that are listed in the task to resolve it.
 const FILES_MAX: usize = 20;
@@ -16,7 +16,7 @@ const COMMIT_SHOWN: usize = 10;
 /// The result of a merge.
 pub struct MergeResult {
     /// `Warn` for a conflict.
-    pub level: Level,
+    pub level: NoticeLevel,
     /// The message for the user.
     pub text: String,
     /// The target branch's commit before the merge; `None` if the branch did not move.

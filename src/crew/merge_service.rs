@@ -14,7 +14,7 @@ use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Look, Which, Worktrees};
 
 /// When the branches of completed tasks are merged.
@@ -144,7 +144,7 @@ impl MergeService {
     /// Why it is not merged, including a conflict: a tool call that merged nothing must not look successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
-        if level == Level::Warn {
+        if level == NoticeLevel::Warn {
             self.context.notice(level, text.clone()).await;
             return Err(text);
         }
@@ -159,17 +159,17 @@ impl MergeService {
         let branch = name.branch();
         match merged.map_err(|e| e.to_string())? {
             Merge::Merged { into, before, .. } => Ok(MergeResult {
-                level: Level::Info,
+                level: NoticeLevel::Info,
                 text: format!("{branch} is merged into {into}."),
                 before: Some(before),
             }),
             Merge::AlreadyMerged { into } => Ok(MergeResult {
-                level: Level::Info,
+                level: NoticeLevel::Info,
                 text: format!("{branch} is already merged into {into}."),
                 before: None,
             }),
             Merge::Conflict { into, files } => Ok(MergeResult {
-                level: Level::Warn,
+                level: NoticeLevel::Warn,
                 text: self.add_conflict_task(&task, &name, &into, &files).await?,
                 before: None,
             }),
@@ -236,12 +236,12 @@ impl MergeService {
                 Err(why) if progress.all == 1 => return Err(why),
                 Err(why) => return Err(progress.stopped_at(id, &why)),
             };
-            if tried.level == Level::Warn {
+            if tried.level == NoticeLevel::Warn {
                 self.report(&tried).await;
                 if progress.all > 1 {
                     // The files in conflict were published just before.
                     let text = progress.stopped_at(id, "conflict");
-                    self.context.notice(Level::Warn, text).await;
+                    self.context.notice(NoticeLevel::Warn, text).await;
                 }
                 return Ok(());
             }
@@ -252,7 +252,7 @@ impl MergeService {
             self.report(&tried).await;
         }
         if progress.all > 1 {
-            self.context.notice(Level::Info, progress.summary()).await;
+            self.context.notice(NoticeLevel::Info, progress.summary()).await;
         }
         Ok(())
     }

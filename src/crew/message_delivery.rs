@@ -12,8 +12,8 @@ use crate::agent::driver::blocking;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
 use crate::domain::request::{Request, RequestStatus};
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::Level;
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::NoticeLevel;
 use crate::store::{Post, Roster, StoreError};
 
 /// How long a check waits for the reader lock, so that two checks of the crew at the same time do not count as another
@@ -99,7 +99,7 @@ impl MessageDelivery {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
             let text = format!("A message to {to} could not be sent: {error}");
-            self.context.notice(Level::Error, text).await;
+            self.context.notice(NoticeLevel::Error, text).await;
         }
     }
 
@@ -116,7 +116,7 @@ impl MessageDelivery {
         let post = self.post.clone();
         if let Err(error) = blocking(move || post.send_once(&letter)).await {
             let text = format!("The answer to a shutdown request cannot be sent: {error}");
-            self.context.notice(Level::Error, text).await;
+            self.context.notice(NoticeLevel::Error, text).await;
         }
     }
 
@@ -161,7 +161,7 @@ impl MessageDelivery {
         };
         if waiting.letters.is_empty() {
             for notice in waiting.notices() {
-                self.context.notice(Level::Warn, notice).await;
+                self.context.notice(NoticeLevel::Warn, notice).await;
             }
             return false;
         }
@@ -186,7 +186,7 @@ impl MessageDelivery {
             Err(error) => {
                 if lock(&self.refused).insert(name.clone()) {
                     let text = format!("The messages for {name} cannot be delivered: {error}");
-                    self.context.notice(Level::Error, text).await;
+                    self.context.notice(NoticeLevel::Error, text).await;
                 }
                 false
             }
@@ -210,7 +210,7 @@ impl MessageDelivery {
                 let text = format!(
                     "The messages for {name} are being read by another program, which does not end (crewdeck mail read?): they are delivered when it ends."
                 );
-                own.context.notice(Level::Warn, text).await;
+                own.context.notice(NoticeLevel::Warn, text).await;
                 drop(busy);
                 tokio::select! {
                     () = stop.cancelled() => return,
@@ -234,7 +234,7 @@ impl MessageDelivery {
 }
 
 /// Returns a message from the user.
-pub fn from_user(to: &Name, text: &str, id: String, now: Stamp) -> Letter {
+pub fn from_user(to: &Name, text: &str, id: String, now: Timestamp) -> Letter {
     let kind = LetterKind::Message;
     Letter::new(LetterId(id), kind, &Name::user(), to, text, now)
 }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::context::{CrewContext, lock};
 use crate::agent::driver::{ModelConfig, SharedModelConfig};
 use crate::domain::usage::Price;
-use crate::protocol::event::{EventKind, Setup};
+use crate::protocol::event::{EventKind, SessionInfo};
 
 /// The model configurations of a crew.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     engine: SharedModelConfig,
     prices: BTreeMap<String, Price>,
-    setup: Mutex<Setup>,
+    setup: Mutex<SessionInfo>,
 }
 
 impl ModelSwitch {
@@ -21,7 +21,7 @@ impl ModelSwitch {
         context: Arc<CrewContext>,
         engine: ModelConfig,
         prices: BTreeMap<String, Price>,
-        setup: Setup,
+        setup: SessionInfo,
     ) -> ModelSwitch {
         ModelSwitch {
             context,

@@ -9,11 +9,11 @@ use super::approvers::Deciders;
 use super::merge_service::MergeRule;
 use crate::agent::driver::ModelConfig;
 use crate::domain::ceiling::Ceilings;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::usage::Price;
 use crate::process::guard::Guard;
-use crate::protocol::Publisher;
-use crate::protocol::event::Setup;
+use crate::protocol::EventSender;
+use crate::protocol::event::SessionInfo;
 use crate::store::Skills;
 use crate::tools::policy::Rules;
 
@@ -41,7 +41,7 @@ pub struct Parts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     /// The content of the first event, with the final session, tools and so on.
-    pub setup: Setup,
+    pub setup: SessionInfo,
     /// The models that agents call.
     pub models: ModelParts,
     /// The approver of each kind of request.
@@ -69,9 +69,9 @@ pub struct Parts {
     /// When branches are merged; `None` for no worktrees, so that all agents work in the root.
     pub worktrees: Option<MergeRule>,
     /// Sends the events.
-    pub publisher: Publisher,
+    pub publisher: EventSender,
     /// Returns the current time.
-    pub clock: fn() -> Stamp,
+    pub clock: fn() -> Timestamp,
     /// Returns a new unique id.
     pub new_id: fn() -> String,
     /// Returns a random number in 0..1.

@@ -13,12 +13,12 @@ use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
-use crate::domain::aftermath::{self, Lead};
+use crate::domain::aftermath::{self, LeadState};
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::store::{Requests, StoreError};
 
 /// How often the roster records that working teammates are alive.
@@ -67,7 +67,7 @@ impl Recovery {
 
     async fn close_all_but(&self, back: &[Name], start: Start) -> Result<(), StoreError> {
         let team = self.team.load().await?;
-        for member in aftermath::gone(&team, back) {
+        for member in aftermath::absent_members(&team, back) {
             self.board.release_task_of(&member.name).await?;
             let status = MemberStatus::Shutdown;
             self.team.set_status(&member.name, status).await?;
@@ -78,14 +78,14 @@ impl Recovery {
         let (requests, now) = (self.requests.clone(), self.context.now());
         let back = back.to_vec();
         let lead = match start {
-            Start::Fresh => Lead::Gone,
-            Start::Resumed => Lead::Back,
+            Start::Fresh => LeadState::Gone,
+            Start::Resumed => LeadState::Back,
         };
         let (withdrawn, notices) = blocking(move || {
             let reading = requests.read_all()?;
-            let orphaned = aftermath::orphaned(&reading.requests, &back, lead);
+            let orphaned = aftermath::orphaned_requests(&reading.requests, &back, lead);
             for request in &orphaned {
-                requests.withdraw(&request.id, aftermath::ENDED, now)?;
+                requests.withdraw(&request.id, aftermath::CREW_ENDED, now)?;
             }
             let withdrawn: Vec<Request> = orphaned.into_iter().cloned().collect();
             Ok((withdrawn, reading.notices))
@@ -93,7 +93,7 @@ impl Recovery {
         .await?;
         self.errors.warn("The requests", notices).await;
         for text in lost(&withdrawn) {
-            self.context.notice(Level::Warn, text).await;
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         Ok(())
     }
@@ -166,8 +166,8 @@ fn lost(requests: &[Request]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::domain::ids::{RequestId, TaskId};
-    use crate::domain::request::AskedCall;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::request::PendingCall;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -175,11 +175,11 @@ mod tests {
         let bob = Name::member("bob").unwrap();
         let request = |kind, body: &str| {
             let id = RequestId("r".into());
-            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Stamp(1.0))
+            Request::new(id, kind, bob.clone(), bob.clone(), body.into(), Timestamp(1.0))
         };
         let mut permission = request(RequestKind::Permission, "bash\n$ git push\n\nwhy");
         permission.task = Some(TaskId(3));
-        permission.call = Some(AskedCall {
+        permission.call = Some(PendingCall {
             tool: "bash".into(),
             input: "git push".into(),
             why: "why".into(),

@@ -16,9 +16,9 @@ use super::registry::AgentRegistry;
 use super::signals::{BusyGuard, CrewSignals};
 use crate::agent::driver::blocking;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{Asking, Decider, Decision, Request, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, Decider, Decision, Request, RequestKind, RequestStatus};
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
 /// What a request broker works with.
@@ -114,7 +114,7 @@ impl RequestBroker {
     }
 
     /// Files a request and hands it to its approver. Does not wait for the decision.
-    pub async fn file(self: &Arc<Self>, from: &Name, asking: Asking) -> Result<Request, String> {
+    pub async fn file(self: &Arc<Self>, from: &Name, asking: NewRequest) -> Result<Request, String> {
         let _busy = self.parts.signals.busy();
         let request = self.new_request(from, asking);
         self.put(request.clone()).await?;
@@ -126,7 +126,7 @@ impl RequestBroker {
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
-        asking: Asking,
+        asking: NewRequest,
     ) -> Result<RequestTicket, String> {
         let granted = self
             .parts
@@ -267,7 +267,7 @@ impl RequestBroker {
         Ok(all)
     }
 
-    fn new_request(&self, from: &Name, asking: Asking) -> Request {
+    fn new_request(&self, from: &Name, asking: NewRequest) -> Request {
         let context = &self.parts.context;
         let id = RequestId(context.new_id());
         let graph = self.parts.board.graph();
@@ -333,7 +333,7 @@ impl RequestBroker {
         let decision = Decision::on(request, verdict, Name::policy(), comment.into());
         if let Err(why) = self.decide(decision).await {
             let text = format!("A request could not be decided automatically: {why}");
-            self.parts.context.notice(Level::Error, text).await;
+            self.parts.context.notice(NoticeLevel::Error, text).await;
         }
     }
 
@@ -428,7 +428,7 @@ impl Drop for Withdraw {
                 blocking(move || requests.withdraw(&id, "the agent was interrupted", now)).await;
             if let Err(error) = withdrawn {
                 let text = format!("A request could not be withdrawn: {error}");
-                context.notice(Level::Warn, text).await;
+                context.notice(NoticeLevel::Warn, text).await;
             }
             broker.read().await;
         };

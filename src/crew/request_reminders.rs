@@ -8,7 +8,7 @@ use super::lead_inbox::LeadInbox;
 use super::request_broker::RequestBroker;
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decider, Request};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 
 /// How often the lead is reminded of a request. Each reminder wakes the lead, which costs a model call.
 pub const REMINDERS_MAX: u32 = 3;
@@ -67,7 +67,7 @@ impl RequestReminders {
                 "No decision on {}: the lead was reminded and is not reminded again.",
                 request.shown()
             );
-            self.context.notice(Level::Warn, text).await;
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.broker.give_up(pending);
         false
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::request::RequestKind;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     #[test]
     fn decided_requests_are_forgotten_and_reminders_are_limited() {
         let bob = Name::member("bob").unwrap();
         let (id, kind) = (RequestId("r".into()), RequestKind::Plan);
-        let request = Request::new(id, kind, bob.clone(), bob, "x".into(), Stamp(1.0));
+        let request = Request::new(id, kind, bob.clone(), bob, "x".into(), Timestamp(1.0));
         let mut sent = Sent::default();
         for _ in 0..REMINDERS_MAX {
             assert!(sent.is_due(&request));

@@ -15,15 +15,15 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::domain::ceiling::Ceilings;
 use crate::domain::ids::Name;
 use crate::domain::request::{
-    AskedCall, Asking, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
+    PendingCall, NewRequest, Decider, Decision, Request, RequestKind, RequestStatus, Verdict,
 };
 use crate::domain::rule::Scope;
 use crate::domain::usage::Usage;
 use crate::protocol::event::EventKind;
 use crate::store::Post;
 
-fn permission(body: &str) -> Asking {
-    Asking::new(RequestKind::Permission, &bob(), body.into())
+fn permission(body: &str) -> NewRequest {
+    NewRequest::new(RequestKind::Permission, &bob(), body.into())
 }
 
 async fn only_pending(broker: &RequestBroker) -> Request {
@@ -159,14 +159,14 @@ async fn session_permission_approves_later_requests_that_it_covers() {
     let permissions =
         SessionPermissions::new(crew.context.clone(), broker.clone(), Arc::clone(&rules));
     let command = "cargo publish";
-    let asking = |from: &Name| Asking {
-        call: Some(AskedCall {
+    let asking = |from: &Name| NewRequest {
+        call: Some(PendingCall {
             tool: "bash".into(),
             input: command.into(),
             why: "it publishes".into(),
             scopes: Vec::new(),
         }),
-        ..Asking::new(RequestKind::Permission, from, command.into())
+        ..NewRequest::new(RequestKind::Permission, from, command.into())
     };
     let first = broker.file(&bob(), asking(&bob())).await.unwrap();
     let scope = Scope::Exact {
@@ -233,7 +233,7 @@ async fn only_an_approved_shutdown_request_can_be_answered() {
         crew.followup(),
         crew.requests.clone(),
     );
-    let asking = Asking::new(RequestKind::Shutdown, &bob(), "done".into());
+    let asking = NewRequest::new(RequestKind::Shutdown, &bob(), "done".into());
     let request = broker.file(&Name::user(), asking).await.unwrap();
     let (name, agree) = (bob(), Verdict::Approve);
     let answer = || shutdowns.answer(&name, &request.id, agree, String::new());

@@ -7,10 +7,10 @@ use super::context::{CrewContext, lock};
 use super::request_broker::RequestBroker;
 use crate::agent::tool_runner::SharedRules;
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::request::{AskedCall, Decision, Request, RequestKind, Verdict};
+use crate::domain::request::{PendingCall, Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::{RULES_MAX, Scope, SessionRule};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::{self, PlanGate, PolicyContext, Ruling};
 use crate::tools::{Access, table};
 
@@ -163,12 +163,12 @@ impl SessionPermissions {
         self.context
             .publish(EventKind::RulesChanged { rules })
             .await;
-        self.context.notice(Level::Info, text).await;
+        self.context.notice(NoticeLevel::Info, text).await;
     }
 }
 
 /// Whether the tool call runs a command. Session permissions apply only to commands.
-fn is_command(call: &AskedCall) -> bool {
+fn is_command(call: &PendingCall) -> bool {
     table::find(&call.tool).is_some_and(|t| t.access == Access::Run)
 }
 

@@ -10,7 +10,7 @@ use crate::agent::driver::blocking;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
 /// The message of a nudge.
@@ -70,7 +70,7 @@ impl Shutdowns {
                 handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
                 let text = format!("{agent} does not shut down: {reason}. X ends it by force.");
                 let agent = Some(agent.clone());
-                let level = Level::Warn;
+                let level = NoticeLevel::Warn;
                 self.context
                     .publish(EventKind::Notice { level, agent, text })
                     .await;

@@ -7,7 +7,7 @@ use super::registry::AgentRegistry;
 use crate::agent::driver::blocking;
 use crate::agent::prompt::LOAD_SKILL;
 use crate::domain::skill::SkillBook;
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::Skills;
 
 /// The skills of a crew.
@@ -55,7 +55,7 @@ impl SkillWatch {
             Ok(book) => Arc::new(book),
             Err(error) => {
                 let text = format!("The skills cannot be read: {error}");
-                self.context.notice(Level::Error, text).await;
+                self.context.notice(NoticeLevel::Error, text).await;
                 return;
             }
         };
@@ -75,7 +75,7 @@ impl SkillWatch {
             .await;
         for broken in new.newly_broken(&old) {
             let text = format!("A skill is left out: {}: {}", broken.path, broken.why);
-            self.context.notice(Level::Warn, text).await;
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
     }
 }

@@ -10,8 +10,8 @@ use super::parts::Parts;
 use crate::agent::driver::blocking;
 use crate::domain::environment::Environment;
 use crate::domain::graph::{Delta, TaskGraph};
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::{EventKind, Level};
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, Which, Worktrees};
 
 /// Maximum time for the description of machine and project.
@@ -29,7 +29,7 @@ pub struct GitCheckResult {
     /// The worktrees, and when their branches are merged; `None` if all agents work in the root.
     pub worktrees: Option<(Worktrees, MergeRule)>,
     /// Notices for the user: what was repaired, or why there are no worktrees.
-    pub notices: Vec<(Level, String)>,
+    pub notices: Vec<(NoticeLevel, String)>,
 }
 
 /// Starts the check whether worktrees can be used, and repairs what killed git processes left in the repository. `None` if
@@ -64,7 +64,7 @@ pub async fn environment(seen: JoinHandle<Environment>) -> Environment {
 }
 
 /// Returns the day of a point in time in the local time zone, such as `2026-11-22`.
-fn day(time: Stamp) -> String {
+fn day(time: Timestamp) -> String {
     #[allow(clippy::cast_possible_truncation)] // seconds of this age of the world
     let second = jiff::Timestamp::from_second(time.0 as i64).unwrap_or_default();
     second
@@ -88,7 +88,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     };
     let why = match answer.await {
         Ok(Ok(repaired)) => {
-            let line = |text| (Level::Info, format!("Repair after a crash: {text}"));
+            let line = |text| (NoticeLevel::Info, format!("Repair after a crash: {text}"));
             let notices = repaired.into_iter().map(line).collect();
             let worktrees = Some((store, rule));
             return GitCheckResult { worktrees, notices };
@@ -99,7 +99,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let text = format!("All agents work in the project directory, without worktrees: {why}");
     GitCheckResult {
         worktrees: None,
-        notices: vec![(Level::Info, text)],
+        notices: vec![(NoticeLevel::Info, text)],
     }
 }
 
@@ -117,7 +117,7 @@ pub async fn publish_first(parts: &Parts, board: &Board) -> TaskGraph {
         graph.apply(&news.delta.changed, &news.delta.removed);
         for text in news.notices {
             publisher
-                .publish(EventKind::notice(Level::Warn, text))
+                .publish(EventKind::notice(NoticeLevel::Warn, text))
                 .await;
         }
         for Delta { changed, removed } in news.delta.pieces() {

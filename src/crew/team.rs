@@ -7,7 +7,7 @@ use super::file_errors::FileErrors;
 use crate::agent::driver::blocking;
 use crate::domain::ids::Name;
 use crate::domain::team::{Member, MemberStatus, Team};
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Roster, StoreError};
 
 /// The team of a crew.
@@ -42,7 +42,7 @@ impl TeamRoster {
     pub async fn read(&self) {
         let team = self.load().await;
         for notice in self.roster.take_notices() {
-            self.context.notice(Level::Warn, notice).await;
+            self.context.notice(NoticeLevel::Warn, notice).await;
         }
         if let Some(team) = self.errors.check("The roster", team).await {
             self.publish(team).await;

@@ -27,11 +27,11 @@ use crate::agent::driver::{Control, ModelConfig};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::request::Decider;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::model::{Delta, Model, ModelError, ModelRequest};
-use crate::protocol::Inlet;
+use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
-use crate::protocol::event::{EventKind, Setup};
+use crate::protocol::event::{EventKind, SessionInfo};
 use crate::store::{Board, Post, PromptQueue, Requests, Roster, prepare};
 
 /// Approvers of a crew with a user, whose lead decides plans and permissions.
@@ -46,7 +46,7 @@ pub const LEAD_DECIDES: Deciders = Deciders {
 /// The basic components, and the events that they publish.
 pub struct TestCrew {
     pub dir: tempfile::TempDir,
-    pub events: Inlet,
+    pub events: EventReceiver,
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,
     pub errors: Arc<FileErrors>,
@@ -66,12 +66,12 @@ impl TestCrew {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let dir = tempfile::tempdir().unwrap();
         prepare(dir.path()).unwrap();
-        let (publisher, events) = bus(|| Stamp(1.0));
+        let (publisher, events) = bus(|| Timestamp(1.0));
         let context = Arc::new(CrewContext {
             root: dir.path().to_path_buf(),
             session: "session".into(),
             publisher,
-            clock: || Stamp(9.0),
+            clock: || Timestamp(9.0),
             new_id: || format!("id-{}", IDS.fetch_add(1, Ordering::SeqCst)),
             started: tokio::time::Instant::now(),
             tracker: TaskTracker::new(),
@@ -159,7 +159,7 @@ impl TestCrew {
             price: None,
             max_tokens: 100,
         };
-        let setup = Setup {
+        let setup = SessionInfo {
             session: self.context.session.clone(),
             root: "here".into(),
             provider: "script".into(),

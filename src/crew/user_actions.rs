@@ -9,11 +9,11 @@ use super::signals::CrewSignals;
 use crate::agent::driver::blocking;
 use crate::domain::graph::Claimer;
 use crate::domain::ids::{LetterId, Name};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::TaskWish;
-use crate::protocol::event::{EventKind, Level, PersonAct};
+use crate::protocol::TaskCommand;
+use crate::protocol::event::{EventKind, NoticeLevel, UserAction};
 use crate::store::{Board, Post, Roster, StoreError, Which, Worktrees, take_from};
 
 /// The stores that the user's actions change.
@@ -24,21 +24,21 @@ pub struct ActionStores {
     pub post: Post,
     /// `None` if all agents work in the root.
     pub worktrees: Option<Worktrees>,
-    pub now: Stamp,
+    pub now: Timestamp,
     pub new_id: fn() -> String,
 }
 
 /// A completed action of the user.
 pub struct CompletedAction {
     pub task: Task,
-    pub act: PersonAct,
+    pub act: UserAction,
 }
 
 impl CompletedAction {
     /// Returns the message that tells the user where to work on a claimed task. `None` for other actions, and for a
     /// worktree that the crew must still create (`crew_creates`); it is announced later.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
-        let (PersonAct::Claimed, id) = (&self.act, self.task.id) else {
+        let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;
         };
         let tree = WorktreeName::new(&self.task.worktree).ok();
@@ -67,8 +67,8 @@ impl CompletedAction {
 impl ActionStores {
     /// Commits the uncommitted files of a task that the user completes, since dependent tasks build on its branch. Does
     /// nothing for other actions.
-    pub fn prepare(&self, wish: &TaskWish) -> Result<(), StoreError> {
-        let (TaskWish::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
+    pub fn prepare(&self, wish: &TaskCommand) -> Result<(), StoreError> {
+        let (TaskCommand::Complete { task }, Some(worktrees)) = (wish, &self.worktrees) else {
             return Ok(());
         };
         let id = *task;
@@ -86,28 +86,28 @@ impl ActionStores {
     }
 
     /// Executes an action.
-    pub fn act(&self, wish: TaskWish) -> Result<CompletedAction, StoreError> {
+    pub fn act(&self, wish: TaskCommand) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
         let (task, act) = match wish {
-            TaskWish::Claim { task } => {
+            TaskCommand::Claim { task } => {
                 let claimed = board.claim(Some(task), &Claimer::person(), now)?;
                 (
                     claimed.map_or_else(|| board.get(task).map(Arc::unwrap_or_clone), Ok)?,
-                    PersonAct::Claimed,
+                    UserAction::Claimed,
                 )
             }
-            TaskWish::Release { task, from } => {
+            TaskCommand::Release { task, from } => {
                 let doors = (board, &self.roster, &self.post);
                 let letter = LetterId((self.new_id)());
                 let task = take_from(doors, task, &from, letter, now)?;
-                (task, PersonAct::Released { from })
+                (task, UserAction::Released { from })
             }
-            TaskWish::Complete { task } => (
+            TaskCommand::Complete { task } => (
                 board.complete(task, &Name::user(), now)?,
-                PersonAct::Completed,
+                UserAction::Completed,
             ),
-            TaskWish::Add { new } => (board.create(new, now)?, PersonAct::Added),
-            TaskWish::Edit { task, edit } => (board.edit(task, &edit, now)?, PersonAct::Edited),
+            TaskCommand::Add { new } => (board.create(new, now)?, UserAction::Added),
+            TaskCommand::Edit { task, edit } => (board.edit(task, &edit, now)?, UserAction::Edited),
         };
         Ok(CompletedAction { task, act })
     }
@@ -144,7 +144,7 @@ impl UserActions {
     }
 
     /// Executes an action on the board and publishes it.
-    pub async fn act(&self, wish: TaskWish) -> Result<(), String> {
+    pub async fn act(&self, wish: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.context.root.clone(),
             board: self.board.store().clone(),
@@ -163,7 +163,7 @@ impl UserActions {
         };
         let acted = self.board.change(change, CompletedAction::to_event).await?;
         if let Some(text) = acted.workspace_text(&self.context.root, self.worktrees.is_some()) {
-            self.context.notice(Level::Info, text).await;
+            self.context.notice(NoticeLevel::Info, text).await;
         }
         let id = acted.task.id;
         let graph = self.board.graph();

@@ -21,10 +21,10 @@ use crate::agent::driver::blocking;
 use crate::domain::graph::Delta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{Losses, Merge};
-use crate::protocol::event::{EventKind, LetterStep, Level};
-use crate::protocol::{Command, Publisher, TaskWish};
+use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
+use crate::protocol::{Command, EventSender, TaskCommand};
 use crate::store::{Board, Look, Post, Requests, Roster, Seen, StoreError, Worktrees};
 
 /// Where the viewed crew runs.
@@ -43,9 +43,9 @@ pub struct ViewerParts {
     /// Where the crew runs.
     pub runner: Runner,
     /// Sends events within this process; the crew does not receive them.
-    pub publisher: Publisher,
+    pub publisher: EventSender,
     /// Returns the current time.
-    pub clock: fn() -> Stamp,
+    pub clock: fn() -> Timestamp,
     /// Returns a new unique id.
     pub new_id: fn() -> String,
 }
@@ -88,7 +88,7 @@ impl Viewer {
         tokio::spawn(async move {
             if let Err(error) = files.publish_files().await {
                 let text = format!("The state files cannot be read: {error}");
-                let event = EventKind::notice(Level::Error, text);
+                let event = EventKind::notice(NoticeLevel::Error, text);
                 files.publisher.publish(event).await;
             }
         });
@@ -116,8 +116,8 @@ struct Files {
     /// Locked during merges and worktree removals, which run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
-    publisher: Publisher,
-    clock: fn() -> Stamp,
+    publisher: EventSender,
+    clock: fn() -> Timestamp,
     new_id: fn() -> String,
 }
 
@@ -160,7 +160,7 @@ impl CommandHandler for Files {
 }
 
 impl Files {
-    fn now(&self) -> Stamp {
+    fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
@@ -252,7 +252,7 @@ impl Files {
 
     /// Executes an action of the user on the board. A running crew notices the change of the files; without one, the
     /// viewer publishes it.
-    async fn act(&self, wish: TaskWish) -> Result<(), String> {
+    async fn act(&self, wish: TaskCommand) -> Result<(), String> {
         let stores = ActionStores {
             root: self.root.clone(),
             board: self.board.clone(),
@@ -308,7 +308,7 @@ impl Files {
     }
 
     async fn notice(&self, text: String) {
-        let event = EventKind::notice(Level::Info, text);
+        let event = EventKind::notice(NoticeLevel::Info, text);
         self.publisher.publish(event).await;
     }
 

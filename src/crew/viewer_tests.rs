@@ -4,16 +4,16 @@ use super::*;
 use crate::domain::rule::Scope;
 use crate::domain::team::Member;
 use crate::domain::worktree::BranchState;
-use crate::protocol::Inlet;
+use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
-use crate::protocol::event::PersonAct;
+use crate::protocol::event::UserAction;
 use crate::store::prepare;
 use pretty_assertions::assert_eq;
 
 struct Place {
     dir: tempfile::TempDir,
     viewer: Viewer,
-    inlet: Inlet,
+    inlet: EventReceiver,
 }
 
 fn bob() -> Name {
@@ -26,12 +26,12 @@ fn place() -> Place {
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
     Roster::open(dir.path()).enter(bob, 16).unwrap();
-    let (publisher, inlet) = bus(|| Stamp(1.0));
+    let (publisher, inlet) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
         publisher,
-        clock: || Stamp(9.0),
+        clock: || Timestamp(9.0),
         new_id: || "id-1".into(),
     });
     Place { dir, viewer, inlet }
@@ -45,7 +45,7 @@ impl Place {
     }
 
     async fn refusal(&mut self, command: Command) -> String {
-        let expected = command.asked();
+        let expected = command.to_ref();
         match self.answer(command).await {
             EventKind::Refused { asked, why } => {
                 assert_eq!(asked, Some(expected));
@@ -120,7 +120,7 @@ async fn decision_needs_a_running_crew_and_counts_once() {
         bob(),
         bob(),
         "1".into(),
-        Stamp(1.0),
+        Timestamp(1.0),
     );
     requests.file(&plan).unwrap();
     let decide = |verdict| {
@@ -181,7 +181,7 @@ fn git(dir: &std::path::Path, args: &[&str]) -> String {
 fn repository(root: &std::path::Path, files: &[&str]) -> String {
     git(root, &["init", "--quiet", "--initial-branch=main"]);
     git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);
-    let (board, trees, now) = (Board::open(root), Worktrees::open(root), Stamp(1.0));
+    let (board, trees, now) = (Board::open(root), Worktrees::open(root), Timestamp(1.0));
     for (id, file) in (1..).zip(files) {
         let task = TaskId(id);
         let new = crate::store::NewWorktree {
@@ -310,17 +310,17 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
 async fn board_actions_follow_the_rules_of_the_crew() {
     let mut place = place();
     let root = place.dir.path().to_path_buf();
-    let (board, now) = (Board::open(&root), Stamp(1.0));
+    let (board, now) = (Board::open(&root), Timestamp(1.0));
     let new = |subject: &str| crate::domain::graph::NewTask {
         subject: subject.into(),
         ..Default::default()
     };
     let task = TaskId(1);
-    let add = TaskWish::Add { new: new("Work") };
+    let add = TaskCommand::Add { new: new("Work") };
     let acted = |task, act| EventKind::PersonActed { task, act };
     assert_eq!(
         place.answer(Command::Task(Box::new(add))).await,
-        acted(task, PersonAct::Added)
+        acted(task, UserAction::Added)
     );
     // The user's claim follows the same rules as any other.
     let bob_claims = crate::domain::graph::Claimer {
@@ -329,28 +329,28 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     };
     board.claim(Some(task), &bob_claims, now).unwrap();
     let why = place
-        .refusal(Command::Task(Box::new(TaskWish::Claim { task })))
+        .refusal(Command::Task(Box::new(TaskCommand::Claim { task })))
         .await;
     assert!(why.contains("claimed by bob"), "{why}");
     let why = place
-        .refusal(Command::Task(Box::new(TaskWish::Complete { task })))
+        .refusal(Command::Task(Box::new(TaskCommand::Complete { task })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
     // Releasing fails if the owner is not the one that the user confirmed.
     let from = Name::lead();
     let why = place
-        .refusal(Command::Task(Box::new(TaskWish::Release { task, from })))
+        .refusal(Command::Task(Box::new(TaskCommand::Release { task, from })))
         .await;
     assert!(why.contains("belongs to bob"), "{why}");
     // Taken from bob, who gets a message and does not claim it again.
     let from = bob();
-    let release = TaskWish::Release {
+    let release = TaskCommand::Release {
         task,
         from: from.clone(),
     };
     assert_eq!(
         place.answer(Command::Task(Box::new(release))).await,
-        acted(task, PersonAct::Released { from })
+        acted(task, UserAction::Released { from })
     );
     let known = board.read().unwrap().graph;
     assert_eq!(known.get(task).unwrap().taken_from, ["bob"]);
@@ -363,21 +363,21 @@ async fn board_actions_follow_the_rules_of_the_crew() {
     Roster::open(&root)
         .set_status(&bob(), crate::domain::team::MemberStatus::Shutdown, now)
         .unwrap();
-    let release = TaskWish::Release { task, from: bob() };
+    let release = TaskCommand::Release { task, from: bob() };
     place.answer(Command::Task(Box::new(release))).await;
     assert_eq!(Post::open(&root).look(&bob()).unwrap().letters.len(), 1);
     // The user's own task.
     assert_eq!(
         place
-            .answer(Command::Task(Box::new(TaskWish::Claim { task })))
+            .answer(Command::Task(Box::new(TaskCommand::Claim { task })))
             .await,
-        acted(task, PersonAct::Claimed)
+        acted(task, UserAction::Claimed)
     );
     assert_eq!(
         place
-            .answer(Command::Task(Box::new(TaskWish::Complete { task })))
+            .answer(Command::Task(Box::new(TaskCommand::Complete { task })))
             .await,
-        acted(task, PersonAct::Completed)
+        acted(task, UserAction::Completed)
     );
     let done = board.read().unwrap().graph.get(task).cloned().unwrap();
     assert_eq!(
@@ -399,7 +399,7 @@ async fn merge_and_diff_need_a_worktree() {
         ..Default::default()
     };
     Board::open(place.dir.path())
-        .create(new, Stamp(1.0))
+        .create(new, Timestamp(1.0))
         .unwrap();
     for command in [Command::Merge { task }, Command::ShowDiff { task }] {
         let why = place.refusal(command).await;

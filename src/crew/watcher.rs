@@ -19,7 +19,7 @@ use super::skills::SkillWatch;
 use super::team::TeamRoster;
 use crate::agent::driver::blocking;
 use crate::domain::ids::LetterId;
-use crate::protocol::event::{EventKind, LetterStep, Level};
+use crate::protocol::event::{EventKind, LetterStep, NoticeLevel};
 use crate::store::watch::{self, Dirty, Watching};
 use crate::store::{Look, Post, Which};
 
@@ -57,14 +57,14 @@ impl Watcher {
             Ok(watching) => {
                 if let Watching::Polling { why } = watching.how() {
                     let text = format!("Polling for file changes once a second: {why}");
-                    self.context.notice(Level::Warn, text).await;
+                    self.context.notice(NoticeLevel::Warn, text).await;
                 }
                 watching
             }
             Err(error) => {
                 self.context
                     .notice(
-                        Level::Error,
+                        NoticeLevel::Error,
                         format!("The state folders cannot be watched: {error}"),
                     )
                     .await;

@@ -8,11 +8,11 @@ use super::context::CrewContext;
 use super::merge_service::MergeService;
 use crate::agent::driver::blocking;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{
     BranchFate, Losses, Removal, Worktree, WorktreeError, WorktreeName, may_remove,
 };
-use crate::protocol::event::{EventKind, Level};
+use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::{Board, Look, StoreError, Worktrees, worked_in};
 
 /// Returns the worktree of a task. Fails if an agent or the user is working in it.
@@ -55,7 +55,7 @@ pub fn remove(
     trees: &Worktrees,
     id: TaskId,
     confirmed: &Losses,
-    now: Stamp,
+    now: Timestamp,
 ) -> Result<String, String> {
     let tree = free(board, trees, id)?;
     let fate = trees.remove_as_told(&tree.name, confirmed, now);
@@ -108,7 +108,7 @@ impl WorktreeRemoval {
         let now = self.context.now();
         let removed = blocking(move || Ok(remove(&board, &trees, id, &told, now))).await;
         let text = removed.map_err(|e: StoreError| e.to_string())??;
-        self.context.notice(Level::Info, text).await;
+        self.context.notice(NoticeLevel::Info, text).await;
         self.branches.read(Look::Anew).await;
         Ok(())
     }

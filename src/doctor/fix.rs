@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::domain::aftermath::ENDED;
+use crate::domain::aftermath::CREW_ENDED;
 use crate::domain::ids::{Name, RequestId, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::MemberStatus;
 use crate::domain::worktree::{BranchFate, Removal, WorktreeName};
 use crate::store::{Board, Requests, Roster, StoreError, Worktrees, atomic};
@@ -72,7 +72,7 @@ impl Fix {
     ///
     /// # Errors
     /// When the store refuses the change. Nothing has changed then.
-    pub fn carry_out(&self, root: &Path, now: Stamp) -> Result<String, StoreError> {
+    pub fn carry_out(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
         Ok(match self {
             Fix::Release { task, owner } => {
                 Board::open(root).release(*task, owner, now)?;
@@ -83,7 +83,7 @@ impl Fix {
                 format!("{member} is marked as shut down")
             }
             Fix::Withdraw { request } => {
-                Requests::open(root).withdraw(request, ENDED, now)?;
+                Requests::open(root).withdraw(request, CREW_ENDED, now)?;
                 format!("request {request} was withdrawn")
             }
             Fix::RemoveWorktree { name } => {

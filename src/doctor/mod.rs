@@ -12,7 +12,7 @@ mod units;
 
 use std::path::PathBuf;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{Asked, ModelFacts, Offer};
 pub use checks::sandbox::SandboxFacts;
@@ -26,7 +26,7 @@ pub struct Place {
     /// The root of the crew.
     pub root: PathBuf,
     /// The current time.
-    pub now: Stamp,
+    pub now: Timestamp,
     /// Whether a crew is running in the root.
     pub crew: Crew,
     /// The settings files.

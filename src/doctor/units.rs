@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::DiskUse;
 
 /// Formats a count: `1 file`, `2 files`.
@@ -12,7 +12,7 @@ pub fn count(n: usize, what: &str) -> String {
 }
 
 /// Formats the time since `then`: `3 min ago`. `None`: `then` is not known.
-pub fn ago(now: Stamp, then: Stamp) -> Option<String> {
+pub fn ago(now: Timestamp, then: Timestamp) -> Option<String> {
     (then.0 > 0.0).then(|| format!("{} ago", span(now.since(then))))
 }
 
@@ -45,9 +45,9 @@ mod tests {
             (7_300.0, "2 h ago"),
             (400_000.0, "4 days ago"),
         ] {
-            assert_eq!(ago(Stamp(1e9), Stamp(1e9 - seconds)).unwrap(), text);
+            assert_eq!(ago(Timestamp(1e9), Timestamp(1e9 - seconds)).unwrap(), text);
         }
-        assert_eq!(ago(Stamp(1e9), Stamp(0.0)), None);
+        assert_eq!(ago(Timestamp(1e9), Timestamp(0.0)), None);
         assert_eq!(count(1, "file"), "1 file");
         assert_eq!(count(0, "file"), "0 files");
     }

@@ -7,11 +7,11 @@ use super::task::TaskStatus;
 use super::team::{Member, MemberStatus, Team};
 
 /// The reason recorded when a request is withdrawn because its crew has ended.
-pub const ENDED: &str = "the crew that asked has ended";
+pub const CREW_ENDED: &str = "the crew that asked has ended";
 
 /// Whether the lead that asked is running again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lead {
+pub enum LeadState {
     /// Its session was resumed.
     Back,
     /// Its session has ended.
@@ -20,7 +20,7 @@ pub enum Lead {
 
 /// Returns the members that are listed as present although their crew has ended, except those in `back`, which are
 /// restored. A member without a session was added by another program, which may still run it, and is not returned.
-pub fn gone<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
+pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
         .filter(|m| !m.session.is_empty() && !stays(&m.name))
@@ -29,10 +29,10 @@ pub fn gone<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
 
 /// Returns the pending requests whose asker is gone. If the lead is back, requests of the user, the lead and the
 /// members in `back` are not returned.
-pub fn orphaned<'a>(requests: &'a [Request], back: &[Name], lead: Lead) -> Vec<&'a Request> {
+pub fn orphaned_requests<'a>(requests: &'a [Request], back: &[Name], lead: LeadState) -> Vec<&'a Request> {
     let asker_is_back = |request: &Request| match lead {
-        Lead::Gone => false,
-        Lead::Back => {
+        LeadState::Gone => false,
+        LeadState::Back => {
             back.iter().any(|n| n.same(&request.from))
                 || request.from.is_lead()
                 || request.from.is_user()
@@ -46,7 +46,7 @@ pub fn orphaned<'a>(requests: &'a [Request], back: &[Name], lead: Lead) -> Vec<&
 
 /// Who owns a task while no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+pub enum OwnerState {
     /// The lead or a member of an ended crew. No work is done on the task.
     Gone,
     /// A name that is not in the roster, or an agent of another program. It may still be working.
@@ -55,19 +55,19 @@ pub enum Holder {
 
 /// An open task that has an owner while no crew runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct OwnedTask {
     pub task: TaskId,
     /// The subject of the task.
     pub subject: String,
     /// The owner as recorded on the board.
     pub owner: String,
     /// What is known about the owner.
-    pub holder: Holder,
+    pub holder: OwnerState,
 }
 
 /// Returns the tasks that are not completed and are owned by an agent, in the order of their numbers. Pending tasks
 /// with an owner are included, because no other agent claims them.
-pub fn claims(graph: &TaskGraph, team: &Team) -> Vec<Claim> {
+pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
     let open = graph
         .tasks()
         .filter(|t| t.status != TaskStatus::Completed && !t.owner.is_empty());
@@ -80,11 +80,11 @@ pub fn claims(graph: &TaskGraph, team: &Team) -> Vec<Claim> {
         let is_ours = |m: &Member| m.status == MemberStatus::Shutdown || !m.session.is_empty();
         let is_lead = name.as_ref().is_some_and(|n| n.same(&Name::lead()));
         let holder = if is_lead || member.is_some_and(is_ours) {
-            Holder::Gone
+            OwnerState::Gone
         } else {
-            Holder::Stranger
+            OwnerState::Stranger
         };
-        Some(Claim {
+        Some(OwnedTask {
             task: task.id,
             subject: task.subject.clone(),
             owner: task.owner.clone(),
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
     use crate::domain::request::RequestKind;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use crate::domain::task::Task;
     use pretty_assertions::assert_eq;
     use serde_json::json;
@@ -128,8 +128,8 @@ mod tests {
     fn only_members_with_a_session_count_as_gone() {
         let team = team();
         let names = |back: &[Name]| -> Vec<String> {
-            let gone = gone(&team, back);
-            gone.iter().map(|m| m.name.to_string()).collect()
+            let gone = absent_members(&team, back);
+            absent_members.iter().map(|m| m.name.to_string()).collect()
         };
         assert_eq!(names(&[]), ["alice", "bob"]);
         assert_eq!(names(&[Name::member("ALICE").unwrap()]), ["bob"]);
@@ -146,11 +146,11 @@ mod tests {
                 from.clone(),
                 from,
                 "x".into(),
-                Stamp(1.0),
+                Timestamp(1.0),
             )
         };
         let mut decided = request("5", "bob");
-        decided.withdraw("why", Stamp(2.0)).unwrap();
+        decided.withdraw("why", Timestamp(2.0)).unwrap();
         let all = [
             request("1", "alice"),
             request("2", "bob"),
@@ -159,12 +159,12 @@ mod tests {
             decided,
         ];
         let ids = |back: &[Name], lead| -> Vec<String> {
-            let left = orphaned(&all, back, lead);
+            let left = orphaned_requests(&all, back, lead);
             left.iter().map(|r| r.id.0.clone()).collect()
         };
         let alice = [Name::member("Alice").unwrap()];
-        assert_eq!(ids(&[], Lead::Gone), ["1", "2", "3", "4"]);
-        assert_eq!(ids(&alice, Lead::Back), ["2"]);
+        assert_eq!(ids(&[], LeadState::Gone), ["1", "2", "3", "4"]);
+        assert_eq!(ids(&alice, LeadState::Back), ["2"]);
     }
 
     #[test]
@@ -184,11 +184,11 @@ mod tests {
             task(8, "in_progress", ""),
             task(9, "pending", "bob"),
         ]);
-        let found: Vec<(u64, Holder)> = claims(&graph, &team())
+        let found: Vec<(u64, OwnerState)> = orphaned_claims(&graph, &team())
             .iter()
             .map(|c| (c.task.0, c.holder))
             .collect();
-        let (gone, stranger) = (Holder::Gone, Holder::Stranger);
+        let (gone, stranger) = (OwnerState::Gone, OwnerState::Stranger);
         assert_eq!(
             found,
             [

@@ -8,7 +8,7 @@ use super::rule::Scope;
 
 /// The tool call that a permission request is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskedCall {
+pub struct PendingCall {
     /// The name of the tool.
     pub tool: String,
     /// The whole command, or the whole input as JSON.
@@ -20,16 +20,16 @@ pub struct AskedCall {
     pub scopes: Vec<Scope>,
 }
 
-impl AskedCall {
+impl PendingCall {
     /// Returns whether one decision answers both calls: same tool, same input and same reason.
-    pub fn is_like(&self, other: &AskedCall) -> bool {
+    pub fn has_same_call(&self, other: &PendingCall) -> bool {
         self.tool == other.tool && self.input == other.input && self.why == other.why
     }
 }
 
 /// A request for approval or a question, before it is filed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asking {
+pub struct NewRequest {
     pub kind: RequestKind,
     /// The agent that the request is about.
     pub target: Name,
@@ -40,13 +40,13 @@ pub struct Asking {
     /// The asker's working directory, relative to the root. Empty: the root.
     pub workdir: String,
     /// The tool call that waits for the decision, if any.
-    pub call: Option<AskedCall>,
+    pub call: Option<PendingCall>,
 }
 
-impl Asking {
+impl NewRequest {
     /// Creates a request without choices, working directory or tool call.
-    pub fn new(kind: RequestKind, target: &Name, body: String) -> Asking {
-        Asking {
+    pub fn new(kind: RequestKind, target: &Name, body: String) -> NewRequest {
+        NewRequest {
             kind,
             target: target.clone(),
             body,
@@ -62,12 +62,12 @@ mod tests {
     use super::*;
     use crate::domain::ids::RequestId;
     use crate::domain::request::Request;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     #[test]
     fn only_identical_permission_calls_share_a_decision() {
         let call = |tool: &str, input: &str, why: &str| {
-            Some(AskedCall {
+            Some(PendingCall {
                 tool: tool.into(),
                 input: input.into(),
                 why: why.into(),
@@ -82,7 +82,7 @@ mod tests {
                 Name::lead(),
                 Name::lead(),
                 String::new(),
-                Stamp(1.0),
+                Timestamp(1.0),
             )
         };
         let push = || call("bash", "git push", "it publishes");

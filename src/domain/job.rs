@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobId, Name};
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 use super::text::{clip, one_line};
 
 /// Maximum size of the last output that is kept for the screen, in bytes.
@@ -63,9 +63,9 @@ pub struct Job {
     /// The agent that started the job.
     pub agent: Name,
     pub command: String,
-    pub began: Stamp,
+    pub began: Timestamp,
     /// When and how the job ended. `None` while it runs.
-    pub ended: Option<(Stamp, JobEnd)>,
+    pub ended: Option<(Timestamp, JobEnd)>,
     /// The last output, at most [`TAIL_MAX`] bytes.
     pub tail: String,
 }
@@ -111,7 +111,7 @@ mod tests {
             id: JobId("1".into()),
             agent: Name::lead(),
             command: "x".into(),
-            began: Stamp(0.0),
+            began: Timestamp(0.0),
             ended: None,
             tail: String::new(),
         };

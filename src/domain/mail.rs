@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{LetterId, Name, RequestId};
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 
 /// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
 pub const LETTER_MAX: usize = 64 * 1024;
@@ -104,7 +104,7 @@ pub struct Letter {
     pub content: String,
     /// When the message was sent; zero: unknown.
     #[serde(default)]
-    pub timestamp: Stamp,
+    pub timestamp: Timestamp,
     /// Fields written by other programs, and `request_id`, `approve` and similar.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -118,7 +118,7 @@ impl Letter {
         from: &Name,
         to: &Name,
         content: &str,
-        at: Stamp,
+        at: Timestamp,
     ) -> Letter {
         Letter {
             id,

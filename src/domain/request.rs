@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use super::asking::{AskedCall, Asking};
+pub use super::asking::{PendingCall, NewRequest};
 use super::ids::{Name, RequestId, TaskId};
 pub use super::request_kind::RequestKind;
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 
 /// The state of a request. Only `Pending` can change, and only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -101,15 +101,15 @@ pub struct Request {
     pub workdir: String,
     /// The tool call that waits for the decision, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<AskedCall>,
+    pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide every request.
     #[serde(default, skip_serializing_if = "is_default")]
     pub decider: Decider,
     #[serde(default)]
-    pub created_at: Stamp,
+    pub created_at: Timestamp,
     /// Zero while pending.
     #[serde(default)]
-    pub decided_at: Stamp,
+    pub decided_at: Timestamp,
     /// Whether the consequences of the decision were carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub followed: Followed,
@@ -188,7 +188,7 @@ impl Request {
         from: Name,
         target: Name,
         body: String,
-        at: Stamp,
+        at: Timestamp,
     ) -> Request {
         Request {
             id,
@@ -205,7 +205,7 @@ impl Request {
             call: None,
             decider: Decider::Ask,
             created_at: at,
-            decided_at: Stamp(0.0),
+            decided_at: Timestamp(0.0),
             followed: Followed::NotYet,
             extra: Map::new(),
         }
@@ -241,14 +241,14 @@ impl Request {
     pub fn is_like(&self, other: &Request) -> bool {
         self.kind == RequestKind::Permission
             && other.kind == RequestKind::Permission
-            && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.is_like(b))
+            && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.has_same_call(b))
     }
 
     /// Records a decision.
     ///
     /// # Errors
     /// Fails if the request is not pending, if kind or target do not match, or if the target decides.
-    pub fn decide(&mut self, decision: &Decision, at: Stamp) -> Result<(), RequestError> {
+    pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<(), RequestError> {
         if self.kind != decision.kind || !self.target.same(&decision.target) {
             return Err(RequestError::Mismatch {
                 id: self.id.clone(),
@@ -274,7 +274,7 @@ impl Request {
     }
 
     /// Withdraws the request because its asker has ended or was interrupted.
-    pub fn withdraw(&mut self, why: &str, at: Stamp) -> Result<(), RequestError> {
+    pub fn withdraw(&mut self, why: &str, at: Timestamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)
     }
@@ -284,7 +284,7 @@ impl Request {
         status: RequestStatus,
         by: &str,
         comment: &str,
-        at: Stamp,
+        at: Timestamp,
     ) -> Result<(), RequestError> {
         if !self.is_pending() {
             return Err(RequestError::Decided {
@@ -314,7 +314,7 @@ mod tests {
             bob.clone(),
             bob,
             "do it".into(),
-            Stamp(1.0),
+            Timestamp(1.0),
         )
     }
 
@@ -332,17 +332,17 @@ mod tests {
     #[test]
     fn request_is_decided_only_once() {
         let mut request = plan();
-        request.decide(&yes(Name::user()), Stamp(2.0)).unwrap();
+        request.decide(&yes(Name::user()), Timestamp(2.0)).unwrap();
         assert_eq!(
             (request.status, request.decided_by.as_str()),
             (RequestStatus::Approved, "user")
         );
         let mut no = yes(Name::lead());
         no.verdict = Verdict::Reject;
-        let again = request.decide(&no, Stamp(3.0)).unwrap_err();
+        let again = request.decide(&no, Timestamp(3.0)).unwrap_err();
         assert!(matches!(again, RequestError::Decided { .. }));
-        assert!(request.withdraw("late", Stamp(4.0)).is_err());
-        assert_eq!(request.decided_at, Stamp(2.0));
+        assert!(request.withdraw("late", Timestamp(4.0)).is_err());
+        assert_eq!(request.decided_at, Timestamp(2.0));
     }
 
     #[test]
@@ -351,18 +351,18 @@ mod tests {
         let mut wrong = yes(Name::user());
         wrong.kind = RequestKind::Shutdown;
         assert!(matches!(
-            request.decide(&wrong, Stamp(2.0)),
+            request.decide(&wrong, Timestamp(2.0)),
             Err(RequestError::Mismatch { .. })
         ));
         let mut other = yes(Name::user());
         other.target = Name::member("alice").unwrap();
         assert!(matches!(
-            request.decide(&other, Stamp(2.0)),
+            request.decide(&other, Timestamp(2.0)),
             Err(RequestError::Mismatch { .. })
         ));
         let own = yes(Name::member("BOB").unwrap());
         assert!(matches!(
-            request.decide(&own, Stamp(2.0)),
+            request.decide(&own, Timestamp(2.0)),
             Err(RequestError::OwnRequest { .. })
         ));
         assert!(request.is_pending());

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 
 /// Maximum number of permissions in a session.
 pub const RULES_MAX: usize = 100;
@@ -43,5 +43,5 @@ pub struct SessionRule {
     pub by: Name,
     /// The agent whose request led to it.
     pub asked_by: Name,
-    pub since: Stamp,
+    pub since: Timestamp,
 }

@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// Seconds since the Unix epoch, with a fraction. A float, because learn-claude-code writes `time.time()`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Stamp(pub f64);
+pub struct Timestamp(pub f64);
 
-impl Stamp {
+impl Timestamp {
     /// Returns the time since `earlier`, or zero if the clock went backwards.
-    pub fn since(self, earlier: Stamp) -> Duration {
+    pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::try_from_secs_f64(self.0 - earlier.0).unwrap_or_default()
     }
 
     /// Returns the timestamp that is `by` later.
     #[must_use]
-    pub fn after(self, by: Duration) -> Stamp {
-        Stamp(self.0 + by.as_secs_f64())
+    pub fn after(self, by: Duration) -> Timestamp {
+        Timestamp(self.0 + by.as_secs_f64())
     }
 }
 
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn backward_clock_counts_as_zero() {
-        assert_eq!(Stamp(5.0).since(Stamp(9.0)), Duration::ZERO);
-        assert_eq!(Stamp(9.0).since(Stamp(5.0)), Duration::from_secs(4));
+        assert_eq!(Timestamp(5.0).since(Timestamp(9.0)), Duration::ZERO);
+        assert_eq!(Timestamp(9.0).since(Timestamp(5.0)), Duration::from_secs(4));
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::ids::TaskId;
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -65,10 +65,10 @@ pub struct Task {
     pub tags: Vec<String>,
     /// When the task was created; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
-    pub created_at: Stamp,
+    pub created_at: Timestamp,
     /// When the task was last changed; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
-    pub updated_at: Stamp,
+    pub updated_at: Timestamp,
     /// How often the task was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
@@ -183,7 +183,7 @@ mod tests {
             let exact: f64 = number.parse().unwrap();
             assert_eq!(
                 (task.created_at, &task.extra["n"]),
-                (Stamp(exact), &Value::from(exact))
+                (Timestamp(exact), &Value::from(exact))
             );
         }
     }

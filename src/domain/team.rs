@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::Name;
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 
 /// Maximum of the setting that limits the number of teammates.
 pub const AGENTS_MAX: usize = 500;
@@ -92,7 +92,7 @@ pub struct Member {
     /// When the member was last known to be alive; zero: unknown. Not updated while it is idle or waits for a
     /// decision.
     #[serde(default)]
-    pub seen_at: Stamp,
+    pub seen_at: Timestamp,
     /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -110,7 +110,7 @@ impl Member {
             model: String::new(),
             session: String::new(),
             first: String::new(),
-            seen_at: Stamp(0.0),
+            seen_at: Timestamp(0.0),
             extra: Map::new(),
         }
     }
@@ -207,7 +207,7 @@ impl Team {
             let mut team = team.clone();
             team.members
                 .iter_mut()
-                .for_each(|m| m.seen_at = Stamp::default());
+                .for_each(|m| m.seen_at = Timestamp::default());
             team
         };
         timeless(self) != timeless(other)
@@ -257,7 +257,7 @@ pub enum Activity {
         /// A short description of the cause.
         cause: String,
         /// The time of the next attempt.
-        until: Stamp,
+        until: Timestamp,
         /// The number of the next attempt; the first retry is 1. 0: the call waits for the back-off of another agent.
         attempt: u32,
         /// Maximum number of attempts, including the first; 0: unknown.
@@ -391,7 +391,7 @@ mod tests {
         let mut team = Team::default();
         team.enter(member("alice"), 16).unwrap();
         let mut other = team.clone();
-        other.members[0].seen_at = Stamp(5.0);
+        other.members[0].seen_at = Timestamp(5.0);
         assert!(!team.is_other_than(&other));
         other.members[0].status = MemberStatus::Idle;
         other.members[0].role = "reviewer".into();

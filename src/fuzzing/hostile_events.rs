@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
 
 /// Returns events that fill every pane of the dashboard. Every free text is `text` and every timestamp is `time`.
@@ -17,7 +17,7 @@ pub fn told(text: &str, time: f64) -> Result<Vec<Event>, String> {
         let mut event: Event =
             serde_json::from_value(value).map_err(|e| format!("event {at}: {e}"))?;
         // Set after parsing, because JSON has no NaN.
-        event.at = Stamp(time);
+        event.at = Timestamp(time);
         Ok(event)
     });
     events.collect()

@@ -6,7 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::{Held, Lines, check_size, ensure, hostile_events, seen};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::{Command, Event};
 use crate::ui::transcript::markdown::rows;
 use crate::ui::{
@@ -40,14 +40,14 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
             modifiers: KeyModifiers::NONE,
         })
     };
-    let key = |code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE), Stamp(at));
+    let key = |code| Msg::Key(KeyEvent::new(code, KeyModifiers::NONE), Timestamp(at));
     match byte {
         0 => Msg::Paste(text.into()),
         1 => Msg::Edited(text.into()),
         2 => Msg::Tick {
-            now: Stamp(f64::NAN),
+            now: Timestamp(f64::NAN),
         },
-        3 => Msg::Tick { now: Stamp(1e308) },
+        3 => Msg::Tick { now: Timestamp(1e308) },
         4 => Msg::Resize(tiny(text.len()), tiny(text.len() / 2)),
         5 => Msg::Resize(160, 45),
         6 => mouse(MouseEventKind::ScrollDown),
@@ -63,7 +63,7 @@ fn message(byte: u8, text: &str, at: f64) -> Msg {
                 .get(usize::from(byte - 40) % bound.len().max(1))
                 .copied();
             match name.and_then(|n| names::parse(n).ok()) {
-                Some(bound) => Msg::Key(bound, Stamp(at)),
+                Some(bound) => Msg::Key(bound, Timestamp(at)),
                 None => key(KeyCode::Esc),
             }
         }
@@ -130,7 +130,7 @@ pub fn markdown(bytes: &[u8]) -> Held {
 
 fn initial_state() -> UiState {
     let mut state = UiState::new(160, 45, TimeZone::UTC, Motion::Full);
-    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
     state
 }
 

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Command, EventKind, TaskWish};
+use super::{Command, EventKind, TaskCommand};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 
 /// A short identification of a command, sent with its refusal so that the sender can match the two. Equal commands
 /// are answered in the order in which they were given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
-pub enum Asked {
+pub enum CommandRef {
     /// Send a prompt to an agent.
     Prompt {
         to: Name,
@@ -67,62 +67,62 @@ pub enum Asked {
 
 impl Command {
     /// Returns the identification of this command.
-    pub fn asked(&self) -> Asked {
+    pub fn to_ref(&self) -> CommandRef {
         match self {
-            Command::Prompt { to, text } => Asked::Prompt {
+            Command::Prompt { to, text } => CommandRef::Prompt {
                 to: to.clone(),
                 text: text.clone(),
             },
-            Command::Interrupt { agent } => Asked::Interrupt {
+            Command::Interrupt { agent } => CommandRef::Interrupt {
                 agent: agent.clone(),
             },
-            Command::Compact { agent, .. } => Asked::Compact {
+            Command::Compact { agent, .. } => CommandRef::Compact {
                 agent: agent.clone(),
             },
-            Command::KillJob { job } => Asked::KillJob { job: job.clone() },
-            Command::Decide(decision) => Asked::Decide {
+            Command::KillJob { job } => CommandRef::KillJob { job: job.clone() },
+            Command::Decide(decision) => CommandRef::Decide {
                 request: decision.id.clone(),
             },
-            Command::Allow { request, .. } => Asked::Decide {
+            Command::Allow { request, .. } => CommandRef::Decide {
                 request: request.clone(),
             },
-            Command::TakeBack { rule } => Asked::TakeBack { rule: *rule },
-            Command::AskShutdown { member } => Asked::AskShutdown {
+            Command::TakeBack { rule } => CommandRef::TakeBack { rule: *rule },
+            Command::AskShutdown { member } => CommandRef::AskShutdown {
                 member: member.clone(),
             },
-            Command::Force { member } => Asked::Force {
+            Command::Force { member } => CommandRef::Force {
                 member: member.clone(),
             },
-            Command::Nudge { member } => Asked::Nudge {
+            Command::Nudge { member } => CommandRef::Nudge {
                 member: member.clone(),
             },
             Command::Task(wish) => wish.asked(),
-            Command::Merge { task } => Asked::Merge { task: *task },
-            Command::MergeAll { .. } => Asked::MergeAll,
-            Command::ShowDiff { task } => Asked::ShowDiff { task: *task },
-            Command::JudgeWorktree { task } => Asked::JudgeWorktree { task: *task },
-            Command::RemoveWorktree { task, .. } => Asked::RemoveWorktree { task: *task },
-            Command::ListModels => Asked::ListModels,
-            Command::UseModel { .. } => Asked::UseModel,
+            Command::Merge { task } => CommandRef::Merge { task: *task },
+            Command::MergeAll { .. } => CommandRef::MergeAll,
+            Command::ShowDiff { task } => CommandRef::ShowDiff { task: *task },
+            Command::JudgeWorktree { task } => CommandRef::JudgeWorktree { task: *task },
+            Command::RemoveWorktree { task, .. } => CommandRef::RemoveWorktree { task: *task },
+            Command::ListModels => CommandRef::ListModels,
+            Command::UseModel { .. } => CommandRef::UseModel,
         }
     }
 }
 
-impl TaskWish {
-    fn asked(&self) -> Asked {
+impl TaskCommand {
+    fn asked(&self) -> CommandRef {
         match self {
-            TaskWish::Claim { task } => Asked::ClaimTask { task: *task },
-            TaskWish::Release { task, .. } => Asked::ReleaseTask { task: *task },
-            TaskWish::Complete { task } => Asked::CompleteTask { task: *task },
-            TaskWish::Add { .. } => Asked::AddTask,
-            TaskWish::Edit { task, .. } => Asked::EditTask { task: *task },
+            TaskCommand::Claim { task } => CommandRef::ClaimTask { task: *task },
+            TaskCommand::Release { task, .. } => CommandRef::ReleaseTask { task: *task },
+            TaskCommand::Complete { task } => CommandRef::CompleteTask { task: *task },
+            TaskCommand::Add { .. } => CommandRef::AddTask,
+            TaskCommand::Edit { task, .. } => CommandRef::EditTask { task: *task },
         }
     }
 }
 
 impl EventKind {
     /// Returns the event for a command that could not be carried out.
-    pub fn refused(asked: Asked, why: impl Into<String>) -> EventKind {
+    pub fn refused(asked: CommandRef, why: impl Into<String>) -> EventKind {
         EventKind::Refused {
             asked: Some(asked),
             why: why.into(),
@@ -146,18 +146,18 @@ mod tests {
             (r#","asked":null"#, None),
             (
                 r#","asked":{"command":"prompt","to":"lead"}"#,
-                Some(Asked::Prompt {
+                Some(CommandRef::Prompt {
                     to: Name::lead(),
                     text: String::new(),
                 }),
             ),
             (
                 r#","asked":{"command":"edit_task","task":4}"#,
-                Some(Asked::EditTask { task: TaskId(4) }),
+                Some(CommandRef::EditTask { task: TaskId(4) }),
             ),
             (
                 r#","asked":{"command":"what comes later","of":1}"#,
-                Some(Asked::Other),
+                Some(CommandRef::Other),
             ),
         ] {
             let event: Event = serde_json::from_str(&line(asked)).unwrap();

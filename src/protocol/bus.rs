@@ -6,47 +6,47 @@ use tokio::sync::mpsc;
 
 use super::event::{Event, EventKind};
 use crate::domain::redact::Redactor;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// Maximum number of events in the queue.
 pub const BUS_CAPACITY: usize = 4096;
 
 /// The sending end of the event bus. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Publisher {
+pub struct EventSender {
     out: mpsc::Sender<Event>,
     /// The number of the last event. The lock is held until the next event is numbered and sent, so that events
     /// arrive in the order of their numbers.
     seq: Arc<Mutex<u64>>,
-    clock: fn() -> Stamp,
+    clock: fn() -> Timestamp,
     redactor: Redactor,
 }
 
 /// The receiving end of the event bus.
 #[derive(Debug)]
-pub struct Inlet {
+pub struct EventReceiver {
     events: mpsc::Receiver<Event>,
 }
 
 /// Creates an event bus. `clock` supplies the time of each event.
-pub fn bus(clock: fn() -> Stamp) -> (Publisher, Inlet) {
+pub fn bus(clock: fn() -> Timestamp) -> (EventSender, EventReceiver) {
     let (out, events) = mpsc::channel(BUS_CAPACITY);
     (
-        Publisher {
+        EventSender {
             out,
             seq: Arc::default(),
             clock,
             redactor: Redactor::default(),
         },
-        Inlet { events },
+        EventReceiver { events },
     )
 }
 
-impl Publisher {
+impl EventSender {
     /// Returns this sender with a redactor for all published events.
     #[must_use]
-    pub fn redacting(self, redactor: Redactor) -> Publisher {
-        Publisher { redactor, ..self }
+    pub fn with_redactor(self, redactor: Redactor) -> EventSender {
+        EventSender { redactor, ..self }
     }
 
     /// Returns the redactor, for other output of the crew.
@@ -97,7 +97,7 @@ impl Publisher {
     }
 }
 
-impl Inlet {
+impl EventReceiver {
     /// Waits for the next event. Returns `None` if all senders are gone.
     pub async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
@@ -116,7 +116,7 @@ mod tests {
 
     #[tokio::test]
     async fn full_bus_drops_only_deltas() {
-        let (publisher, mut inlet) = bus(|| Stamp(1.0));
+        let (publisher, mut inlet) = bus(|| Timestamp(1.0));
         let delta = || EventKind::TextDelta {
             agent: Name::lead(),
             text: "x".into(),
@@ -136,7 +136,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn numbers_increase_with_concurrent_senders() {
-        let (publisher, mut inlet) = bus(|| Stamp(1.0));
+        let (publisher, mut inlet) = bus(|| Timestamp(1.0));
         for _ in 0..4 {
             let publisher = publisher.clone();
             tokio::spawn(async move {
@@ -157,7 +157,7 @@ mod tests {
     fn event_serializes_as_one_flat_object() {
         let event = Event {
             seq: 7,
-            at: Stamp(1.5),
+            at: Timestamp(1.5),
             kind: EventKind::TextDelta {
                 agent: Name::lead(),
                 text: "hi".into(),

@@ -49,7 +49,7 @@ pub enum Command {
     /// Asks a teammate for its status. Answered by `LetterMoved`.
     Nudge { member: Name },
     /// Changes the board. Answered by `PersonActed` and `BoardChanged`.
-    Task(Box<TaskWish>),
+    Task(Box<TaskCommand>),
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
     /// Merges the branches of completed tasks in this order and stops at the first that fails. Answered by a `Notice`
@@ -78,7 +78,7 @@ pub enum Command {
 /// A change of the board by the user. The same rules apply as for the subcommands of `crewdeck task`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "wish", rename_all = "snake_case")]
-pub enum TaskWish {
+pub enum TaskCommand {
     /// Claims a task for the user. Agents do not work on it.
     Claim { task: TaskId },
     /// Returns a task to the board. If a teammate owns it, the teammate is stopped and gets a message.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::setup::Setup;
+pub use super::setup::SessionInfo;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::Job;
@@ -16,21 +16,21 @@ pub use crate::domain::mail::LetterStep;
 use crate::domain::request::Request;
 use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::{Activity, Team};
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
 use crate::domain::worktree::{Branch, CheckedOut, Losses};
-use crate::protocol::Asked;
+use crate::protocol::CommandRef;
 
 /// A numbered event with its time. One event is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Increases by one with each event. A gap means that a delta was merged or dropped.
     pub seq: u64,
-    pub at: Stamp,
+    pub at: Timestamp,
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -62,7 +62,7 @@ pub enum TurnEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compaction {
     #[serde(flatten)]
-    pub how: Shortened,
+    pub how: CompactionMethod,
     /// Size before, in tokens, counted or estimated.
     pub before: u64,
     /// Size after, in tokens, estimated.
@@ -72,7 +72,7 @@ pub struct Compaction {
 /// How a conversation was shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
-pub enum Shortened {
+pub enum CompactionMethod {
     /// Old tool results were replaced by placeholders.
     Results {
         /// How many results.
@@ -91,7 +91,7 @@ pub const BRANCHES_MAX: usize = 200;
 /// A change that the user made to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
-pub enum PersonAct {
+pub enum UserAction {
     Claimed,
     /// Returned it to the board.
     Released {
@@ -107,7 +107,7 @@ pub enum PersonAct {
 /// Severity of a notice. A more severe level compares as greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum NoticeLevel {
     /// Information only.
     Info,
     /// A problem that does not stop the work.
@@ -121,7 +121,7 @@ pub enum Level {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventKind {
     /// The crew has started, or its model has changed.
-    CrewReady(Setup),
+    CrewReady(SessionInfo),
     /// The models that the server offers. Answers [`super::Command::ListModels`].
     ModelsListed {
         /// Model names in the server's order.
@@ -259,7 +259,7 @@ pub enum EventKind {
     PersonActed {
         task: TaskId,
         #[serde(flatten)]
-        act: PersonAct,
+        act: UserAction,
     },
     /// The state of worktree branches has changed, through crewdeck or another program. The first events of a crew
     /// carry all branches. Never sent outside a repository. More than [`BRANCHES_MAX`] branches are split into
@@ -315,7 +315,7 @@ pub enum EventKind {
     SkillsChanged(SkillBook),
     /// A one-line message for the user.
     Notice {
-        level: Level,
+        level: NoticeLevel,
         /// The agent that the notice is about, if any.
         agent: Option<Name>,
         /// What happened and what to do.
@@ -325,7 +325,7 @@ pub enum EventKind {
     Refused {
         /// The command. `None` in journals of older versions.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked: Option<Asked>,
+        asked: Option<CommandRef>,
         /// The reason and what to do.
         why: String,
     },
@@ -348,7 +348,7 @@ impl EventKind {
 
     /// Returns whether the event only matters to the front end that gave the command, and not to other or later
     /// viewers of the session.
-    pub fn is_for_asker(&self) -> bool {
+    pub fn is_command_reply(&self) -> bool {
         matches!(
             self,
             EventKind::DiffShown { .. }
@@ -359,7 +359,7 @@ impl EventKind {
     }
 
     /// Returns a notice that concerns no particular agent.
-    pub fn notice(level: Level, text: impl Into<String>) -> EventKind {
+    pub fn notice(level: NoticeLevel, text: impl Into<String>) -> EventKind {
         EventKind::Notice {
             level,
             agent: None,

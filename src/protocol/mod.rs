@@ -6,7 +6,7 @@ pub mod command;
 pub mod event;
 pub mod setup;
 
-pub use asked::Asked;
-pub use bus::{Inlet, Publisher};
-pub use command::{Command, TaskWish};
+pub use asked::CommandRef;
+pub use bus::{EventReceiver, EventSender};
+pub use command::{Command, TaskCommand};
 pub use event::{Event, EventKind};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Data about the session. Sent once at the start and again when the model changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
+pub struct SessionInfo {
     pub session: String,
     /// The working directory as shown to the user.
     pub root: String,
@@ -24,7 +24,7 @@ pub struct Setup {
     pub earlier: bool,
 }
 
-impl Setup {
+impl SessionInfo {
     /// Returns the name of the working directory.
     pub fn project(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()

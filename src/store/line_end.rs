@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::mail::Letter;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use crate::store::Post;
     use std::cell::Cell;
     use std::fs::{self, OpenOptions};
@@ -93,7 +93,7 @@ mod tests {
             for n in 0..300 {
                 let id = LetterId(format!("l{n}"));
                 let kind: LetterKind = serde_json::from_value("message".into()).unwrap();
-                let letter = Letter::new(id, kind, &Name::user(), &lead, "well", Stamp(1.0));
+                let letter = Letter::new(id, kind, &Name::user(), &lead, "well", Timestamp(1.0));
                 let sent = post.send(&letter);
                 if sent.is_err() {
                     over.store(true, Ordering::SeqCst);

@@ -15,7 +15,7 @@ use super::line_end::ends_with_newline;
 use super::{StoreError, plain};
 use crate::domain::ids::Name;
 use crate::domain::mail::{LETTER_MAX, Letter, LetterStep};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// Bytes per read: more than the messages of one read can have, so that a line that is too long is detected.
 const READ_MAX: u64 = (BYTES_MAX + 4 * LETTER_MAX) as u64;
@@ -65,7 +65,7 @@ pub struct Waiting {
     /// Number of messages that were not acknowledged.
     pub letters: usize,
     /// When the oldest of them was sent; zero if unknown.
-    pub oldest: Stamp,
+    pub oldest: Timestamp,
 }
 
 /// Sort time in seconds, message and delivery state.
@@ -274,7 +274,7 @@ impl Post {
         for name in self.inboxes()? {
             let path = self.path(&name);
             let mut at = self.cursor(&name)?;
-            let (mut letters, mut oldest) = (0, Stamp::default());
+            let (mut letters, mut oldest) = (0, Timestamp::default());
             loop {
                 let (lines, upto) = Self::lines(&name, &path, at)?;
                 if lines.used == 0 {

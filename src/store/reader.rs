@@ -192,7 +192,7 @@ mod tests {
     use crate::domain::conversation::Record;
     use crate::domain::ids::LetterId;
     use crate::domain::mail::{Letter, LetterKind, LetterStep};
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     const NO_WAIT: Duration = Duration::ZERO;
@@ -216,7 +216,7 @@ mod tests {
             &Name::lead(),
             &bob,
             text,
-            Stamp(1.0),
+            Timestamp(1.0),
         );
         post.send(&letter).unwrap();
     }

@@ -8,7 +8,7 @@ use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Followed, Request};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// The requests of a root. Cheap to clone; keeps no state in memory.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Requests {
     /// # Errors
     /// When the request does not exist or rejects the decision, for example because it is decided already. Nothing is
     /// changed then.
-    pub fn decide(&self, decision: &Decision, now: Stamp) -> Result<Request, StoreError> {
+    pub fn decide(&self, decision: &Decision, now: Timestamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(&decision.id)?;
         request.decide(decision, now)?;
@@ -120,7 +120,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the request does not exist or is decided already.
-    pub fn withdraw(&self, id: &RequestId, why: &str, now: Stamp) -> Result<Request, StoreError> {
+    pub fn withdraw(&self, id: &RequestId, why: &str, now: Timestamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(id)?;
         request.withdraw(why, now)?;

@@ -7,7 +7,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Member, MemberStatus, Team};
 
 /// The roster of a root. Clones share the pending notices.
@@ -76,7 +76,7 @@ impl Roster {
         &self,
         name: &Name,
         status: MemberStatus,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
@@ -104,7 +104,7 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn leave(&self, name: &Name, now: Stamp) -> Result<Team, StoreError> {
+    pub fn leave(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
         self.change(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 member.status = MemberStatus::Shutdown;
@@ -120,7 +120,7 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn seen(&self, names: &[Name], now: Stamp) -> Result<Team, StoreError> {
+    pub fn seen(&self, names: &[Name], now: Timestamp) -> Result<Team, StoreError> {
         self.change(|team| {
             let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));
             for member in team.members.iter_mut().filter(here) {

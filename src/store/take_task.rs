@@ -3,7 +3,7 @@
 use super::{Board, Post, Roster, StoreError};
 use crate::domain::ids::{LetterId, Name, TaskId};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 
@@ -17,7 +17,7 @@ pub fn take_from(
     id: TaskId,
     from: &Name,
     letter: LetterId,
-    now: Stamp,
+    now: Timestamp,
 ) -> Result<Task, StoreError> {
     let is_here = from.is_lead() || roster.read()?.present().any(|m| m.name.same(from));
     if from.is_user() || !is_here {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of, shown};
-use crate::domain::request::{Asking, Request, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
 /// Most bytes of a question.
@@ -49,7 +49,7 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     }
 }
 
-fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
+fn asking(context: &ToolContext, input: Input) -> Result<NewRequest, ToolOutput> {
     if input.question.trim().is_empty() {
         return Err(ToolOutput::error("Error: the question is empty"));
     }
@@ -76,10 +76,10 @@ fn asking(context: &ToolContext, input: Input) -> Result<Asking, ToolOutput> {
         return Err(ToolOutput::error(format!("Error: {why}")));
     }
     let body = head_and_tail(input.question.trim(), QUESTION_MAX);
-    Ok(Asking {
+    Ok(NewRequest {
         choices,
         workdir: context.relative_workdir(),
-        ..Asking::new(RequestKind::Question, &context.agent, body)
+        ..NewRequest::new(RequestKind::Question, &context.agent, body)
     })
 }
 
@@ -109,11 +109,11 @@ mod tests {
     use crate::domain::chat::Outcome;
     use crate::domain::ids::{Name, RequestId};
     use crate::domain::request::{Decision, Verdict};
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
 
     fn decide_and_answer(verdict: Verdict, by: Name, comment: &str) -> (Outcome, String) {
-        let asking = Asking::new(RequestKind::Question, &Name::lead(), "Which?".into());
+        let asking = NewRequest::new(RequestKind::Question, &Name::lead(), "Which?".into());
         let id = RequestId("q1".into());
         let mut request = Request::new(
             id.clone(),
@@ -121,7 +121,7 @@ mod tests {
             Name::lead(),
             asking.target,
             asking.body,
-            Stamp(1.0),
+            Timestamp(1.0),
         );
         let decision = Decision {
             id,
@@ -131,7 +131,7 @@ mod tests {
             by,
             comment: comment.into(),
         };
-        request.decide(&decision, Stamp(2.0)).unwrap();
+        request.decide(&decision, Timestamp(2.0)).unwrap();
         let output = answer(&request);
         (output.outcome, output.text)
     }

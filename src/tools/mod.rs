@@ -56,7 +56,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::redact::Redactor;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 pub use crate::process::guard::Guard;
 use crate::store::{Board, Skills};
@@ -179,7 +179,7 @@ pub struct ToolContext {
     /// The files as the caller last saw them.
     pub snapshots: Arc<FileSnapshots>,
     /// Returns the current time.
-    pub clock: fn() -> Stamp,
+    pub clock: fn() -> Timestamp,
 }
 
 impl ToolContext {

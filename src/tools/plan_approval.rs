@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Access, Audience, Tool, ToolContext, ToolOutput, parse, schema_of};
-use crate::domain::request::{Asking, RequestKind, RequestStatus};
+use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
 /// Most bytes of a plan.
@@ -45,9 +45,9 @@ async fn run(context: ToolContext, input: Value) -> ToolOutput {
     }
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;
-    let asking = Asking {
+    let asking = NewRequest {
         workdir: context.relative_workdir(),
-        ..Asking::new(RequestKind::Plan, me, plan)
+        ..NewRequest::new(RequestKind::Plan, me, plan)
     };
     let request = match context.host.ask(me, asking).await {
         Ok(request) => request,

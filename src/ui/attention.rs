@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::domain::attention::Matter;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// Shortest time between two notifications.
 pub const APART: Duration = Duration::from_secs(10);
@@ -28,8 +28,8 @@ pub enum Window {
 #[derive(Debug, Default)]
 pub struct Attention {
     window: Window,
-    pressed: Option<Stamp>,
-    called: Option<Stamp>,
+    pressed: Option<Timestamp>,
+    called: Option<Timestamp>,
     waiting: Vec<(Matter, String)>,
     wanted: Vec<Matter>,
 }
@@ -62,13 +62,13 @@ impl Attention {
     }
 
     /// Records a key press, which drops all pending notifications.
-    pub fn pressed(&mut self, now: Stamp) {
+    pub fn pressed(&mut self, now: Timestamp) {
         self.pressed = Some(now);
         self.waiting.clear();
     }
 
     /// Adds a notification with one line of text, unless its kind is disabled, the user is present or the queue is full.
-    pub fn news(&mut self, matter: Matter, words: String, now: Stamp) {
+    pub fn news(&mut self, matter: Matter, words: String, now: Timestamp) {
         if !self.wanted.contains(&matter)
             || self.is_present(now)
             || self.waiting.len() >= WAITING_MAX
@@ -79,7 +79,7 @@ impl Attention {
     }
 
     /// Returns the text of a notification that is due, with all pending ones combined.
-    pub fn due(&mut self, now: Stamp) -> Option<String> {
+    pub fn due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
         }
@@ -93,7 +93,7 @@ impl Attention {
     }
 
     /// Returns the time until [`Attention::due`] returns a text; `None` if nothing is pending.
-    pub fn next_in(&self, now: Stamp) -> Option<Duration> {
+    pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -101,7 +101,7 @@ impl Attention {
         Some(since.map_or(Duration::ZERO, |since| APART.saturating_sub(since)))
     }
 
-    fn is_present(&self, now: Stamp) -> bool {
+    fn is_present(&self, now: Timestamp) -> bool {
         match self.window {
             Window::Focused => true,
             Window::Elsewhere => false,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn tell(attention: &mut Attention, words: &str, now: f64) {
-        attention.news(Matter::Needs, words.into(), Stamp(now));
+        attention.news(Matter::Needs, words.into(), Timestamp(now));
     }
 
     #[test]
@@ -130,54 +130,54 @@ mod tests {
         let mut attention = watching();
         attention.window(Window::Focused);
         tell(&mut attention, "bob asks", 1.0);
-        assert_eq!(attention.due(Stamp(1.0)), None);
+        assert_eq!(attention.due(Timestamp(1.0)), None);
         attention.window(Window::Elsewhere);
         tell(&mut attention, "bob asks", 2.0);
-        assert_eq!(attention.due(Stamp(2.0)), Some("bob asks".into()));
+        assert_eq!(attention.due(Timestamp(2.0)), Some("bob asks".into()));
     }
 
     #[test]
     fn recent_key_counts_as_presence_without_focus_reports() {
         let mut attention = watching();
-        attention.pressed(Stamp(100.0));
+        attention.pressed(Timestamp(100.0));
         tell(&mut attention, "bob asks", 114.0);
-        assert_eq!(attention.due(Stamp(114.0)), None);
+        assert_eq!(attention.due(Timestamp(114.0)), None);
         tell(&mut attention, "carol asks", 116.0);
-        assert_eq!(attention.due(Stamp(116.0)), Some("carol asks".into()));
+        assert_eq!(attention.due(Timestamp(116.0)), Some("carol asks".into()));
     }
 
     #[test]
     fn notifications_are_ten_seconds_apart_and_combined() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
-        assert_eq!(attention.due(Stamp(0.0)), Some("first".into()));
+        assert_eq!(attention.due(Timestamp(0.0)), Some("first".into()));
         for at in 1..=3 {
             tell(&mut attention, &format!("number {at}"), f64::from(at));
-            assert_eq!(attention.due(Stamp(f64::from(at))), None);
+            assert_eq!(attention.due(Timestamp(f64::from(at))), None);
         }
-        assert_eq!(attention.next_in(Stamp(4.0)), Some(Duration::from_secs(6)));
+        assert_eq!(attention.next_in(Timestamp(4.0)), Some(Duration::from_secs(6)));
         let words = "number 1 (and 2 more)";
-        assert_eq!(attention.due(Stamp(10.0)), Some(words.into()));
-        assert_eq!(attention.next_in(Stamp(11.0)), None);
+        assert_eq!(attention.due(Timestamp(10.0)), Some(words.into()));
+        assert_eq!(attention.next_in(Timestamp(11.0)), None);
     }
 
     #[test]
     fn key_press_drops_pending_notifications() {
         let mut attention = watching();
         tell(&mut attention, "first", 0.0);
-        attention.due(Stamp(0.0));
+        attention.due(Timestamp(0.0));
         tell(&mut attention, "second", 1.0);
-        attention.pressed(Stamp(2.0));
-        assert_eq!(attention.due(Stamp(60.0)), None);
+        attention.pressed(Timestamp(2.0));
+        assert_eq!(attention.due(Timestamp(60.0)), None);
     }
 
     #[test]
     fn only_enabled_kinds_notify() {
         let mut attention = watching();
         attention.want(&[Matter::Needs]);
-        attention.news(Matter::Done, "all done".into(), Stamp(0.0));
-        assert_eq!(attention.due(Stamp(0.0)), None);
+        attention.news(Matter::Done, "all done".into(), Timestamp(0.0));
+        assert_eq!(attention.due(Timestamp(0.0)), None);
         tell(&mut attention, "bob asks", 0.0);
-        assert_eq!(attention.due(Stamp(0.0)), Some("bob asks".into()));
+        assert_eq!(attention.due(Timestamp(0.0)), Some("bob asks".into()));
     }
 }

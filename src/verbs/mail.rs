@@ -9,7 +9,7 @@ use super::{Desk, Ended, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{LetterId, Name};
 use crate::domain::mail::{Letter, LetterKind};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::store::{Post, Roster};
 
 /// How long to wait for another reader of the inbox; a running reader needs only a fraction of it.
@@ -68,7 +68,7 @@ struct InboxSummary {
     /// Number of unread messages.
     waiting: usize,
     /// When the oldest unread message was sent; zero if there is none or its time is unknown.
-    oldest: Stamp,
+    oldest: Timestamp,
 }
 
 /// Lists the inboxes of the lead, the user, all team members and every other name with unread messages.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::Verb;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{harmless, harmless_json, one_line};
 use crate::store;
 
@@ -24,7 +24,7 @@ pub struct Desk<'a> {
     /// The output format.
     pub form: Form,
     /// The current time.
-    pub now: Stamp,
+    pub now: Timestamp,
     /// Generates a unique id.
     pub new_id: fn() -> String,
 }

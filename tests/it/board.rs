@@ -6,7 +6,7 @@ use std::path::Path;
 use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::graph::{Claimer, TaskEdit, TaskGraph};
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::store::Board;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -457,7 +457,7 @@ fn query_during_concurrent_changes_reads_few_files() {
                         subject: Some(format!("Another {id}")),
                         ..TaskEdit::default()
                     };
-                    board.edit(TaskId(id), &edit, Stamp(1.0)).unwrap();
+                    board.edit(TaskId(id), &edit, Timestamp(1.0)).unwrap();
                     let before = read_count();
                     board.ask(TaskGraph::len).unwrap();
                     most = most.max(read_count() - before);
@@ -484,8 +484,8 @@ fn change_cost_is_independent_of_board_size() {
         // A change sometimes reads the whole board first, so take the minimum of three.
         let counts = (0..3).map(|_| {
             let before = read_count();
-            let task = board.claim(None, &claimer, Stamp(1.0)).unwrap().unwrap();
-            board.complete(task.id, &claimer.name, Stamp(1.0)).unwrap();
+            let task = board.claim(None, &claimer, Timestamp(1.0)).unwrap().unwrap();
+            board.complete(task.id, &claimer.name, Timestamp(1.0)).unwrap();
             read_count() - before
         });
         counts.min().unwrap()

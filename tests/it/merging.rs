@@ -8,7 +8,7 @@ use crate::common::project::{Project, git};
 use crate::common::pty::Screen;
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::store::{Board, NewWorktree, Worktrees};
 
 /// A teammate does four tasks; the last two write the same file. Only the user merges.
@@ -384,7 +384,7 @@ fn slow_merge_hook_does_not_block_the_dashboard() {
 
 /// Creates completed tasks, each with a commit in its worktree, as a crew leaves them.
 fn create_completed_tasks(project: &Project, tasks: u64) {
-    let now = Stamp(7.0);
+    let now = Timestamp(7.0);
     let (board, trees) = (Board::open(project.path()), Worktrees::open(project.path()));
     crewdeck::store::prepare(project.path()).unwrap();
     let bob = Name::member("bob").unwrap();

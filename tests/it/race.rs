@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{Name, TaskId};
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::domain::task::TaskStatus;
 use crewdeck::store::{Board, Post, prepare};
 
 const ROLE: &str = "CREWDECK_RACE_ROLE";
 const ROOT: &str = "CREWDECK_RACE_ROOT";
 const NUMBER: &str = "CREWDECK_RACE_NUMBER";
-const NOW: Stamp = Stamp(1.0);
+const NOW: Timestamp = Timestamp(1.0);
 /// Tasks per round whose two blockers are completed concurrently by two processes.
 const JOIN_COUNT: u64 = 40;
 /// Tasks that each of eight processes creates per round.

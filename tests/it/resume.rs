@@ -12,14 +12,14 @@ use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::{LetterId, Name, RequestId, TaskId};
 use crewdeck::domain::mail::{Letter, LetterKind};
 use crewdeck::domain::request::{Decider, Decision, Request, RequestKind, RequestStatus, Verdict};
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::team::Member;
 use crewdeck::store::{Board, Post, Requests, Roster, Transcript, prepare};
 use pretty_assertions::assert_eq;
 
 const SESSION: &str = "0190aaaabbbbcccc";
-const NOW: Stamp = Stamp(1_000_000.0);
+const NOW: Timestamp = Timestamp(1_000_000.0);
 
 /// The state files of a killed crew.
 struct KilledCrew {

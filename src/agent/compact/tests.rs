@@ -8,7 +8,7 @@ use super::*;
 use crate::domain::chat::{Block, Outcome, ToolCall, check, estimate_tokens};
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
 
 fn said(text: &str) -> Message {
@@ -143,7 +143,7 @@ fn rebuilt_conversation_keeps_identity_and_state_verbatim() {
         description: "RFC 4180".into(),
         ..NewTask::default()
     };
-    graph.create(TaskId(7), new, Stamp(1.0)).unwrap();
+    graph.create(TaskId(7), new, Timestamp(1.0)).unwrap();
     let item = |text: &str, status| TodoItem {
         id: text.into(),
         text: text.into(),

@@ -9,7 +9,7 @@ use crate::domain::chat::{self, Block, Message, Role};
 use crate::domain::usage::Usage;
 use crate::model::retry::Tries;
 use crate::model::{Fault, ModelError, Reply};
-use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
+use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
 
 /// The share of the available tokens, in percent, for a digest and for the rebuilt first message.
 const ROOM: u64 = 50;
@@ -136,7 +136,7 @@ impl Length {
         let text = format!(
             "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
         );
-        vec![Effect::Notice(Level::Warn, text)]
+        vec![Effect::Notice(NoticeLevel::Warn, text)]
     }
 
     fn room(&self) -> usize {
@@ -165,7 +165,7 @@ impl Turn {
         if self.messages.len() < 2 {
             let text = "There is nothing to compact yet.".to_string();
             return vec![
-                Effect::Notice(Level::Info, text),
+                Effect::Notice(NoticeLevel::Info, text),
                 Effect::End(TurnEnd::Done),
             ];
         }
@@ -207,7 +207,7 @@ impl Turn {
                 small.apply(messages);
                 self.length.counted = self.length.counted.map(|c| c.saturating_sub(small.frees));
                 let mut effects = vec![Effect::Compacted(Compaction {
-                    how: Shortened::Results {
+                    how: CompactionMethod::Results {
                         count: small.count(),
                     },
                     before,
@@ -277,7 +277,7 @@ impl Turn {
             After::Rest => None,
         };
         let mut effects = match self.length.shortened(before, &self.messages, &messages) {
-            None => vec![Effect::Notice(Level::Info, NO_GAIN.into())],
+            None => vec![Effect::Notice(NoticeLevel::Info, NO_GAIN.into())],
             Some(tokens) => {
                 self.messages = Arc::new(messages);
                 self.length.counted = self.length.counted.map(|_| tokens);
@@ -286,7 +286,7 @@ impl Turn {
                 vec![
                     Effect::Replace(self.messages()),
                     Effect::Compacted(Compaction {
-                        how: Shortened::Summary {
+                        how: CompactionMethod::Summary {
                             transcript: keep.transcript.clone(),
                         },
                         before,

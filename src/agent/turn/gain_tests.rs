@@ -6,7 +6,7 @@ use super::length_tests::{keep, reply};
 use super::*;
 use crate::agent::compact::Budget;
 use crate::domain::chat;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 
 /// Compacts a turn with the answer `words`, which the server counted as `counted` tokens, and `front` tokens of system prompt and tools.
 fn asked_to_compact(words: &str, counted: u64, front: u64, summary: &str) -> (Turn, Vec<Effect>) {
@@ -46,7 +46,7 @@ fn compaction_never_grows_or_reports_growth() {
     assert!(told.after < told.before, "{told:?}");
     // The summary is as long as the conversation: nothing is replaced, and a notice says why.
     let (turn, effects) = asked_to_compact("fine", 20, 3500, &"we talked ".repeat(100));
-    let [Effect::Notice(Level::Info, why), Effect::End(TurnEnd::Done)] = &effects[..] else {
+    let [Effect::Notice(NoticeLevel::Info, why), Effect::End(TurnEnd::Done)] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert!(why.starts_with("Not compacted"), "{why}");

@@ -7,7 +7,7 @@ use crate::agent::compact::{KeptState, Question};
 use crate::domain::chat::{Block, Message, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::{ModelError, Reply};
-use crate::protocol::event::{Compaction, Level, TurnEnd};
+use crate::protocol::event::{Compaction, NoticeLevel, TurnEnd};
 
 /// An input of the turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +98,7 @@ pub enum Effect {
     /// Run these calls in parallel; give [`Input::ToolDone`] for each.
     Run(Vec<ToolCall>),
     /// Show a notice to the user.
-    Notice(Level, String),
+    Notice(NoticeLevel, String),
     /// End the turn.
     End(TurnEnd),
 }

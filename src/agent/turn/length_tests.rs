@@ -9,7 +9,7 @@ use crate::domain::chat::{self, Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::{Fault, ModelError};
-use crate::protocol::event::Shortened;
+use crate::protocol::event::CompactionMethod;
 
 fn tool(id: &str) -> Block {
     Block::ToolCall(ToolCall {
@@ -142,7 +142,7 @@ fn too_small_window_warns_once_and_skips_summaries() {
     let effects = turn.step(Input::Mail(vec![]));
     let [
         Effect::Save(_),
-        Effect::Notice(Level::Warn, text),
+        Effect::Notice(NoticeLevel::Warn, text),
         Effect::Call,
     ] = &effects[..]
     else {
@@ -315,8 +315,8 @@ fn request_prefix_is_stable_between_compactions() {
                 let freed = told.before - told.after;
                 assert!(freed >= window / 4, "{told:?}");
                 match told.how {
-                    Shortened::Results { .. } => small += 1,
-                    Shortened::Summary { .. } => whole += 1,
+                    CompactionMethod::Results { .. } => small += 1,
+                    CompactionMethod::Summary { .. } => whole += 1,
                 }
             }
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use crate::domain::chat::{Block, Message, Role};
 use crate::model::retry::Tries;
 use crate::model::{Reply, StopReason};
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{After, Length, Requester, Summary};
 pub use inputs::{Effect, Input};
@@ -349,7 +349,7 @@ impl Turn {
     /// Ends a turn that makes no progress.
     fn end_stuck(&mut self, why: String) -> Vec<Effect> {
         let text = format!("Turn ended: {why}. Send a message to continue.");
-        let mut effects = vec![Effect::Notice(Level::Warn, text)];
+        let mut effects = vec![Effect::Notice(NoticeLevel::Warn, text)];
         effects.extend(self.end(TurnEnd::Stopped { why }));
         effects
     }

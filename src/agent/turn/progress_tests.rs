@@ -91,7 +91,7 @@ fn two_compactions_without_progress_end_the_turn() {
     assert!(stopped(&effects).contains("compacted twice"), "{effects:?}");
     let told = effects
         .iter()
-        .any(|e| matches!(e, Effect::Notice(Level::Warn, text) if text.contains("Turn ended")));
+        .any(|e| matches!(e, Effect::Notice(NoticeLevel::Warn, text) if text.contains("Turn ended")));
     assert!(told, "{effects:?}");
     assert!(turn.is_idle());
     assert_eq!(chat::check(&turn.messages()), Ok(()));

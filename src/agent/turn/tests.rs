@@ -414,7 +414,7 @@ fn repeated_calls_end_the_turn() {
         assert!(
             effects
                 .iter()
-                .any(|e| matches!(e, Effect::Notice(Level::Warn, _)))
+                .any(|e| matches!(e, Effect::Notice(NoticeLevel::Warn, _)))
         );
         assert!(matches!(
             effects.last(),

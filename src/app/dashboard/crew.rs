@@ -11,7 +11,7 @@ use crate::app::lock::FreedLock;
 use crate::app::viewing::{ViewerSession, ViewerUpdate};
 use crate::app::wire::{ModelProblem, ModelUnavailable};
 use crate::app::{new_id, now};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, Event};
 use crate::store::Beginning;
 use crate::ui::{Msg, Seat, update};
@@ -116,7 +116,7 @@ impl Dashboard {
                 self.crew = CrewState::Running(assembly);
                 self.start_checks(blueprint, probe);
                 if let Some(done) = self.kept.done.take() {
-                    self.publish(Level::Info, done);
+                    self.publish(NoticeLevel::Info, done);
                 }
                 self.state.sit(match early.from {
                     None => Seat::Crew,
@@ -150,7 +150,7 @@ impl Dashboard {
                         self.state.sit(viewing.seat());
                         self.crew = CrewState::Remote(Box::new(viewing));
                         let text = format!("The crew cannot be taken over: {}", missing.reason);
-                        self.publish(Level::Error, &text);
+                        self.publish(NoticeLevel::Error, &text);
                     }
                 }
             }
@@ -172,7 +172,7 @@ impl Dashboard {
             ViewerUpdate::LockFree(freed) => return Ok(Some(freed)),
             ViewerUpdate::LockFailed(error) => {
                 let text = format!("This window cannot take over the crew: {error:#}");
-                self.publish(Level::Warn, &text);
+                self.publish(NoticeLevel::Warn, &text);
             }
             ViewerUpdate::Holder => {}
             ViewerUpdate::Restarted(events, beginning) => {
@@ -230,7 +230,7 @@ impl Dashboard {
             freed.before.shown(),
             std::process::id()
         );
-        self.publish(Level::Info, &text);
+        self.publish(NoticeLevel::Info, &text);
         self.crew = CrewState::Starting(StartQueue {
             from: Some(PreviousRun {
                 process: freed.before.process,
@@ -259,7 +259,7 @@ mod tests {
         let event = |seq| Event {
             seq,
             at: now(),
-            kind: EventKind::notice(Level::Info, "early"),
+            kind: EventKind::notice(NoticeLevel::Info, "early"),
         };
         (0..256).for_each(|seq| early.keep(&event(seq)));
         assert_eq!((early.events.len(), early.warning()), (256, None));

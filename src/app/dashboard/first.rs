@@ -22,7 +22,7 @@ use crate::app::wire::{self, ModelProblem, ModelUnavailable, Probe};
 use crate::app::{ground, local, trust};
 use crate::config::{Choice, Decision, Project};
 use crate::model::is_local;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::store::GitError;
 use crate::ui::terminal::Screen;
 use crate::ui::{Do, MouseOwner};
@@ -172,7 +172,7 @@ impl Dashboard {
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         let Project::Waiting(found) = &blueprint.project else {
             if let Project::Ignored(found) = &blueprint.project {
-                self.publish(Level::Info, &trust::without(found));
+                self.publish(NoticeLevel::Info, &trust::without(found));
             }
             return;
         };
@@ -196,13 +196,13 @@ impl Dashboard {
         match asked.decide(Some(Decision::Approved)) {
             Ok(notice) => {
                 if let Some(notice) = notice {
-                    self.publish(Level::Warn, &notice);
+                    self.publish(NoticeLevel::Warn, &notice);
                 }
                 Some(self.again(None))
             }
             Err(why) => {
                 self.publish(
-                    Level::Error,
+                    NoticeLevel::Error,
                     &format!("Not approved: {}", describe_error(&why)),
                 );
                 None
@@ -278,7 +278,7 @@ impl Dashboard {
 
     fn show_pending_message(&mut self) {
         if let Some(said) = self.kept.said.take() {
-            self.publish(Level::Info, &said);
+            self.publish(NoticeLevel::Info, &said);
         }
     }
 
@@ -317,7 +317,7 @@ impl Dashboard {
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;
-            self.publish(Level::Error, &format!("The first commit failed: {why}"));
+            self.publish(NoticeLevel::Error, &format!("The first commit failed: {why}"));
             // Show the previous page again.
             self.checks.ground(self.root.clone());
             return None;
@@ -336,7 +336,7 @@ impl Dashboard {
             });
         } else {
             self.first_commit = None;
-            self.publish(Level::Info, DONE_LATER);
+            self.publish(NoticeLevel::Info, DONE_LATER);
         }
         None
     }

@@ -26,8 +26,8 @@ use super::{
 use crate::config::Sensitive;
 use crate::domain::attention::Calling;
 use crate::domain::ids::Name;
-use crate::protocol::event::{EventKind, Level};
-use crate::protocol::{Command, Event, Inlet, Publisher, bus};
+use crate::protocol::event::{EventKind, NoticeLevel};
+use crate::protocol::{Command, Event, EventReceiver, EventSender, bus};
 use crate::ui::attention::Window;
 use crate::ui::terminal::Screen;
 use crate::ui::{
@@ -53,8 +53,8 @@ struct Dashboard {
     cache: ViewCache,
     depth: ColorDepth,
     state: UiState,
-    publisher: Publisher,
-    inlet: Inlet,
+    publisher: EventSender,
+    inlet: EventReceiver,
     crew: CrewState,
     /// The running startup checks.
     checks: StartupChecks,
@@ -77,7 +77,7 @@ impl Dashboard {
     fn open(blueprint: &Blueprint, mut kept: RestartState) -> Result<Dashboard> {
         let keymap = keys::keymap(&blueprint.settings)?;
         let (publisher, inlet) = bus::bus(now);
-        let publisher = publisher.redacting(secrets::redactor());
+        let publisher = publisher.with_redactor(secrets::redactor());
         let signals = match kept.signals.take() {
             Some(signals) => signals,
             None => Signals::listen()?,
@@ -107,7 +107,7 @@ impl Dashboard {
         let (choice, warning) = saved_layout::load(&blueprint.root);
         state.set_screen(choice);
         if let Some(warning) = warning {
-            state.say(Level::Warn, warning);
+            state.say(NoticeLevel::Warn, warning);
         }
         state.set_draft(&kept.draft);
         if let Some((_, address)) = wire::key_address(blueprint) {
@@ -389,7 +389,7 @@ impl Dashboard {
 
     fn submit(&mut self, command: Command) {
         self.state.settle();
-        let asked = command.asked();
+        let asked = command.to_ref();
         let is_refused = match &mut self.crew {
             CrewState::Running(assembly) => assembly.crew.submit(command).is_err(),
             CrewState::Remote(viewing) => viewing.submit(command).is_err(),
@@ -406,10 +406,10 @@ impl Dashboard {
     }
 
     fn warn(&self, text: &str) {
-        self.publish(Level::Warn, text);
+        self.publish(NoticeLevel::Warn, text);
     }
 
-    fn publish(&self, level: Level, text: &str) {
+    fn publish(&self, level: NoticeLevel, text: &str) {
         self.publisher.offer(EventKind::notice(level, text));
     }
 }

@@ -5,7 +5,7 @@ use super::Life;
 use crate::agent::mailbox::ShutdownAnswer;
 use crate::domain::mail::LetterKind;
 use crate::domain::team::Activity;
-use crate::protocol::event::{EventKind, Level, TurnEnd};
+use crate::protocol::event::{EventKind, NoticeLevel, TurnEnd};
 
 /// Why a teammate shuts down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Life {
         self.agent
             .driver
             .publish(EventKind::Notice {
-                level: Level::Warn,
+                level: NoticeLevel::Warn,
                 agent,
                 text,
             })
@@ -93,9 +93,9 @@ impl Life {
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
         let (reason, level) = match cause {
-            LeaveCause::Asked => ("has shut down, as asked", Level::Info),
-            LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", Level::Info),
-            LeaveCause::Forced => ("was ended by force", Level::Warn),
+            LeaveCause::Asked => ("has shut down, as asked", NoticeLevel::Info),
+            LeaveCause::IdleTimeout => ("has shut down: it had nothing to do", NoticeLevel::Info),
+            LeaveCause::Forced => ("was ended by force", NoticeLevel::Warn),
         };
         match (cause, self.agent.driver.state.approved_shutdown.take()) {
             (LeaveCause::Asked, Some(asked)) => {

@@ -28,7 +28,7 @@ use crate::domain::chat::Block;
 use crate::domain::conversation::{PlanState, TurnState};
 use crate::domain::ids::TaskId;
 use crate::domain::team::{Activity, Member, MemberStatus, PlanRule, Team};
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::store::StoreError;
 use crate::tools::Caller;
 use crate::tools::host::Host;
@@ -96,7 +96,7 @@ impl Teammates {
         let transcript = life.agent.driver.transcript.clone();
         let recalled = blocking(move || transcript.recall()).await?;
         for notice in recalled.notices {
-            self.context.notice(Level::Warn, notice).await;
+            self.context.notice(NoticeLevel::Warn, notice).await;
         }
         let conversation = recalled.conversation;
         if conversation.plan == PlanState::Approved {

@@ -2,7 +2,7 @@
 
 use crate::doctor::units::{ago, count};
 use crate::doctor::{Crew, Finding, Place};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{MemberStatus, Team};
 use crate::store::{self, Post, Roster, Waiting};
 
@@ -21,7 +21,7 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }
 }
 
-fn evaluate(waiting: &[Waiting], team: &Team, crew: &Crew, now: Stamp) -> Vec<Finding> {
+fn evaluate(waiting: &[Waiting], team: &Team, crew: &Crew, now: Timestamp) -> Vec<Finding> {
     let found: Vec<Finding> = waiting
         .iter()
         .map(|inbox| {
@@ -74,7 +74,7 @@ mod tests {
         let waiting = |name: &str, letters| Waiting {
             name: party(name),
             letters,
-            oldest: Stamp(40.0),
+            oldest: Timestamp(40.0),
         };
         let team = Team {
             members: vec![Member::new(party("bob"), "r")],
@@ -87,7 +87,7 @@ mod tests {
             waiting("user", 3),
         ];
         let texts = |crew: &Crew| -> Vec<(Level, String)> {
-            let found = evaluate(&all, &team, crew, Stamp(100.0));
+            let found = evaluate(&all, &team, crew, Timestamp(100.0));
             found.into_iter().map(|f| (f.level, f.text)).collect()
         };
         let warn = |text: &str| (Level::Warn, text.to_string());
@@ -109,6 +109,6 @@ mod tests {
                 ok("1 message for lead, sent 60 s ago: delivered by the running crew"),
             ]
         );
-        assert_eq!(evaluate(&[], &team, &Crew::None, Stamp(1.0)).len(), 1);
+        assert_eq!(evaluate(&[], &team, &Crew::None, Timestamp(1.0)).len(), 1);
     }
 }

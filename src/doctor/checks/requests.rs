@@ -2,9 +2,9 @@
 
 use crate::doctor::units::ago;
 use crate::doctor::{Finding, Fix, Place};
-use crate::domain::aftermath::{self, Lead};
+use crate::domain::aftermath::{self, LeadState};
 use crate::domain::request::Request;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::store::Requests;
 
@@ -23,8 +23,8 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }
 }
 
-fn evaluate(requests: &[Request], now: Stamp) -> Vec<Finding> {
-    let found: Vec<Finding> = aftermath::orphaned(requests, &[], Lead::Gone)
+fn evaluate(requests: &[Request], now: Timestamp) -> Vec<Finding> {
+    let found: Vec<Finding> = aftermath::orphaned_requests(requests, &[], LeadState::Gone)
         .into_iter()
         .map(|request| {
             let Request { kind, from, .. } = request;
@@ -63,17 +63,17 @@ mod tests {
             bob.clone(),
             bob,
             "First\nthen".into(),
-            Stamp(1.0),
+            Timestamp(1.0),
         );
-        let found = evaluate(std::slice::from_ref(&request), Stamp(61.0));
+        let found = evaluate(std::slice::from_ref(&request), Timestamp(61.0));
         assert_eq!(
             found[0].text,
             "bob asked 60 s ago (plan: First⏎then), but is gone"
         );
         assert_eq!(found[0].mend, Some(Fix::Withdraw { request: id }));
-        request.withdraw("x", Stamp(2.0)).unwrap();
+        request.withdraw("x", Timestamp(2.0)).unwrap();
         assert_eq!(
-            evaluate(&[request], Stamp(3.0)),
+            evaluate(&[request], Timestamp(3.0)),
             [Finding::ok(CHECK, "none pending")]
         );
     }

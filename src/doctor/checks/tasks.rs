@@ -2,10 +2,10 @@
 
 use crate::doctor::units::{ago, count};
 use crate::doctor::{Crew, Finding, Fix, Place};
-use crate::domain::aftermath::{self, Claim, Holder};
+use crate::domain::aftermath::{self, OwnedTask, OwnerState};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::clip;
 use crate::store::{self, Board, Roster};
 
@@ -26,12 +26,12 @@ pub fn run(context: &Place) -> Vec<Finding> {
     };
     let claims = match context.crew {
         Crew::Runs(_) => Vec::new(),
-        Crew::None => aftermath::claims(&board.graph, &team),
+        Crew::None => aftermath::orphaned_claims(&board.graph, &team),
     };
     evaluate(&board.graph, &claims, &board.notices, context.now)
 }
 
-fn evaluate(graph: &TaskGraph, claims: &[Claim], errors: &[String], now: Stamp) -> Vec<Finding> {
+fn evaluate(graph: &TaskGraph, claims: &[OwnedTask], errors: &[String], now: Timestamp) -> Vec<Finding> {
     let orphan = |claim| orphaned_task(graph, claim, now);
     let mut found: Vec<Finding> = claims.iter().map(orphan).collect();
     for error in errors {
@@ -46,8 +46,8 @@ fn evaluate(graph: &TaskGraph, claims: &[Claim], errors: &[String], now: Stamp) 
     found
 }
 
-fn orphaned_task(graph: &TaskGraph, claim: &Claim, now: Stamp) -> Finding {
-    let Claim {
+fn orphaned_task(graph: &TaskGraph, claim: &OwnedTask, now: Timestamp) -> Finding {
+    let OwnedTask {
         task: id,
         owner,
         subject,
@@ -61,18 +61,18 @@ fn orphaned_task(graph: &TaskGraph, claim: &Claim, now: Stamp) -> Finding {
     let owner_name = Name::party(owner);
     let release = format!("crewdeck task release {} --as {owner}", id.0);
     match (claim.holder, owner_name) {
-        (Holder::Gone, Ok(owner)) => Finding::warn(
+        (OwnerState::Gone, Ok(owner)) => Finding::warn(
             CHECK,
             format!("task {id} ({subject}) is owned by {owner}, who is gone{since}"),
             "continue it: crewdeck --resume; or release it: crewdeck doctor --mend",
         )
         .with_fix(Fix::Release { task: *id, owner }),
-        (Holder::Stranger, Ok(_)) => Finding::warn(
+        (OwnerState::Stranger, Ok(_)) => Finding::warn(
             CHECK,
             format!("task {id} ({subject}) is owned by {owner}, who is not on the team{since}"),
             format!("if {owner} does not work on it, release it: {release}"),
         ),
-        (Holder::Gone | Holder::Stranger, Err(_)) => Finding::warn(
+        (OwnerState::Gone | OwnerState::Stranger, Err(_)) => Finding::warn(
             CHECK,
             format!(
                 "task {id} ({subject}) is owned by {owner:?}, which is not a valid agent name{since}"
@@ -100,14 +100,14 @@ mod tests {
             serde_json::from_value(json!({"id": 1, "subject": "Write it", "updated_at": 40.0}))
                 .unwrap();
         let graph = TaskGraph::new([task]);
-        let claim = |owner: &str, holder| Claim {
+        let claim = |owner: &str, holder| OwnedTask {
             task: TaskId(1),
             subject: "Write it".into(),
             owner: owner.into(),
             holder,
         };
-        let now = Stamp(100.0);
-        let found = evaluate(&graph, &[claim("bob", Holder::Gone)], &[], now);
+        let now = Timestamp(100.0);
+        let found = evaluate(&graph, &[claim("bob", OwnerState::Gone)], &[], now);
         assert_eq!(
             found[0].text,
             "task #1 (Write it) is owned by bob, who is gone, last changed 60 s ago"
@@ -123,8 +123,8 @@ mod tests {
         let found = evaluate(
             &graph,
             &[
-                claim("eve", Holder::Stranger),
-                claim("a b", Holder::Stranger),
+                claim("eve", OwnerState::Stranger),
+                claim("a b", OwnerState::Stranger),
             ],
             &[],
             now,

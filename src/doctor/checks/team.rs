@@ -3,7 +3,7 @@
 use crate::doctor::units::ago;
 use crate::doctor::{Finding, Fix, Place};
 use crate::domain::aftermath;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{MemberStatus, Team};
 use crate::store::Roster;
 
@@ -20,8 +20,8 @@ pub fn run(context: &Place) -> Vec<Finding> {
     }
 }
 
-fn evaluate(team: &Team, now: Stamp) -> Vec<Finding> {
-    let mut found: Vec<Finding> = aftermath::gone(team, &[])
+fn evaluate(team: &Team, now: Timestamp) -> Vec<Finding> {
+    let mut found: Vec<Finding> = aftermath::absent_members(team, &[])
         .into_iter()
         .map(|member| {
             let seen =
@@ -75,7 +75,7 @@ mod tests {
         let member = |name: &str, status, session: &str| Member {
             status,
             session: session.into(),
-            seen_at: Stamp(940.0),
+            seen_at: Timestamp(940.0),
             ..Member::new(Name::member(name).unwrap(), "r")
         };
         let bob = Name::member("bob").unwrap();
@@ -87,7 +87,7 @@ mod tests {
             ],
             ..Team::default()
         };
-        let found = evaluate(&team, Stamp(1000.0));
+        let found = evaluate(&team, Timestamp(1000.0));
         assert_eq!(found.len(), 2);
         assert_eq!(
             found[0].text,
@@ -98,11 +98,11 @@ mod tests {
         team.members.truncate(1);
         team.members[0].status = MemberStatus::Shutdown;
         assert_eq!(
-            evaluate(&team, Stamp(1000.0)),
+            evaluate(&team, Timestamp(1000.0)),
             [Finding::ok(CHECK, "1 shut down, none active")]
         );
         assert_eq!(
-            evaluate(&Team::default(), Stamp(1.0)),
+            evaluate(&Team::default(), Timestamp(1.0)),
             [Finding::ok(CHECK, "no members")]
         );
     }

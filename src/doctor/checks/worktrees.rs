@@ -183,14 +183,14 @@ fn stray(stray: &Stray, crew: &Crew) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use crate::domain::worktree::Content;
     use pretty_assertions::assert_eq;
 
     fn tree(dirty: usize, content: Content, on_disk: OnDisk) -> InspectedTree {
         let name = WorktreeName::new("task-3").unwrap();
         InspectedTree {
-            worktree: Worktree::new(name, "/x".into(), Stamp(1.0)),
+            worktree: Worktree::new(name, "/x".into(), Timestamp(1.0)),
             state: WorktreeState {
                 on_disk,
                 elsewhere: None,
@@ -262,7 +262,7 @@ mod tests {
             assert!(while_a_crew_runs.is_none_or(|f| f.mend.is_none()));
         }
         let mut kept = tree(0, Merged, Whole);
-        kept.worktree.keep(Stamp(2.0));
+        kept.worktree.keep(Timestamp(2.0));
         assert_eq!(evaluate(&kept, TaskNeed::Done, &Crew::None), None);
     }
 

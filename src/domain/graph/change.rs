@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::super::ids::{Name, TaskId};
-use super::super::stamp::Stamp;
+use super::super::stamp::Timestamp;
 use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
 use super::super::worktree::WorktreeName;
@@ -20,7 +20,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         new: NewTask,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         let subject = checked_subject(&new.subject)?;
         checked_description(&new.description)?;
@@ -53,7 +53,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         claimer: &Claimer,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         self.may_claim(id, claimer)?;
         self.alter(id, |task| {
@@ -73,7 +73,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         who: &Name,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         self.may_complete(id, who)?;
         let mut changed = vec![id];
@@ -107,7 +107,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         claimer: &Claimer,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         let task = self.known(id)?;
         if task.owner.is_empty() {
@@ -133,7 +133,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         who: &Name,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         self.check_release(id, who)?;
         self.alter(id, |task| {
@@ -150,7 +150,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         owner: &Name,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         if self.known(id)?.owner.is_empty() {
             return Err(GraphError::NoOwner(id));
@@ -172,7 +172,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         worktree: &WorktreeName,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         self.known(id)?;
         self.alter(id, |task| {
@@ -188,7 +188,7 @@ impl TaskGraph {
         &mut self,
         id: TaskId,
         edit: &TaskEdit,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Vec<TaskId>, GraphError> {
         let task = self.known(id)?;
         if task.status == TaskStatus::Completed {
@@ -232,7 +232,7 @@ impl TaskGraph {
     }
 
     /// Deletes a task and unblocks the tasks that wait for it. Fails for an open task that has an owner.
-    pub fn remove(&mut self, id: TaskId, now: Stamp) -> Result<Vec<TaskId>, GraphError> {
+    pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.known(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
             return Err(GraphError::Foreign(id, task.owner.clone()));
@@ -297,7 +297,7 @@ impl TaskGraph {
         None
     }
 
-    fn connect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
+    fn connect(&mut self, id: TaskId, blocker: TaskId, now: Timestamp) -> Vec<TaskId> {
         if self
             .get(id)
             .is_some_and(|t| !t.blocked_by.contains(&blocker))
@@ -318,7 +318,7 @@ impl TaskGraph {
         vec![id, blocker]
     }
 
-    fn disconnect(&mut self, id: TaskId, blocker: TaskId, now: Stamp) -> Vec<TaskId> {
+    fn disconnect(&mut self, id: TaskId, blocker: TaskId, now: Timestamp) -> Vec<TaskId> {
         self.alter(id, |task| {
             task.blocked_by.retain(|b| *b != blocker);
             task.updated_at = now;

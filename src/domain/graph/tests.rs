@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
-const NOW: Stamp = Stamp(1.0);
+const NOW: Timestamp = Timestamp(1.0);
 
 fn claimer(name: &str) -> Claimer {
     Claimer {
@@ -249,7 +249,7 @@ fn task_released_too_often_is_not_claimed_automatically() {
 #[test]
 fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
     let mut graph = TaskGraph::default();
-    let now = Stamp(1.0);
+    let now = Timestamp(1.0);
     let new = NewTask {
         subject: "Work".into(),
         ..NewTask::default()
@@ -311,7 +311,7 @@ fn task_taken_by_user_is_not_reclaimed_by_former_owner() {
 #[test]
 fn user_matches_all_tags_but_holds_one_open_task() {
     let mut graph = TaskGraph::default();
-    let now = Stamp(1.0);
+    let now = Timestamp(1.0);
     for id in [1, 2] {
         let new = NewTask {
             subject: "Work".into(),

@@ -166,13 +166,13 @@ impl WorktreeIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
     fn tree(name: &str, at: f64) -> Worktree {
         let name = WorktreeName::new(name).unwrap();
-        Worktree::new(name, format!("/r/.worktrees/{at}"), Stamp(at))
+        Worktree::new(name, format!("/r/.worktrees/{at}"), Timestamp(at))
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
         index.put(tree("task-1", 1.0));
         index.put(tree("task-2", 2.0));
         let name = WorktreeName::new("TASK-1").unwrap();
-        index.change(&name, |t| t.removed(Stamp(3.0))).unwrap();
+        index.change(&name, |t| t.removed(Timestamp(3.0))).unwrap();
         assert_eq!(
             index.find(&name).unwrap_err().to_string(),
             "there is no worktree \"TASK-1\": existing: task-2"
@@ -232,7 +232,7 @@ mod tests {
             index.put(tree(name, at));
         }
         let last = WorktreeName::new("task-1-3").unwrap();
-        index.change(&last, |t| t.merged("", Stamp(9.0))).unwrap();
+        index.change(&last, |t| t.merged("", Timestamp(9.0))).unwrap();
         let found = index.of_task(TaskId(1)).unwrap();
         assert_eq!(found.name.as_str(), "task-1-2");
         assert_eq!(index.of_task(TaskId(2)), None);
@@ -244,7 +244,7 @@ mod tests {
         index.put(tree("stays", 0.0));
         for n in 0..(REMOVED_MAX + 20) {
             let mut gone = tree(&format!("n{n}"), 1.0);
-            gone.removed(Stamp(1.0));
+            gone.removed(Timestamp(1.0));
             index.worktrees.push(Entry::Known(Box::new(gone)));
         }
         index.put(tree("new", 2.0));

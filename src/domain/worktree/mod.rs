@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{Name, TaskId};
-use super::stamp::Stamp;
+use super::stamp::Timestamp;
 use super::task::or_default;
 use super::text::{clip, one_line};
 
@@ -150,14 +150,14 @@ pub struct Worktree {
     pub status: WorktreeStatus,
     /// When the worktree was created; zero: unknown.
     #[serde(default, deserialize_with = "or_default")]
-    pub created_at: Stamp,
+    pub created_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed_at: Option<Stamp>,
+    pub removed_at: Option<Timestamp>,
     /// When the worktree was marked to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept_at: Option<Stamp>,
+    pub kept_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub merged_at: Option<Stamp>,
+    pub merged_at: Option<Timestamp>,
     /// The merge commit; empty if none was needed or it is not known.
     #[serde(
         default,
@@ -184,7 +184,7 @@ pub struct Worktree {
 
 impl Worktree {
     /// Returns an active worktree with that name in the folder `path`.
-    pub fn new(name: WorktreeName, path: String, now: Stamp) -> Worktree {
+    pub fn new(name: WorktreeName, path: String, now: Timestamp) -> Worktree {
         Worktree {
             branch: name.branch(),
             task_id: name.task(),
@@ -210,13 +210,13 @@ impl Worktree {
     }
 
     /// Marks the worktree to be kept.
-    pub fn keep(&mut self, now: Stamp) {
+    pub fn keep(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Kept;
         self.kept_at = Some(now);
     }
 
     /// Records the merge of the branch, with the merge commit if there is one. A kept worktree keeps its status.
-    pub fn merged(&mut self, commit: &str, now: Stamp) {
+    pub fn merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
         }
@@ -236,7 +236,7 @@ impl Worktree {
     }
 
     /// Records the removal.
-    pub fn removed(&mut self, now: Stamp) {
+    pub fn removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
     }
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn commit_messages_are_one_bounded_line() {
         let name = WorktreeName::new("task-3").unwrap();
-        let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
+        let mut tree = Worktree::new(name, "/x".into(), Timestamp(1.0));
         assert_eq!(tree.message(), "task #3");
         tree.subject = " Two\nlines ".into();
         assert_eq!(tree.message(), "task #3: Two⏎lines");
@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn merging_a_kept_worktree_keeps_its_status() {
         let name = WorktreeName::new("a").unwrap();
-        let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
-        tree.keep(Stamp(2.0));
-        tree.merged("", Stamp(3.0));
+        let mut tree = Worktree::new(name, "/x".into(), Timestamp(1.0));
+        tree.keep(Timestamp(2.0));
+        tree.merged("", Timestamp(3.0));
         assert_eq!(
             (tree.status, tree.kept_at, tree.merged_at),
-            (WorktreeStatus::Kept, Some(Stamp(2.0)), Some(Stamp(3.0)))
+            (WorktreeStatus::Kept, Some(Timestamp(2.0)), Some(Timestamp(3.0)))
         );
-        tree.removed(Stamp(4.0));
+        tree.removed(Timestamp(4.0));
         assert!(!tree.stands());
     }
 }

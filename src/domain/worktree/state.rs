@@ -256,7 +256,7 @@ pub fn may_remove(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
     use crate::domain::worktree::WorktreeName;
     use pretty_assertions::assert_eq;
 
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn removal_requires_clean_and_merged_worktree() {
         let name = WorktreeName::new("task-1").unwrap();
-        let mut tree = Worktree::new(name, "/x".into(), Stamp(1.0));
+        let mut tree = Worktree::new(name, "/x".into(), Timestamp(1.0));
         let check = |tree: &Worktree, state: &WorktreeState, removal| {
             may_remove(tree, state, removal).map_err(|e| e.to_string())
         };
@@ -336,7 +336,7 @@ mod tests {
         for removal in [Removal::OnlyIfSafe, Removal::WhatIsLostIsKnown] {
             assert!(check(&tree, &foreign, removal).is_err());
         }
-        tree.keep(Stamp(2.0));
+        tree.keep(Timestamp(2.0));
         assert_eq!(
             check(&tree, &clean(), Removal::OnlyIfSafe),
             Err("worktree task-1 is marked to be kept: it is not removed automatically".into())

@@ -18,7 +18,7 @@ use super::atomic::{self, Lock};
 use super::settle::{self, Found};
 use crate::domain::graph::{Claimer, Delta, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
 use cache::Cache;
@@ -206,7 +206,7 @@ impl Board {
     /// # Errors
     /// When the graph rejects the task, or a file cannot be written.
     #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
-    pub fn create(&self, new: NewTask, now: Stamp) -> Result<Task, StoreError> {
+    pub fn create(&self, new: NewTask, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_existing(&new.blocked_by)?;
         loop {
@@ -228,7 +228,7 @@ impl Board {
         &self,
         id: Option<TaskId>,
         claimer: &Claimer,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Option<Task>, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_open_task_of(&claimer.name)?;
@@ -251,7 +251,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn start(&self, id: TaskId, claimer: &Claimer, now: Stamp) -> Result<Task, StoreError> {
+    pub fn start(&self, id: TaskId, claimer: &Claimer, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_open_task_of(&claimer.name)?;
         locked.change(id, |graph| graph.start(id, claimer, now))
@@ -261,7 +261,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn complete(&self, id: TaskId, who: &Name, now: Stamp) -> Result<Task, StoreError> {
+    pub fn complete(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?
             .change(id, |graph| graph.complete(id, who, now))
     }
@@ -270,7 +270,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn release(&self, id: TaskId, who: &Name, now: Stamp) -> Result<Task, StoreError> {
+    pub fn release(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?.change(id, |graph| graph.release(id, who, now))
     }
 
@@ -278,7 +278,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn take(&self, id: TaskId, owner: &Name, now: Stamp) -> Result<Task, StoreError> {
+    pub fn take(&self, id: TaskId, owner: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?.change(id, |graph| graph.take(id, owner, now))
     }
 
@@ -286,7 +286,7 @@ impl Board {
     ///
     /// # Errors
     /// When the task does not exist, or its file cannot be written.
-    pub fn bind(&self, id: TaskId, tree: &WorktreeName, now: Stamp) -> Result<Task, StoreError> {
+    pub fn bind(&self, id: TaskId, tree: &WorktreeName, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?.change(id, |graph| graph.bind(id, tree, now))
     }
 
@@ -294,7 +294,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn edit(&self, id: TaskId, edit: &TaskEdit, now: Stamp) -> Result<Task, StoreError> {
+    pub fn edit(&self, id: TaskId, edit: &TaskEdit, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_existing(&edit.block_on)?;
         locked.refresh(edit.unblock.iter().copied())?;
@@ -305,7 +305,7 @@ impl Board {
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.
-    pub fn remove(&self, id: TaskId, now: Stamp) -> Result<Task, StoreError> {
+    pub fn remove(&self, id: TaskId, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_with_neighbors(id)?;
         let removed = locked.task(id)?;

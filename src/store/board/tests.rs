@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::store::prepare;
 
-const NOW: Stamp = Stamp(1.0);
+const NOW: Timestamp = Timestamp(1.0);
 
 struct TestBoard {
     dir: tempfile::TempDir,
@@ -146,7 +146,7 @@ fn changes_of_a_writer_without_the_lock_are_kept_and_count() {
 fn task_without_id_gets_the_number_of_its_file() {
     let fixture = TestBoard::new();
     let board = fixture.open();
-    board.create(new("first", &[]), Stamp(1.0)).unwrap();
+    board.create(new("first", &[]), Timestamp(1.0)).unwrap();
     for (id, text) in [
         (2, r#"{"subject":"bare"}"#),
         (3, r#"{"id":null,"title":"older","status":"done"}"#),
@@ -158,7 +158,7 @@ fn task_without_id_gets_the_number_of_its_file() {
     let ids: Vec<TaskId> = reading.graph.tasks().map(|t| t.id).collect();
     assert_eq!(ids, [TaskId(1), TaskId(2), TaskId(3)]);
     board
-        .claim(Some(TaskId(2)), &claimer("amy"), Stamp(2.0))
+        .claim(Some(TaskId(2)), &claimer("amy"), Timestamp(2.0))
         .unwrap();
     assert_eq!(fixture.text(2)["id"], 2);
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::TIMEOUT;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::process::users::{GitUse, git_in, has_open};
 use crate::store::watch::is_shared;
 
@@ -102,7 +102,7 @@ impl fmt::Display for LockHolder {
 pub fn left_behind(
     root: &Path,
     common: &Path,
-    interrupted: &[Stamp],
+    interrupted: &[Timestamp],
 ) -> Vec<(PathBuf, Option<LockHolder>)> {
     let locks = lock_files(common).into_iter();
     locks
@@ -119,7 +119,7 @@ pub fn left_behind(
 pub fn clear(
     root: &Path,
     common: &Path,
-    interrupted: &[Stamp],
+    interrupted: &[Timestamp],
 ) -> (Vec<PathBuf>, Vec<(PathBuf, LockHolder)>) {
     let until = Instant::now() + WAIT_MAX;
     let mut removed = Vec::new();
@@ -153,7 +153,7 @@ fn identity(path: &Path) -> Option<(u64, i64, i64)> {
 }
 
 /// Returns who holds a lock or may hold it; `None` if it was left behind.
-fn holder(lock: &Path, root: &Path, common: &Path, interrupted: &[Stamp]) -> Option<LockHolder> {
+fn holder(lock: &Path, root: &Path, common: &Path, interrupted: &[Timestamp]) -> Option<LockHolder> {
     let meta = fs::symlink_metadata(lock).ok();
     let made = meta.as_ref().and_then(|meta| meta.modified().ok());
     // A modification time in the future gives no age.
@@ -189,9 +189,9 @@ fn min_age(gits: GitUse, is_from_interrupted: bool) -> Duration {
 }
 
 /// Whether a file was created during an interrupted operation: between its start and the time limit of git.
-fn is_from_interrupted(made: SystemTime, interrupted: &[Stamp]) -> bool {
+fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
     let made = made.duration_since(SystemTime::UNIX_EPOCH);
-    let made = Stamp(made.unwrap_or_default().as_secs_f64());
+    let made = Timestamp(made.unwrap_or_default().as_secs_f64());
     interrupted
         .iter()
         .any(|begun| *begun <= made && made <= begun.after(TIMEOUT))
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn lock_is_ours_only_if_made_during_interrupted_operation() {
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let interrupted = [Stamp(1000.5), Stamp(5000.0)];
+        let interrupted = [Timestamp(1000.5), Timestamp(5000.0)];
         for (made, is_ours) in [
             (1000, false),
             (1001, true),

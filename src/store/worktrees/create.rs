@@ -7,7 +7,7 @@ use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{
     Brought, Busy, Conflict, Created, FILES_MAX, OnDisk, Origin, Worktree, WorktreeError,
     WorktreeName,
@@ -47,7 +47,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// Why it cannot be created. Nothing is left then that would prevent another attempt.
-    pub fn create(&self, new: &NewWorktree, now: Stamp) -> Result<Created, StoreError> {
+    pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
         let (base, commit) = work.start_point(new)?;
         let (name, origin) = work.name_for(new.task, &commit)?;
@@ -103,7 +103,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         branches: &[String],
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Brought, StoreError> {
         let work = self.begin_change()?;
         let name = work.index.find(name)?.name.clone();
@@ -243,7 +243,7 @@ impl OpenRegistry {
         &self,
         name: &WorktreeName,
         branches: &[String],
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Brought, StoreError> {
         let mut brought = Brought::default();
         if branches.is_empty() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::log::EventLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{WorktreeIndex, WorktreeName};
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
@@ -137,7 +137,7 @@ impl RepoPaths {
     }
 
     /// Returns the start times of the interrupted operations.
-    pub(super) fn interrupted_starts(&self) -> Result<Vec<Stamp>, StoreError> {
+    pub(super) fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
         EventLog::open(&self.dir).interrupted_starts()
     }
 

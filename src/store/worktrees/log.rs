@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::Worktree;
 use crate::store::{StoreError, plain};
 
@@ -26,7 +26,7 @@ pub struct LastEvent {
     /// The event's tag, such as `worktree.merge.before`.
     pub event: String,
     /// When it was recorded.
-    pub at: Stamp,
+    pub at: Timestamp,
     /// The commit that was checked out then, if the event has one.
     pub head: Option<String>,
 }
@@ -107,7 +107,7 @@ impl EventLog {
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub fn record(&self, note: LogEntry, now: Stamp) -> Result<(), StoreError> {
+    pub fn record(&self, note: LogEntry, now: Timestamp) -> Result<(), StoreError> {
         let mut line = json!({
             "event": note.event,
             "ts": now,
@@ -137,7 +137,7 @@ impl EventLog {
             let name = line["worktree"]["name"].as_str()?.to_string();
             let last = LastEvent {
                 event: line["event"].as_str()?.to_string(),
-                at: Stamp(line["ts"].as_f64().unwrap_or_default()),
+                at: Timestamp(line["ts"].as_f64().unwrap_or_default()),
                 head: line["worktree"]["head"].as_str().map(String::from),
             };
             Some((name, last))
@@ -149,7 +149,7 @@ impl EventLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn interrupted_starts(&self) -> Result<Vec<Stamp>, StoreError> {
+    pub fn interrupted_starts(&self) -> Result<Vec<Timestamp>, StoreError> {
         let last = self.last_events()?;
         let begun = last.values().filter(|last| last.event.ends_with(".before"));
         Ok(begun.map(|last| last.at).collect())
@@ -185,7 +185,7 @@ mod tests {
         Worktree {
             subject: "Write it".into(),
             base_commit: "abc".into(),
-            ..Worktree::new(name, "/r/.worktrees/task-3".into(), Stamp(1.0))
+            ..Worktree::new(name, "/r/.worktrees/task-3".into(), Timestamp(1.0))
         }
     }
 
@@ -196,8 +196,8 @@ mod tests {
         fs::write(&path, "{\"event\": \"half").unwrap();
         let log = EventLog::open(dir.path());
         let failed = LogEntry::of("worktree.create.failed", &tree()).error("no room");
-        log.record(failed, Stamp(2.5)).unwrap();
-        log.record(LogEntry::completed(&tree()), Stamp(3.0))
+        log.record(failed, Timestamp(2.5)).unwrap();
+        log.record(LogEntry::completed(&tree()), Timestamp(3.0))
             .unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -226,7 +226,7 @@ mod tests {
         let size = usize::try_from(LOG_MAX).unwrap() + 1;
         fs::write(&path, vec![b'\n'; size]).unwrap();
         let log = EventLog::open(dir.path());
-        log.record(LogEntry::of("worktree.keep", &tree()), Stamp(1.0))
+        log.record(LogEntry::of("worktree.keep", &tree()), Timestamp(1.0))
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         let old = fs::metadata(dir.path().join("events.1.jsonl")).unwrap();

@@ -7,7 +7,7 @@ use super::log::LogEntry;
 use super::nested_repos::{add_all, scanned_by_merge, split_nul};
 use super::{OpenRegistry, Worktrees};
 use crate::domain::folders::STATE;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{
     Busy, FILES_MAX, Leftovers, Merge, OnDisk, Worktree, WorktreeError, WorktreeName,
@@ -72,7 +72,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// Why the merge was not started, or what prevented it. Nothing was changed then.
-    pub fn merge(&self, name: &WorktreeName, now: Stamp) -> Result<Merge, StoreError> {
+    pub fn merge(&self, name: &WorktreeName, now: Timestamp) -> Result<Merge, StoreError> {
         let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
         let branch = tree.name.branch();

@@ -26,7 +26,7 @@ use super::atomic::{self, Lock};
 use super::git::{Git, Repo};
 use super::settle::{self, Found};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{OnDisk, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{EventLog, LogEntry};
 
@@ -136,7 +136,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When there is no worktree with that name, or the registry cannot be written.
-    pub fn keep(&self, name: &WorktreeName, now: Stamp) -> Result<Worktree, StoreError> {
+    pub fn keep(&self, name: &WorktreeName, now: Timestamp) -> Result<Worktree, StoreError> {
         let mut work = self.begin_change()?;
         let tree = work.index.change(name, |tree| tree.keep(now))?;
         work.save()?;
@@ -148,7 +148,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When there is no worktree with that name, or the log cannot be written.
-    pub fn task_completed(&self, name: &WorktreeName, now: Stamp) -> Result<(), StoreError> {
+    pub fn task_completed(&self, name: &WorktreeName, now: Timestamp) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         let tree = work.index.find(name)?;
         work.log.record(LogEntry::completed(tree), now)
@@ -253,7 +253,7 @@ impl OpenRegistry {
             let is_made = known.locked.as_deref() != Some(INITIALIZING);
             if is_ours && is_made && self.index.get(&name).is_none() && known.path.exists() {
                 let path = known.path.to_string_lossy().into_owned();
-                self.index.put(Worktree::new(name, path, Stamp::default()));
+                self.index.put(Worktree::new(name, path, Timestamp::default()));
             }
         }
         Ok(())

@@ -8,7 +8,7 @@
 use super::log::LogEntry;
 use super::trash::{TrashCandidate, TrashedFolder};
 use super::{OpenRegistry, WorktreeFolder, Worktrees};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::{
     BranchFate, Losses, OnDisk, Removal, Worktree, WorktreeError, WorktreeName, WorktreeState,
     may_remove,
@@ -56,7 +56,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         removal: Removal,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<BranchFate, StoreError> {
         self.remove_if(name, Allowed::By(removal), now)
     }
@@ -69,7 +69,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         confirmed: &Losses,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<BranchFate, StoreError> {
         self.remove_if(name, Allowed::Confirmed(confirmed), now)
     }
@@ -78,7 +78,7 @@ impl Worktrees {
         &self,
         name: &WorktreeName,
         allowed: Allowed<'_>,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<BranchFate, StoreError> {
         let mut work = self.begin_change()?;
         let tree = work.index.find(name)?.clone();
@@ -128,7 +128,7 @@ impl OpenRegistry {
         tree: &Worktree,
         found: WorktreeFolder,
         allowed: Allowed<'_>,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<(BranchFate, Option<TrashedFolder>), StoreError> {
         let name = &tree.name;
         let trash = match found.on_disk {

@@ -9,7 +9,7 @@ use super::interrupted_merge::{self, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{Busy, Removal, Worktree, WorktreeError, WorktreeName};
 use crate::store::git::locks;
@@ -30,7 +30,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When the registry cannot be read or written, or git fails.
-    pub fn repair(&self, now: Stamp) -> Result<Vec<String>, StoreError> {
+    pub fn repair(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let Some(paths) = self.paths() else {
             return Ok(Vec::new());
         };
@@ -73,7 +73,7 @@ impl OpenRegistry {
     fn repair(
         &mut self,
         paths: &RepoPaths,
-        now: Stamp,
+        now: Timestamp,
         report: &mut Vec<String>,
     ) -> Result<Vec<WorktreeName>, StoreError> {
         for debris in paths.debris_except_locks()? {
@@ -152,7 +152,7 @@ impl OpenRegistry {
     fn undo_interrupted_start(
         &mut self,
         name: &WorktreeName,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         let (git, own) = self.valid_folder(name)?;
         let dir = self.dir.join(name.as_str());
@@ -197,7 +197,7 @@ impl OpenRegistry {
     pub(super) fn undo_interrupted_merge(
         &mut self,
         name: &WorktreeName,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         let tree = self.entry_of(name);
         let branch = name.branch();
@@ -270,7 +270,7 @@ impl OpenRegistry {
         &self,
         tree: &Worktree,
         why: &str,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<(), StoreError> {
         let note = LogEntry::of("worktree.merge.failed", tree).error(why);
         self.log.record(note, now)
@@ -280,7 +280,7 @@ impl OpenRegistry {
     fn delete_unused_branch(
         &self,
         name: &WorktreeName,
-        now: Stamp,
+        now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         let branch = name.branch();
         let Some(tip) = self.repo.branch(&branch)? else {
@@ -313,12 +313,12 @@ impl OpenRegistry {
     pub(super) fn entry_of(&self, name: &WorktreeName) -> Worktree {
         self.index.get(name).cloned().unwrap_or_else(|| {
             let path = self.dir.join(name.as_str()).to_string_lossy().into_owned();
-            Worktree::new(name.clone(), path, Stamp::default())
+            Worktree::new(name.clone(), path, Timestamp::default())
         })
     }
 
     /// Undoes all interrupted merges before the next one starts; see [`OpenRegistry::undo_interrupted_merge`].
-    pub(super) fn undo_interrupted_merges(&mut self, now: Stamp) -> Result<(), StoreError> {
+    pub(super) fn undo_interrupted_merges(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let last = self.log.last_events()?;
         let is_interrupted = |name: &WorktreeName| {
             last.get(name.as_str())

@@ -1,7 +1,7 @@
 //! One draft per agent: the composer holds the draft of the open conversation, the others are stored here. No I/O.
 
 use crate::domain::ids::{Name, RequestId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
@@ -21,7 +21,7 @@ pub struct Drafts {
     /// The question that the draft in the composer answers; `None` if it is a message.
     pub meant: Option<RequestId>,
     /// When the user was last warned that Enter now does something else with the draft.
-    pub told_at: Option<Stamp>,
+    pub told_at: Option<Timestamp>,
     /// Answers and comments in delivery, oldest first.
     sent: Vec<Sent>,
     /// The request whose comment is open in `$EDITOR`, and the agent that asks.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// How long keys are ignored after the focus or its content changed without a key press. A second press of a key meant
 /// for the previous content must not act on the new content.
@@ -17,7 +17,7 @@ pub const HOLD: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
     /// When the focus or its content last changed without a key press.
-    pub moved_at: Option<Stamp>,
+    pub moved_at: Option<Timestamp>,
     /// Set while the focus stays in the empty Needs you pane.
     pub hold: Option<Hold>,
 }
@@ -28,5 +28,5 @@ pub struct Hold {
     /// The agent that continues.
     pub asker: Name,
     /// When the focus returns to the previous pane.
-    pub until: Stamp,
+    pub until: Timestamp,
 }

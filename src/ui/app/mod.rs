@@ -24,10 +24,10 @@ use ratatui::layout::Rect;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::own_theme::{OwnTheme, ThemeChoice};
 use crate::domain::screen::ScreenChoice;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::protocol::event::Setup;
+use crate::protocol::event::SessionInfo;
 use crate::ui::app::board_view::BoardPaneState;
 use crate::ui::app::filters::Filters;
 use crate::ui::app::input::UserInput;
@@ -66,7 +66,7 @@ pub struct Selected {
     pub letter: Option<u64>,
     pub request: Option<RequestId>,
     /// When the selected request changed without a key press.
-    pub request_since: Stamp,
+    pub request_since: Timestamp,
     /// Lines of the selected request scrolled off the top.
     pub request_scroll: usize,
     /// The permission request whose end was visible.
@@ -98,7 +98,7 @@ pub struct App {
     pub(in crate::ui) keys: KeyState,
     /// The replay, if this is no running crew.
     pub(in crate::ui) replay: Option<Box<Player>>,
-    pub(in crate::ui) now: Stamp,
+    pub(in crate::ui) now: Timestamp,
     pub(crate) size: Rect,
     pub(in crate::ui) flash: Option<Flash>,
     pub(in crate::ui) dirty: bool,
@@ -138,7 +138,7 @@ pub struct KeyState {
     /// The first key of a pair.
     pub prefix: Option<String>,
     /// When `Ctrl+c` offered to quit.
-    pub quit_armed: Option<Stamp>,
+    pub quit_armed: Option<Timestamp>,
     /// The agent that was asked to stop and has not stopped yet.
     pub interrupted: Option<Name>,
     /// Keeps keys from acting on something that the user has not seen yet.
@@ -200,7 +200,7 @@ impl App {
             },
             keys: KeyState::default(),
             replay: None,
-            now: Stamp::default(),
+            now: Timestamp::default(),
             size: Rect::new(0, 0, width, height),
             flash: None,
             dirty: true,
@@ -242,7 +242,7 @@ impl App {
             1 => " (1 needs you)".into(),
             n => format!(" ({n} need you)"),
         };
-        let project = self.model.setup.as_ref().map_or("", Setup::project);
+        let project = self.model.setup.as_ref().map_or("", SessionInfo::project);
         let of = if project.is_empty() { "" } else { " · " };
         format!("{name}{waits}{of}{}", one_line(project))
     }

@@ -2,10 +2,10 @@
 //! conversation pane while the conversation is empty, and disappears when its cause is solved. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Usage;
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::App;
 use crate::ui::app::drafts::Returned;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -112,7 +112,7 @@ impl App {
 
     /// Shows a page that needs approval. Starts the key guard at `now`, so that keys typed before the page was visible do
     /// not approve it.
-    pub fn show_approval(&mut self, page: FirstPage, now: Stamp) {
+    pub fn show_approval(&mut self, page: FirstPage, now: Timestamp) {
         self.show_first(page);
         if self.focus != Focus::Composer {
             self.keys.guard.moved_at = Some(now);
@@ -193,7 +193,7 @@ impl App {
             let returned = self.return_words(&Name::lead(), &asked);
             if returned != Returned::Composer {
                 let text = "The lead did not answer. Your message is kept as a draft to it.";
-                self.say(Level::Info, text);
+                self.say(NoticeLevel::Info, text);
                 return;
             }
             let key = self.prefs.keymap.key(Context::Composer, Action::Send);
@@ -202,7 +202,7 @@ impl App {
             );
             // The message disappears once the text is sent or changed.
             let back = self.input.composer.text();
-            self.say_while(Level::Info, text, move |state| {
+            self.say_while(NoticeLevel::Info, text, move |state| {
                 state.input.composer.text() == back
             });
         }

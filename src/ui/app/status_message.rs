@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::domain::ids::RequestId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 
 /// Maximum length of a notice, in characters.
@@ -21,11 +21,11 @@ const FLASH_LEAST: Duration = Duration::from_millis(1500);
 #[derive(Debug)]
 pub struct Flash {
     /// The severity.
-    pub level: Level,
+    pub level: NoticeLevel,
     /// The text, on one line.
     pub text: String,
     /// When it expires.
-    pub until: Stamp,
+    pub until: Timestamp,
     /// The related request.
     pub request: Option<RequestId>,
     holds: Holds,
@@ -44,10 +44,10 @@ impl fmt::Debug for Holds {
 
 impl Flash {
     /// Returns whether it was shown long enough that the next key may remove it.
-    pub fn is_read(&self, now: Stamp) -> bool {
+    pub fn is_read(&self, now: Timestamp) -> bool {
         let least = match self.level {
-            Level::Info => FLASH_LEAST,
-            Level::Warn | Level::Error => FLASH_LEAST * 3,
+            NoticeLevel::Info => FLASH_LEAST,
+            NoticeLevel::Warn | NoticeLevel::Error => FLASH_LEAST * 3,
         };
         self.until.since(now) + least <= FLASH
     }
@@ -55,7 +55,7 @@ impl Flash {
 
 impl App {
     /// Shows a status message about an event. For the current state use `say_while`.
-    pub fn say(&mut self, level: Level, text: impl Into<String>) {
+    pub fn say(&mut self, level: NoticeLevel, text: impl Into<String>) {
         self.flash = Some(Flash {
             level,
             text: one_line(&text.into()),
@@ -69,7 +69,7 @@ impl App {
     /// Shows a status message about the current state; it is removed as soon as `holds` returns ` false`.
     pub(in crate::ui) fn say_while(
         &mut self,
-        level: Level,
+        level: NoticeLevel,
         text: impl Into<String>,
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,
     ) {
@@ -86,21 +86,21 @@ impl App {
         why: impl Fn(&App) -> Option<String> + Send + Sync + 'static,
     ) {
         let reason = text.clone();
-        self.say_while(Level::Info, text, move |state| {
+        self.say_while(NoticeLevel::Info, text, move |state| {
             why(state).as_ref() == Some(&reason)
         });
     }
 
     /// Says that no request is open, for as long as that is true.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
-        self.say_while(Level::Info, "No open requests.", |state| {
+        self.say_while(NoticeLevel::Info, "No open requests.", |state| {
             state.model.requests.is_empty()
         });
     }
 
     /// Says that the board is empty, for as long as that is true.
     pub(in crate::ui) fn say_no_task(&mut self) {
-        self.say_while(Level::Info, "No tasks yet.", |state| {
+        self.say_while(NoticeLevel::Info, "No tasks yet.", |state| {
             state.model.board.is_empty()
         });
     }
@@ -116,7 +116,7 @@ impl App {
 
     /// Shows a notice, which the event log also records. Since it is not caused by a key, it does not replace a more
     /// severe message that is still unread.
-    pub(in crate::ui) fn note(&mut self, level: Level, text: &str) {
+    pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
         let weighs_more = |flash: &Flash| flash.level > level && !flash.is_read(self.now);
         if !self.flash.as_ref().is_some_and(weighs_more) {
             self.say(level, clip(&one_line(text), NOTICE_MAX));

@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use crate::domain::graph::{NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{TaskId, TaskRef};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
-use crate::protocol::TaskWish;
+use crate::protocol::TaskCommand;
 use crate::ui::widgets::composer::Composer;
 
 /// The fields of the form, in display order.
@@ -166,7 +166,7 @@ impl TaskForm {
     ///
     /// # Errors
     /// Returns the reason if the form is invalid.
-    pub fn wish(&self, board: &TaskGraph) -> Result<Option<TaskWish>, String> {
+    pub fn wish(&self, board: &TaskGraph) -> Result<Option<TaskCommand>, String> {
         let blocked_by = task_numbers(&self.waits.text(), board)?;
         let tags: Vec<String> = list_words(&self.tags.text())
             .map(|tag| tag.trim_start_matches('#').to_string())
@@ -182,9 +182,9 @@ impl TaskForm {
                 tags,
                 worktree: String::new(),
             };
-            let checked = tried.create(TaskId::MAX, new.clone(), Stamp::default());
+            let checked = tried.create(TaskId::MAX, new.clone(), Timestamp::default());
             checked.map_err(|e| e.to_string())?;
-            return Ok(Some(TaskWish::Add { new }));
+            return Ok(Some(TaskCommand::Add { new }));
         };
         let now = board.known(task).map_err(|e| e.to_string())?;
         let before = self.opened.as_ref().unwrap_or(now);
@@ -205,9 +205,9 @@ impl TaskForm {
         if edit == TaskEdit::default() {
             return Ok(None);
         }
-        let checked = tried.edit(task, &edit, Stamp::default());
+        let checked = tried.edit(task, &edit, Timestamp::default());
         checked.map_err(|e| e.to_string())?;
-        Ok(Some(TaskWish::Edit { task, edit }))
+        Ok(Some(TaskCommand::Edit { task, edit }))
     }
 }
 
@@ -269,7 +269,7 @@ mod tests {
                 "#2, 4 2",
                 "#rust ui"
             ]),
-            Ok(Some(TaskWish::Add { new }))
+            Ok(Some(TaskCommand::Add { new }))
         );
         for (fields, why) in [
             (
@@ -303,7 +303,7 @@ mod tests {
         let form = TaskForm::of(state.model.board.get(TaskId(4)).unwrap());
         assert_eq!(form.wish(&state.model.board), Ok(None));
         let edit = |edit| {
-            Ok(Some(TaskWish::Edit {
+            Ok(Some(TaskCommand::Edit {
                 task: TaskId(4),
                 edit,
             }))
@@ -352,7 +352,7 @@ mod tests {
     fn edit_keeps_concurrent_changes() {
         let mut board = (*hands(160, 45, None).board).clone();
         let mut form = TaskForm::of(board.get(TaskId(4)).unwrap());
-        let now = Stamp(1.0);
+        let now = Timestamp(1.0);
         let others = TaskEdit {
             subject: Some("Describe the format well".into()),
             block_on: vec![TaskId(3)],
@@ -370,7 +370,7 @@ mod tests {
             ..TaskEdit::default()
         };
         let task = TaskId(4);
-        assert_eq!(form.wish(&board), Ok(Some(TaskWish::Edit { task, edit })));
+        assert_eq!(form.wish(&board), Ok(Some(TaskCommand::Edit { task, edit })));
     }
 
     #[test]

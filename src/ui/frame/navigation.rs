@@ -1,8 +1,8 @@
 //! Moves the keyboard focus between panes and conversations.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::Level;
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::frame::layout as frame_layout;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -25,7 +25,7 @@ pub fn focus(app: &mut App, pane: Pane) {
 /// Focuses the composer.
 pub fn compose(app: &mut App) {
     if app.replay.is_some() {
-        app.say(Level::Info, crate::ui::app::UNCHANGED);
+        app.say(NoticeLevel::Info, crate::ui::app::UNCHANGED);
         return;
     }
     if app
@@ -53,7 +53,7 @@ pub fn waiting(app: &mut App) {
         app.selected.request_scroll = 0;
     }
     // The user asked for this request, so keys count at once.
-    app.selected.request_since = Stamp::default();
+    app.selected.request_since = Timestamp::default();
     focus(app, Pane::Needs);
 }
 
@@ -76,7 +76,7 @@ pub fn subagent(app: &mut App) {
             let shows = key(Action::Subagent);
             let words =
                 format!("Select a task call with {next} and {before}; {shows} opens its subagent.");
-            app.say(Level::Info, words);
+            app.say(NoticeLevel::Info, words);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::todo::TodoList;
@@ -42,7 +42,7 @@ pub struct AgentView {
     /// The current activity; `None` before the first activity event.
     pub activity: Option<Activity>,
     /// When the current activity began.
-    pub since: Stamp,
+    pub since: Timestamp,
     /// The tokens used, including those of earlier agents with the same name.
     pub usage: Usage,
     /// The number of model calls, including those of earlier agents with the same name.
@@ -75,7 +75,7 @@ pub struct AgentView {
 
 impl AgentView {
     /// Applies an event about this agent.
-    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
         self.transcript.apply(name, event);
         if let EventKind::Said { .. } | EventKind::ToolStarted { .. } = event {
             self.pulse.beat(at);
@@ -249,7 +249,7 @@ impl Agents {
     }
 
     /// Applies an event about `name`.
-    pub fn apply(&mut self, name: &Name, at: Stamp, event: &EventKind) {
+    pub fn apply(&mut self, name: &Name, at: Timestamp, event: &EventKind) {
         self.entry(name).apply(name, at, event);
         if !name.is_lead() {
             self.make_room();

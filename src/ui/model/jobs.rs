@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// Maximum number of jobs kept.
 pub const JOBS_MAX: usize = 64;
@@ -42,7 +42,7 @@ impl JobBook {
     }
 
     /// Marks the end of a session: all running jobs were killed.
-    pub fn end_of_session(&mut self, now: Stamp) {
+    pub fn end_of_session(&mut self, now: Timestamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
             let by = "the end of crewdeck".into();
             job.ended = Some((now, JobEnd::Killed { by }));
@@ -73,8 +73,8 @@ mod tests {
             id: JobId(id.into()),
             agent: Name::lead(),
             command: format!("run {id}"),
-            began: Stamp(1.0),
-            ended: ended.map(|end| (Stamp(2.0), end)),
+            began: Timestamp(1.0),
+            ended: ended.map(|end| (Timestamp(2.0), end)),
             tail: String::new(),
         }
     }

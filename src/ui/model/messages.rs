@@ -187,7 +187,7 @@ fn rank(step: LetterStep) -> u8 {
 mod tests {
     use super::*;
     use crate::domain::ids::{LetterId, Name};
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     fn letter(id: &str) -> Letter {
         Letter::new(
@@ -196,7 +196,7 @@ mod tests {
             &Name::lead(),
             &Name::member("bob").unwrap(),
             "hello",
-            Stamp(1.0),
+            Timestamp(1.0),
         )
     }
 

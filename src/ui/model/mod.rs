@@ -23,7 +23,7 @@ use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
 use crate::domain::team::Team;
 use crate::domain::worktree::CheckedOut;
-use crate::protocol::event::Setup;
+use crate::protocol::event::SessionInfo;
 use crate::ui::model::agents::Agents;
 use crate::ui::model::board::Kept;
 use crate::ui::model::board::branches::Branches;
@@ -63,7 +63,7 @@ pub const MODELS_MAX: usize = 1000;
 /// What the crew has reported. Panes and popups read it; only events change it.
 #[derive(Debug)]
 pub struct CrewModel {
-    pub(in crate::ui) setup: Option<Setup>,
+    pub(in crate::ui) setup: Option<SessionInfo>,
     pub(in crate::ui) agents: Agents,
     pub(in crate::ui) board: Arc<TaskGraph>,
     /// What is worked out from the board.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 
 /// The length of a slice, in seconds.
 const SLICE: u64 = 10;
@@ -23,7 +23,7 @@ pub struct Pulse {
 
 impl Pulse {
     /// Counts an answer or a tool call at the time `at`.
-    pub fn beat(&mut self, at: Stamp) {
+    pub fn beat(&mut self, at: Timestamp) {
         let slice = slice(at);
         if self.beats.is_empty() {
             self.newest = slice;
@@ -49,7 +49,7 @@ impl Pulse {
     }
 
     /// Renders the last `columns` slices until `now`, scaled to the highest one. A slice without activity is blank.
-    pub fn bars(&self, now: Stamp, columns: usize) -> String {
+    pub fn bars(&self, now: Timestamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
         let most = self.beats.iter().copied().max().unwrap_or(0).max(3);
         let bar = |back: usize| {
@@ -69,8 +69,8 @@ impl Pulse {
     }
 }
 
-fn slice(at: Stamp) -> u64 {
-    at.since(Stamp(0.0)).as_secs() / SLICE
+fn slice(at: Timestamp) -> u64 {
+    at.since(Timestamp(0.0)).as_secs() / SLICE
 }
 
 #[cfg(test)]
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn slices_move_left_and_are_limited() {
         let mut pulse = Pulse::default();
-        assert_eq!(pulse.bars(Stamp(100.0), 4), "    ");
+        assert_eq!(pulse.bars(Timestamp(100.0), 4), "    ");
         for at in [100.0, 101.0, 102.0, 103.0, 115.0, 131.0, 132.0] {
-            pulse.beat(Stamp(at));
+            pulse.beat(Timestamp(at));
         }
         let cases = [
             (132.0, 4, "▇▁ ▃"),
@@ -94,18 +94,18 @@ mod tests {
             (999.0, 4, "    "),
         ];
         for (now, columns, expected) in cases {
-            assert_eq!(pulse.bars(Stamp(now), columns), expected, "{now} {columns}");
+            assert_eq!(pulse.bars(Timestamp(now), columns), expected, "{now} {columns}");
         }
         for at in 0..10_000 {
-            pulse.beat(Stamp(200.0 + f64::from(at)));
+            pulse.beat(Timestamp(200.0 + f64::from(at)));
         }
         assert_eq!(pulse.beats.len(), SLICES_MAX);
-        pulse.beat(Stamp(1e12));
+        pulse.beat(Timestamp(1e12));
         assert_eq!(
             (pulse.beats.len(), pulse.beats.back()),
             (SLICES_MAX, Some(&1))
         );
-        pulse.beat(Stamp(5.0));
+        pulse.beat(Timestamp(5.0));
         assert_eq!(pulse.beats.back(), Some(&2));
     }
 }

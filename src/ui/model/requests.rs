@@ -172,11 +172,11 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::request::RequestStatus;
-    use crate::domain::stamp::Stamp;
+    use crate::domain::stamp::Timestamp;
 
     fn request(id: &str, kind: RequestKind, from: Name, at: f64) -> Request {
         let bob = Name::member("bob").unwrap();
-        Request::new(RequestId(id.into()), kind, from, bob, "x".into(), Stamp(at))
+        Request::new(RequestId(id.into()), kind, from, bob, "x".into(), Timestamp(at))
     }
 
     #[test]

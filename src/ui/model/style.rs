@@ -4,12 +4,12 @@ use ratatui::style::Style;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::domain::todo::TodoStatus;
-use crate::protocol::event::{LetterStep, Level};
+use crate::protocol::event::{LetterStep, NoticeLevel};
 use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
 use crate::ui::model::board::index::Standing;
@@ -54,7 +54,7 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> Look {
 }
 
 /// Returns symbol, label and style of an agent's activity.
-pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
+pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> Look {
     match activity {
         Activity::Idle => ("○", "idle".into(), theme.dim),
         Activity::Thinking => ("●", "thinking".into(), theme.working),
@@ -72,7 +72,7 @@ pub fn activity(activity: &Activity, now: Stamp, theme: &Theme) -> Look {
 }
 
 /// Returns the seconds until `until`, rounded up.
-pub fn seconds(until: Stamp, now: Stamp) -> u64 {
+pub fn seconds(until: Timestamp, now: Timestamp) -> u64 {
     let left = until.since(now);
     left.as_secs() + u64::from(left.subsec_nanos() > 0)
 }
@@ -97,21 +97,21 @@ pub fn progress(progress: Progress, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// Returns symbol and style of a notice.
-pub fn level(level: Level, theme: &Theme) -> (&'static str, Style) {
+pub fn level(level: NoticeLevel, theme: &Theme) -> (&'static str, Style) {
     match level {
-        Level::Info => ("·", theme.text),
-        Level::Warn => ("▲", theme.warn),
-        Level::Error => ("✗", theme.error),
+        NoticeLevel::Info => ("·", theme.text),
+        NoticeLevel::Warn => ("▲", theme.warn),
+        NoticeLevel::Error => ("✗", theme.error),
     }
 }
 
 /// Returns the frame of the spinner at a time.
-pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
+pub fn spinner(now: Timestamp, motion: Motion) -> &'static str {
     const TURN: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"];
     match motion {
         Motion::Reduced => "●",
         Motion::Full => {
-            let steps = now.since(Stamp(0.0)).as_millis() / SPIN.as_millis() % 8;
+            let steps = now.since(Timestamp(0.0)).as_millis() / SPIN.as_millis() % 8;
             let picture = usize::try_from(steps).ok().and_then(|at| TURN.get(at));
             picture.copied().unwrap_or("⠋")
         }
@@ -119,7 +119,7 @@ pub fn spinner(now: Stamp, motion: Motion) -> &'static str {
 }
 
 /// Returns the end and the cause of the longest back-off in the team.
-pub fn backoff(model: &CrewModel) -> Option<(Stamp, String)> {
+pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()
         .into_iter()

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::skill::{BrokenSkill, Skill, SkillBook};
 use crate::domain::text::one_line;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::model::style;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
@@ -58,7 +58,7 @@ fn skill_lines(skill: &Skill, width: usize, theme: &Theme) -> Vec<Line<'static>>
 }
 
 fn broken_lines(broken: &BrokenSkill, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let (shape, style) = style::level(Level::Warn, theme);
+    let (shape, style) = style::level(NoticeLevel::Warn, theme);
     let head = format!("{shape} {}", one_line(&broken.path));
     let mut out = styled(&head, width, style);
     out.extend(indented(&one_line(&broken.why), width, theme.text));

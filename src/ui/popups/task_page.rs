@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
@@ -161,7 +161,7 @@ fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Li
 }
 
 /// Returns a time of day and how long ago it was; empty if unknown.
-fn when(app: &App, at: Stamp) -> String {
+fn when(app: &App, at: Timestamp) -> String {
     if at.0 <= 0.0 {
         return String::new();
     }
@@ -225,7 +225,7 @@ mod tests {
         join.tags = vec!["rust".into(), "io".into()];
         join.worktree = "join".into();
         join.attempts = 2;
-        join.updated_at = Stamp(NOON + 1.0);
+        join.updated_at = Timestamp(NOON + 1.0);
         join.blocked_by.push(TaskId(99));
         join.blocks = vec![TaskId(5)];
         let graph = TaskGraph::new(tasks);
@@ -242,7 +242,7 @@ mod tests {
         let mut state = crate::ui::fixture::busy(160, 45);
         let task = state.model.board.get(TaskId(4)).unwrap().clone();
         let mut edited = task.clone();
-        edited.updated_at = Stamp(NOON + 5.0);
+        edited.updated_at = Timestamp(NOON + 5.0);
         let changed = vec![std::sync::Arc::new(edited)];
         let event = crate::protocol::EventKind::BoardChanged {
             changed,

@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
 
 /// Most events that are played; of a longer recording, the newest.
@@ -37,7 +37,7 @@ pub struct Player {
     speed: f64,
     motion: Motion,
     /// The wall-clock time of the last call of [`Player::go`].
-    looked: Option<Stamp>,
+    looked: Option<Timestamp>,
 }
 
 impl Player {
@@ -46,7 +46,7 @@ impl Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
         let mut time = Duration::ZERO;
-        let mut before = events.first().map_or(Stamp::default(), |e| e.at);
+        let mut before = events.first().map_or(Timestamp::default(), |e| e.at);
         let mut times = Vec::with_capacity(events.len());
         for event in &events {
             time += event.at.since(before).min(GAP_MAX);
@@ -109,11 +109,11 @@ impl Player {
     }
 
     /// Returns the recorded wall- clock time at the position.
-    pub fn clock(&self) -> Stamp {
+    pub fn clock(&self) -> Timestamp {
         let at = self.happened.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
             (Some(event), Some(time)) => event.at.after(self.time.saturating_sub(*time)),
-            _ => Stamp::default(),
+            _ => Timestamp::default(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Player {
     }
 
     /// Advances the position to the wall-clock time `now`. Returns the events passed.
-    pub fn go(&mut self, now: Stamp) -> &[Event] {
+    pub fn go(&mut self, now: Timestamp) -> &[Event] {
         let before = self.happened;
         let passed = self.looked.map_or(Duration::ZERO, |at| now.since(at));
         self.looked = Some(now);

@@ -9,7 +9,7 @@ use crate::ui::replay::*;
 fn player(seconds: &[f64]) -> Player {
     let events = seconds.iter().enumerate().map(|(i, at)| Event {
         seq: i as u64 + 1,
-        at: Stamp(1000.0 + at),
+        at: Timestamp(1000.0 + at),
         kind: EventKind::CrewAtRest,
     });
     Player::new(events.collect(), 1.0)
@@ -28,7 +28,7 @@ fn passing_time_returns_the_passed_events() {
         (61.0, 0),
     ];
     for (now, expected) in cases {
-        assert_eq!(player.go(Stamp(now)).len(), expected, "{now}");
+        assert_eq!(player.go(Timestamp(now)).len(), expected, "{now}");
     }
     assert_eq!(player.motion(), Motion::Paused, "it is over");
     assert_eq!(player.next_in(), None);
@@ -38,11 +38,11 @@ fn passing_time_returns_the_passed_events() {
 fn long_pauses_are_shortened_and_the_clock_is_recorded() {
     let mut player = player(&[0.0, 3600.0, 3601.0]);
     assert_eq!(player.length(), GAP_MAX + Duration::from_secs(1));
-    player.go(Stamp(0.0));
-    player.go(Stamp(1.0));
-    assert_eq!(player.clock(), Stamp(1001.0));
-    player.go(Stamp(3.5));
-    assert_eq!(player.clock(), Stamp(4600.5));
+    player.go(Timestamp(0.0));
+    player.go(Timestamp(1.0));
+    assert_eq!(player.clock(), Timestamp(1001.0));
+    player.go(Timestamp(3.5));
+    assert_eq!(player.clock(), Timestamp(4600.5));
     assert_eq!(player.next_in(), Some(Duration::from_millis(500)));
     player.faster();
     assert_eq!(player.next_in(), Some(Duration::from_millis(250)));
@@ -53,7 +53,7 @@ fn steps_and_jumps_return_the_events_to_apply() {
     let mut player = player(&[0.0, 1.0, 1.0, 2.0, 13.0]);
     assert_eq!(player.step(), Seek::On(1));
     assert_eq!(player.step(), Seek::On(1));
-    assert_eq!(player.go(Stamp(99.0)).len(), 0, "no more events");
+    assert_eq!(player.go(Timestamp(99.0)).len(), 0, "no more events");
     assert_eq!(player.step_back(), Seek::Back);
     assert_eq!((player.happened(), player.time()), (1, Duration::ZERO));
     assert_eq!(player.step_back(), Seek::Back);
@@ -100,7 +100,7 @@ fn clock_going_back_repeats_no_event() {
     let mut player = player(&[0.0, 1.0, 0.5, 2.0]);
     let mut passed = 0;
     for now in [10.0, 11.0, 10.0, 12.0, 9.0, 15.0] {
-        passed += player.go(Stamp(now)).len();
+        passed += player.go(Timestamp(now)).len();
     }
     assert_eq!(passed, 4);
 }

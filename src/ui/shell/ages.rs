@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Text};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -55,7 +55,7 @@ pub(in crate::ui) fn last_for(app: &App) -> Option<Duration> {
 }
 
 /// Returns whether any age had a different text at `before`.
-pub(in crate::ui) fn read_otherwise(app: &App, before: Stamp) -> bool {
+pub(in crate::ui) fn read_otherwise(app: &App, before: Timestamp) -> bool {
     let is_other = |age: &Aging| age.reads(before) != age.reads(app.now);
     shown(app).iter().any(is_other)
 }
@@ -87,9 +87,9 @@ mod tests {
             changed: vec![Arc::new(serde_json::from_value(task).unwrap())],
             removed: vec![],
         };
-        let (seq, at) = (1, Stamp(BEGUN));
+        let (seq, at) = (1, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
-        let now = Stamp(BEGUN + passed);
+        let now = Timestamp(BEGUN + passed);
         update(&mut state, Msg::Tick { now });
         state.take_dirty();
         state
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn task_age_redraws_once_a_minute_in_first_hour() {
         let mut state = at_rest(TaskStatus::InProgress, 61.0);
-        let end = Stamp(BEGUN + 3600.0);
+        let end = Timestamp(BEGUN + 3600.0);
         let (mut wakes, mut frames) = (0, 0);
         while let Some(wait) = next_tick(&state) {
             let now = state.now.after(wait);
@@ -132,12 +132,12 @@ mod tests {
     fn letter_read(text: Text, step: LetterStep, passed: f64) -> UiState {
         let mut state = at_rest(TaskStatus::Completed, 0.0);
         let mut one = letter("1", LetterKind::Message, "bob", "lead", "hello");
-        one.timestamp = Stamp(BEGUN);
+        one.timestamp = Timestamp(BEGUN);
         let kind = EventKind::LetterMoved { letter: one, step };
-        let (seq, at) = (2, Stamp(BEGUN));
+        let (seq, at) = (2, Timestamp(BEGUN));
         update(&mut state, Msg::Event(Event { seq, at, kind }));
         state.popups.push(Popup::read(text));
-        let now = Stamp(BEGUN + passed);
+        let now = Timestamp(BEGUN + passed);
         update(&mut state, Msg::Tick { now });
         state.take_dirty();
         state
@@ -155,7 +155,7 @@ mod tests {
 
         let mut state = letter_read(Text::Letter(0), LetterStep::Sent, 150.0);
         let at = |passed| Msg::Tick {
-            now: Stamp(BEGUN + passed),
+            now: Timestamp(BEGUN + passed),
         };
         update(&mut state, at(179.0));
         assert!(!state.take_dirty());

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use jiff::tz::TimeZone;
 
 use crate::domain::attention::Matter;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::KeyGuard;
 use crate::ui::app::popup::Popup;
@@ -58,7 +58,7 @@ impl DerefMut for UiState {
 
 impl UiState {
     /// Ends everything that belonged to an earlier crewdeck process: no agent runs and no request is open.
-    pub fn end_of_session(&mut self, now: Stamp) {
+    pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();
         self.model.requests = RequestBook::default();
@@ -84,7 +84,7 @@ impl UiState {
 
 impl UiState {
     /// Marks all earlier events as seen, so that none of them notifies the user.
-    pub fn caught_up(&mut self, now: Stamp) {
+    pub fn caught_up(&mut self, now: Timestamp) {
         self.now = now;
         self.flash = None;
         self.attention.forget();
@@ -92,7 +92,7 @@ impl UiState {
     }
 
     /// Handles the end of the process that ran the crew: its agents stop; the user's focus stays.
-    pub fn end_of_run(&mut self, now: Stamp) {
+    pub fn end_of_run(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);
         if focus == Focus::Pane(Pane::Needs) {

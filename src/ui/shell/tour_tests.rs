@@ -6,10 +6,10 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestKind;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::worktree::{Branch, BranchState, WorktreeName};
-use crate::protocol::event::{LetterStep, Setup};
+use crate::protocol::event::{LetterStep, SessionInfo};
 use crate::protocol::{Command, EventKind};
 use crate::ui::Do;
 use crate::ui::fixture::{board_told, letter, name, picture, plan, press, ready, team, tell, told};
@@ -18,7 +18,7 @@ use crate::ui::shell::tour::*;
 
 fn demo() -> EventKind {
     match ready() {
-        EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+        EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo {
             provider: DEMO.into(),
             ..setup
         }),
@@ -39,15 +39,15 @@ fn six(done: u64) -> EventKind {
             subject: subject.into(),
             ..NewTask::default()
         };
-        board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+        board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
         if id <= done {
             let who = name("alice");
             let claimer = crate::domain::graph::Claimer {
                 name: who.clone(),
                 tags: vec![],
             };
-            board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
-            board.complete(TaskId(id), &who, Stamp(3.0)).unwrap();
+            board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
+            board.complete(TaskId(id), &who, Timestamp(3.0)).unwrap();
         }
     }
     board_told(&board)
@@ -63,7 +63,7 @@ fn renamed(id: u64) -> EventKind {
         subject: "Work".into(),
         ..NewTask::default()
     };
-    board.create(TaskId(id), new, Stamp(4.0)).unwrap();
+    board.create(TaskId(id), new, Timestamp(4.0)).unwrap();
     board_told(&board)
 }
 
@@ -131,14 +131,14 @@ fn branches(unmerged: &[u64]) -> Vec<EventKind> {
             worktree: format!("task-{id}"),
             ..NewTask::default()
         };
-        board.create(TaskId(id), new, Stamp(1.0)).unwrap();
+        board.create(TaskId(id), new, Timestamp(1.0)).unwrap();
         let claimer = Claimer {
             name: name("alice"),
             tags: vec![],
         };
-        board.claim(TaskId(id), &claimer, Stamp(2.0)).unwrap();
+        board.claim(TaskId(id), &claimer, Timestamp(2.0)).unwrap();
         board
-            .complete(TaskId(id), &claimer.name, Stamp(3.0))
+            .complete(TaskId(id), &claimer.name, Timestamp(3.0))
             .unwrap();
     }
     let branch = |id: u64| Branch {

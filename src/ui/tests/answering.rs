@@ -4,9 +4,9 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::MemberStatus;
-use crate::protocol::{Asked, Command, EventKind};
+use crate::protocol::{CommandRef, Command, EventKind};
 use crate::ui::fixture::{busy, name, picture, press, question, started, tell};
 use crate::ui::{Do, Msg, Seat, UiState, keys, update};
 
@@ -187,7 +187,7 @@ fn draft_started_before_question_is_not_sent_as_answer() {
     );
     assert_eq!(state.input.composer.text(), "add a test");
     // The second press of a double press is ignored.
-    let soon = Stamp(state.now.0 + 0.2);
+    let soon = Timestamp(state.now.0 + 0.2);
     let enter = keys::parse("enter").unwrap();
     assert_eq!(update(&mut state, Msg::Key(enter, soon)), []);
     assert_eq!(press(&mut state, "enter"), [answers(&asked, "add a test")]);
@@ -214,7 +214,7 @@ fn late_answer_returns_as_draft() {
     let others = decided(&asked, RequestStatus::Rejected, "lead", "");
     let own_window = decided(&asked, RequestStatus::Approved, "user", "Postgres");
     let refused = EventKind::refused(
-        Asked::Decide {
+        CommandRef::Decide {
             request: asked.id.clone(),
         },
         "request q1 was already approved by user: nothing changed",

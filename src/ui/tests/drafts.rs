@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::Name;
 use crate::protocol::event::TurnEnd;
-use crate::protocol::{Asked, Command, EventKind};
+use crate::protocol::{CommandRef, Command, EventKind};
 use crate::ui::app::onboarding::Weight;
 use crate::ui::fixture::{blank, busy, first_page, name, picture, press, ready, tell};
 use crate::ui::{Do, UiState};
@@ -18,7 +18,7 @@ fn message(to: &str, text: &str) -> Do {
 
 fn refused(to: &str) -> EventKind {
     EventKind::refused(
-        Asked::Prompt {
+        CommandRef::Prompt {
             to: name(to),
             text: String::new(),
         },

@@ -6,10 +6,10 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::fixture::{
     NOON, blank, busy, busy_events, decided, name, picture, plan, press, tell,
@@ -27,7 +27,7 @@ pub fn eventful(width: u16, height: u16) -> UiState {
     let (alice, bob) = (name("alice"), name("bob"));
     let backoff = Activity::Backoff {
         cause: "the server is overloaded (529)".into(),
-        until: Stamp(state.now.0 + 20.0),
+        until: Timestamp(state.now.0 + 20.0),
         attempt: 1,
         attempts_max: 0,
     };
@@ -42,9 +42,9 @@ pub fn eventful(width: u16, height: u16) -> UiState {
                 agent: alice,
                 activity: backoff,
             },
-            notice(Level::Info, "wt/task-1 is merged into main."),
+            notice(NoticeLevel::Info, "wt/task-1 is merged into main."),
             notice(
-                Level::Warn,
+                NoticeLevel::Warn,
                 "Task #3 of dave is offered again: dave left it open, because the process that ran it was ended from outside while it worked.",
             ),
             EventKind::TurnEnded {
@@ -168,7 +168,7 @@ fn enter_opens_subject_of_line() {
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     // A missing subject is reported.
     enter(&mut state, "asks you to approve");
-    tell(&mut state, vec![EventKind::notice(Level::Info, "a notice")]);
+    tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, "a notice")]);
     press(&mut state, "esc @ enter");
     assert!(picture(&state).contains("This event has no details."));
 }
@@ -200,7 +200,7 @@ fn long_log_says_where_older_events_are() {
     let mut state = busy(100, 30);
     for i in 0..LINES_MAX {
         let text = format!("notice number {i}");
-        tell(&mut state, vec![EventKind::notice(Level::Info, text)]);
+        tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, text)]);
     }
     press(&mut state, "esc @");
     let picture = picture(&state);
@@ -210,10 +210,10 @@ fn long_log_says_where_older_events_are() {
     let mut late = blank(100, 30);
     let event = |seq, kind| crate::protocol::Event {
         seq,
-        at: Stamp(NOON),
+        at: Timestamp(NOON),
         kind,
     };
-    let first = event(500, EventKind::notice(Level::Info, "late"));
+    let first = event(500, EventKind::notice(NoticeLevel::Info, "late"));
     crate::ui::update(&mut late, crate::ui::Msg::Event(first));
     assert!(late.event_log.is_cut());
 }
@@ -225,7 +225,7 @@ fn replay_shows_same_log() {
         .enumerate()
         .map(|(i, kind)| crate::protocol::Event {
             seq: i as u64 + 1,
-            at: Stamp(NOON).after(Duration::from_secs(i as u64)),
+            at: Timestamp(NOON).after(Duration::from_secs(i as u64)),
             kind,
         })
         .collect();

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decision, Request, RequestStatus, Verdict};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{Command, Event, EventKind};
@@ -71,13 +71,13 @@ fn asking(request: &Request) -> UiState {
 
 /// Applies an event `after` seconds after the previous input.
 fn event(state: &mut UiState, after: f64, kind: EventKind) {
-    let at = Stamp(state.now.0 + after);
+    let at = Timestamp(state.now.0 + after);
     update(state, Msg::Event(Event { seq: 1, at, kind }));
 }
 
 /// Presses a key `after` seconds after the previous input.
 fn key(state: &mut UiState, after: f64, name: &str) -> Vec<Do> {
-    let at = Stamp(state.now.0 + after);
+    let at = Timestamp(state.now.0 + after);
     update(state, Msg::Key(keys::parse(name).unwrap(), at))
 }
 
@@ -176,7 +176,7 @@ fn focus_returns_when_turn_ends_or_after_timeout() {
     assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
     let long = HOLD.as_secs_f64();
     for (after, expected) in [(long - 0.5, NEEDS), (1.0, Focus::Composer)] {
-        let now = Stamp(state.now.0 + after);
+        let now = Timestamp(state.now.0 + after);
         update(&mut state, Msg::Tick { now });
         assert_eq!(state.focus, expected, "{after}");
     }

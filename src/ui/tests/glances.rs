@@ -27,7 +27,7 @@ fn costs_from_journal_equal_live_costs() {
     for (seq, kind) in (1..).zip(spending()) {
         let event = Event {
             seq,
-            at: crate::domain::stamp::Stamp(1.0),
+            at: crate::domain::stamp::Timestamp(1.0),
             kind,
         };
         let line = serde_json::to_string(&event).unwrap();

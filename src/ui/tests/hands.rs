@@ -4,10 +4,10 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, NewTask, TaskEdit};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::Losses;
-use crate::protocol::event::PersonAct;
-use crate::protocol::{Asked, Command, EventKind, TaskWish};
+use crate::protocol::event::UserAction;
+use crate::protocol::{CommandRef, Command, EventKind, TaskCommand};
 use crate::ui::app::popup::Popup;
 use crate::ui::fixture::{NOON, board_told, hands, name, picture, press, tell};
 use crate::ui::tests::merging::on as merging_on;
@@ -21,21 +21,21 @@ pub fn at(width: u16, height: u16, own: Option<u64>, id: u64) -> UiState {
     state
 }
 
-fn wish(wish: TaskWish) -> Do {
+fn wish(wish: TaskCommand) -> Do {
     Do::Command(Command::Task(Box::new(wish)))
 }
 
 fn claim(id: u64) -> Do {
-    wish(TaskWish::Claim { task: TaskId(id) })
+    wish(TaskCommand::Claim { task: TaskId(id) })
 }
 
 fn complete(id: u64) -> Do {
-    wish(TaskWish::Complete { task: TaskId(id) })
+    wish(TaskCommand::Complete { task: TaskId(id) })
 }
 
 fn release(id: u64, from: &str) -> Do {
     let (task, from) = (TaskId(id), Name::party(from).unwrap());
-    wish(TaskWish::Release { task, from })
+    wish(TaskCommand::Release { task, from })
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn dialog_closes_when_task_owner_changes() {
     press(&mut state, "u");
     assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
     let mut board = (*state.model.board).clone();
-    board.take(TaskId(2), &name("alice"), Stamp(NOON)).unwrap();
+    board.take(TaskId(2), &name("alice"), Timestamp(NOON)).unwrap();
     let bob = Claimer {
         name: name("bob"),
         tags: vec![],
     };
-    board.claim(TaskId(2), &bob, Stamp(NOON)).unwrap();
+    board.claim(TaskId(2), &bob, Timestamp(NOON)).unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 now has another owner."));
@@ -147,7 +147,7 @@ fn dialog_closes_when_task_owner_changes() {
                 name: name("dora"),
                 tags: vec![],
             },
-            Stamp(NOON),
+            Timestamp(NOON),
         )
         .unwrap();
     tell(&mut state, vec![board_told(&board)]);
@@ -168,10 +168,10 @@ fn worktree_path_is_copied() {
 fn event_log_names_user() {
     let mut state = at(160, 45, None, 2);
     let mut board = (*state.model.board).clone();
-    let now = Stamp(NOON + 1.0);
+    let now = Timestamp(NOON + 1.0);
     let act = |state: &mut UiState,
                task: u64,
-               act: PersonAct,
+               act: UserAction,
                board: &crate::domain::graph::TaskGraph| {
         let task = TaskId(task);
         tell(
@@ -180,12 +180,12 @@ fn event_log_names_user() {
         );
     };
     board.claim(TaskId(6), &Claimer::person(), now).unwrap();
-    act(&mut state, 6, PersonAct::Claimed, &board);
+    act(&mut state, 6, UserAction::Claimed, &board);
     board.complete(TaskId(6), &Name::user(), now).unwrap();
-    act(&mut state, 6, PersonAct::Completed, &board);
+    act(&mut state, 6, UserAction::Completed, &board);
     let from = name("alice");
     board.take(TaskId(2), &from, now).unwrap();
-    act(&mut state, 2, PersonAct::Released { from }, &board);
+    act(&mut state, 2, UserAction::Released { from }, &board);
     press(&mut state, "@");
     let log = picture(&state);
     for line in [
@@ -201,7 +201,7 @@ fn event_log_names_user() {
 #[test]
 fn task_form_submits_and_shows_errors() {
     let add = |subject: &str, blocked_by: &[u64]| {
-        wish(TaskWish::Add {
+        wish(TaskCommand::Add {
             new: NewTask {
                 subject: subject.into(),
                 blocked_by: blocked_by.iter().copied().map(TaskId).collect(),
@@ -210,7 +210,7 @@ fn task_form_submits_and_shows_errors() {
         })
     };
     let edit = |edit: TaskEdit| {
-        wish(TaskWish::Edit {
+        wish(TaskCommand::Edit {
             task: TaskId(4),
             edit,
         })
@@ -278,8 +278,8 @@ fn rejected_form_reopens_with_reason() {
     press(&mut state, "a \"Draw\" enter");
     let why = "the disk is full".to_string();
     let refused = |asked| EventKind::refused(asked, why.clone());
-    let edit = Asked::EditTask { task: TaskId(4) };
-    for other in [Asked::Merge { task: TaskId(2) }, Asked::ListModels, edit] {
+    let edit = CommandRef::EditTask { task: TaskId(4) };
+    for other in [CommandRef::Merge { task: TaskId(2) }, CommandRef::ListModels, edit] {
         tell(&mut state, vec![refused(other)]);
         assert!(state.popups.is_empty(), "it is not about the form");
     }
@@ -287,18 +287,18 @@ fn rejected_form_reopens_with_reason() {
         asked: None,
         why: why.clone(),
     };
-    tell(&mut state, vec![of_old, refused(Asked::AddTask)]);
+    tell(&mut state, vec![of_old, refused(CommandRef::AddTask)]);
     let shown = picture(&state);
     assert!(shown.contains("New task") && shown.contains("Draw") && shown.contains(&why));
     // An accepted form does not return; a rejection of something else changes nothing.
     press(&mut state, "enter");
     let task = TaskId(7);
-    let act = PersonAct::Added;
+    let act = UserAction::Added;
     tell(
         &mut state,
         vec![
             EventKind::PersonActed { task, act },
-            refused(Asked::AddTask),
+            refused(CommandRef::AddTask),
         ],
     );
     assert!(state.popups.is_empty() && state.input.task_forms.is_clear());
@@ -320,7 +320,7 @@ fn rejected_form_stays_draft_while_user_is_busy() {
         let popups = state.popups.len();
         tell(
             &mut state,
-            vec![EventKind::refused(Asked::AddTask, "the disk is full.")],
+            vec![EventKind::refused(CommandRef::AddTask, "the disk is full.")],
         );
         assert_eq!(state.popups.len(), popups, "{keys}");
         let said = state.flash.take().map(|f| f.text).unwrap_or_default();
@@ -345,7 +345,7 @@ fn unconfirmed_forms_are_bounded() {
     }
     assert_eq!(press(&mut state, "a \"One more\" enter"), []);
     assert!(picture(&state).contains("the board has not confirmed"));
-    let act = PersonAct::Added;
+    let act = UserAction::Added;
     let task = TaskId(7);
     tell(&mut state, vec![EventKind::PersonActed { task, act }]);
     assert_eq!(press(&mut state, "enter").len(), 1);

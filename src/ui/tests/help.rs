@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::app::popup::{Popup, Reader, Text};
 use crate::ui::fixture::{NOON, busy, picture, press, started};
 use crate::ui::popups::reader;
@@ -20,7 +20,7 @@ fn after(size: (u16, u16), keys: &str) -> UiState {
 fn later(keys: &str) -> (String, Option<String>) {
     let mut state = after((160, 45), keys);
     let said = state.flash.take().map(|flash| flash.text);
-    let now = Stamp(NOON + 120.0);
+    let now = Timestamp(NOON + 120.0);
     update(&mut state, Msg::Tick { now });
     (picture(&state), said)
 }

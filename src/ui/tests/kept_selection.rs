@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::team::MemberStatus;
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
@@ -92,8 +92,8 @@ fn job(id: &str, ended: bool) -> EventKind {
             id: JobId(id.into()),
             agent: Name::lead(),
             command: format!("run {id}"),
-            began: Stamp(NOON),
-            ended: ended.then(|| (Stamp(NOON + 1.0), JobEnd::Killed { by: "bob".into() })),
+            began: Timestamp(NOON),
+            ended: ended.then(|| (Timestamp(NOON + 1.0), JobEnd::Killed { by: "bob".into() })),
             tail: String::new(),
         },
     }
@@ -127,7 +127,7 @@ fn rule(number: u64, command: &str) -> SessionRule {
         },
         by: Name::user(),
         asked_by: name("bob"),
-        since: Stamp(NOON),
+        since: Timestamp(NOON),
     }
 }
 

@@ -209,7 +209,7 @@ fn second_press_quits_within_two_seconds() {
     update(
         &mut state,
         Msg::Tick {
-            now: crate::domain::stamp::Stamp(later),
+            now: crate::domain::stamp::Timestamp(later),
         },
     );
     assert_eq!(press(&mut state, "ctrl+c"), []);
@@ -229,7 +229,7 @@ fn replacing_request_is_not_decided_by_same_press() {
     assert_eq!(press(&mut state, "alt+w a").len(), 1);
     tell(&mut state, vec![decided(plan("r1", ""), "user")]);
     let key = crate::ui::keys::parse("a").unwrap();
-    let soon = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    let soon = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
     let expected = decision("r2", RequestKind::Permission, "alice", Verdict::Approve, "");
     assert_eq!(press(&mut state, "a"), [expected]);
@@ -257,7 +257,7 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
     let mut state = busy(160, 45);
     press(&mut state, "\"draft\" alt+w");
     let mut older = permission("r0");
-    older.created_at = crate::domain::stamp::Stamp(1.0);
+    older.created_at = crate::domain::stamp::Timestamp(1.0);
     tell(
         &mut state,
         vec![EventKind::RequestChanged {

@@ -5,10 +5,10 @@ use pretty_assertions::assert_eq;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name};
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
-use crate::protocol::event::{Compaction, Shortened};
+use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{name, picture, press, started, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -20,8 +20,8 @@ fn job(id: &str, command: &str, ended: Option<JobEnd>) -> EventKind {
             id: JobId(id.into()),
             agent: Name::lead(),
             command: command.into(),
-            began: Stamp(100.0),
-            ended: ended.map(|end| (Stamp(163.0), end)),
+            began: Timestamp(100.0),
+            ended: ended.map(|end| (Timestamp(163.0), end)),
             tail: String::new(),
         },
     }
@@ -36,7 +36,7 @@ fn heard(id: &str, chunk: &str) -> EventKind {
 
 fn with_jobs(width: u16, height: u16) -> UiState {
     let mut state = started(width, height);
-    state.now = Stamp(190.0);
+    state.now = Timestamp(190.0);
     tell(
         &mut state,
         vec![
@@ -51,7 +51,7 @@ fn with_jobs(width: u16, height: u16) -> UiState {
             heard("j1", "\u{1b}[2Jtest evil ... ok\n"),
         ],
     );
-    state.now = Stamp(190.0);
+    state.now = Timestamp(190.0);
     state
 }
 
@@ -205,8 +205,8 @@ fn compact_command_takes_optional_focus() {
     tell(
         &mut state,
         vec![
-            told(Shortened::Results { count: 12 }, 160_000, 90_400),
-            told(Shortened::Summary { transcript }, 161_000, 5_200),
+            told(CompactionMethod::Results { count: 12 }, 160_000, 90_400),
+            told(CompactionMethod::Summary { transcript }, 161_000, 5_200),
         ],
     );
     let shown = picture(&state);
@@ -226,7 +226,7 @@ fn restart_ends_everything_in_progress() {
         &mut state,
         sent(&one, "c1", SubagentKind::Explore, "find the tests"),
     );
-    state.end_of_session(Stamp(500.0));
+    state.end_of_session(Timestamp(500.0));
     assert_eq!(state.model.jobs.running(), 0);
     assert_eq!(state.busy(), 0);
     press(&mut state, "esc 1");

@@ -5,8 +5,8 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{JobId, Name};
 use crate::domain::job::Job;
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::Level;
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::TWICE;
 use crate::ui::fixture::{NOON, blank, busy, busy_events, picture, press, started, tell};
@@ -69,13 +69,13 @@ fn custom_interrupt_key_quits_on_second_press() {
 fn recording() -> UiState {
     let events = busy_events().into_iter().zip(1..).map(|(kind, seq)| Event {
         seq,
-        at: Stamp(NOON),
+        at: Timestamp(NOON),
         kind,
     });
     let mut state = blank(160, 45);
     begin_replay(&mut state, Player::new(events.collect(), 1.0));
     for at in [NOON, NOON + 9e5] {
-        update(&mut state, Msg::Tick { now: Stamp(at) });
+        update(&mut state, Msg::Tick { now: Timestamp(at) });
     }
     state
 }
@@ -121,7 +121,7 @@ fn status_message_keeps_dialog_keys() {
         };
         let before = line(&state);
         assert!(before.starts_with(own), "{before}");
-        state.say(Level::Info, "words ".repeat(30));
+        state.say(NoticeLevel::Info, "words ".repeat(30));
         let after = line(&state);
         assert!(after.starts_with("words words"), "{after}");
         assert!(after.contains(&format!("  {own}")), "{after}");
@@ -135,7 +135,7 @@ fn quit_dialog_names_what_it_stops() {
             id: JobId(id.into()),
             agent: Name::lead(),
             command: "sleep 500".into(),
-            began: Stamp(NOON),
+            began: Timestamp(NOON),
             ended: None,
             tail: String::new(),
         },

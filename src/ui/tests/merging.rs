@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
 use crate::ui::app::popup::Popup;
@@ -155,11 +155,11 @@ fn unmerged_count_equals_marked_tasks() {
         tags: vec![],
     };
     board
-        .complete(TaskId(4), &claimer.name, Stamp(NOON))
+        .complete(TaskId(4), &claimer.name, Timestamp(NOON))
         .unwrap();
-    board.claim(TaskId(8), &claimer, Stamp(NOON)).unwrap();
+    board.claim(TaskId(8), &claimer, Timestamp(NOON)).unwrap();
     board
-        .complete(TaskId(8), &claimer.name, Stamp(NOON))
+        .complete(TaskId(8), &claimer.name, Timestamp(NOON))
         .unwrap();
     tell(&mut state, vec![board_told(&board)]);
     assert_eq!(marks(&state), (6, Some(5)));

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Decider, Decision, Request, RequestStatus, Verdict};
 use crate::domain::rule::Scope;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
 use crate::ui::attention::Window;
 use crate::ui::fixture::{busy, cells, permission, picture, plan, press, question, started, tell};
@@ -83,7 +83,7 @@ fn double_press_keeps_notice_of_folded_text() {
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
     for after in [0.0, 0.1] {
-        let at = crate::domain::stamp::Stamp(now.0 + after);
+        let at = crate::domain::stamp::Timestamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
         assert!(text.contains("of comments are folded"), "{text}");
@@ -105,7 +105,7 @@ fn double_press_keeps_notice_of_hidden_request() {
     let key = crate::ui::keys::parse("a").unwrap();
     let now = state.now;
     for after in [0.0, 0.1] {
-        let at = crate::domain::stamp::Stamp(now.0 + after);
+        let at = crate::domain::stamp::Timestamp(now.0 + after);
         assert_eq!(update(&mut state, Msg::Key(key, at)), []);
         let text = picture(&state);
         assert!(text.contains("was not visible"), "{text}");
@@ -117,9 +117,9 @@ fn unrelated_warning_does_not_hide_new_request_notice() {
     let mut state = waiting(100, 30, vec![permission("r1")]);
     press(&mut state, "alt+w end");
     state.selected.request_since = state.now;
-    state.say(Level::Warn, "The journal cannot be written.");
+    state.say(NoticeLevel::Warn, "The journal cannot be written.");
     let key = crate::ui::keys::parse("a").unwrap();
-    let at = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    let at = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, at)), []);
     let text = picture(&state);
     assert!(text.contains("A new request from"), "{text}");
@@ -201,7 +201,7 @@ fn answer_goes_to_its_own_question() {
         vec![EventKind::RequestChanged { request: done }],
     );
     let key = crate::ui::keys::parse("2").unwrap();
-    let soon = crate::domain::stamp::Stamp(state.now.0 + 0.1);
+    let soon = crate::domain::stamp::Timestamp(state.now.0 + 0.1);
     assert_eq!(update(&mut state, Msg::Key(key, soon)), []);
     assert_eq!(
         press(&mut state, "2"),

@@ -1,11 +1,11 @@
 //! Status messages about the current state are removed once they are no longer true.
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::worktree::BranchState;
 use crate::protocol::EventKind;
-use crate::protocol::event::{Compaction, Level, Shortened, TurnEnd};
+use crate::protocol::event::{Compaction, NoticeLevel, CompactionMethod, TurnEnd};
 use crate::ui::UiState;
 use crate::ui::fixture::{
     board_told, branches_told, busy, merging, name, picture, plan, press, started, tell,
@@ -40,7 +40,7 @@ fn turn_ends(state: &mut UiState) {
 
 fn is_compacted(state: &mut UiState) {
     let compaction = Compaction {
-        how: Shortened::Summary {
+        how: CompactionMethod::Summary {
             transcript: "x".into(),
         },
         before: 900,
@@ -99,7 +99,7 @@ const CASES: &[Case] = &[
         |state| {
             let mut board = state.model.board.as_ref().clone();
             board
-                .complete(TaskId(4), &name("alice"), Stamp(1.0))
+                .complete(TaskId(4), &name("alice"), Timestamp(1.0))
                 .unwrap();
             tell(state, vec![board_told(&board)]);
         },
@@ -152,7 +152,7 @@ fn status_message_is_removed_when_outdated() {
 #[test]
 fn event_message_is_not_removed_early() {
     let mut state = started(160, 45);
-    state.say(Level::Info, "Copied the message.");
+    state.say(NoticeLevel::Info, "Copied the message.");
     turn_ends(&mut state);
     assert!(state.flash.is_some());
 }

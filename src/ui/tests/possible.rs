@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::domain::worktree::BranchState;
 use crate::ui::UiState;
@@ -58,7 +58,7 @@ fn pressed(mut state: UiState, key: &str) -> Outcome {
 
 /// Returns whether the board accepts the action; `None` for actions that are not the board's.
 fn board_does(board: &TaskGraph, id: TaskId, action: Action) -> Option<bool> {
-    let (mut board, now) = (board.clone(), Stamp(NOON));
+    let (mut board, now) = (board.clone(), Timestamp(NOON));
     if action == Action::Claim {
         Some(board.claim(id, &Claimer::person(), now).is_ok())
     } else if action == Action::CompleteTask {
@@ -105,7 +105,7 @@ fn strange() -> UiState {
 /// The state before the crew has reported its branches.
 fn untold() -> UiState {
     let mut board = (*merging(160, 45).board).clone();
-    board.take(TaskId(4), &name("alice"), Stamp(NOON)).unwrap();
+    board.take(TaskId(4), &name("alice"), Timestamp(NOON)).unwrap();
     crate::ui::fixture::told(
         160,
         45,

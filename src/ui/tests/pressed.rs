@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::JobId;
 use crate::domain::job::Job;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::Popup;
@@ -61,7 +61,7 @@ fn job() -> Job {
         id: JobId("bg_0001".into()),
         agent: name("alice"),
         command: "make".into(),
-        began: Stamp(NOON),
+        began: Timestamp(NOON),
         ended: None,
         tail: String::new(),
     }
@@ -70,13 +70,13 @@ fn job() -> Job {
 fn replay(size: (u16, u16)) -> UiState {
     let event = |(i, kind): (usize, EventKind)| Event {
         seq: i as u64 + 1,
-        at: Stamp(NOON).after(Duration::from_secs(i as u64 + 1)),
+        at: Timestamp(NOON).after(Duration::from_secs(i as u64 + 1)),
         kind,
     };
     let events = busy_events().into_iter().enumerate().map(event).collect();
     let mut state = blank(size.0, size.1);
     begin_replay(&mut state, Player::new(events, 1.0));
-    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
     state.prefs.mouse = MouseOwner::Crewdeck;
     press(&mut state, "> >");
     state.flash = None;
@@ -155,7 +155,7 @@ fn key_of(state: &UiState, action: Action) -> Option<String> {
 }
 
 /// Returns the observable parts of a state.
-fn seen(state: &mut UiState, done: Vec<Do>, at: Stamp) -> (String, Vec<Do>, Focus) {
+fn seen(state: &mut UiState, done: Vec<Do>, at: Timestamp) -> (String, Vec<Do>, Focus) {
     update(state, Msg::Tick { now: at });
     (picture(state), done, state.focus)
 }

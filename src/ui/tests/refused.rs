@@ -4,18 +4,18 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::team::Activity;
-use crate::protocol::{Asked, Command, EventKind};
+use crate::protocol::{CommandRef, Command, EventKind};
 use crate::ui::Do;
 use crate::ui::fixture::{busy, name, permission, picture, plan, press, started, tell};
 use crate::ui::model::Models;
 
-fn refused(asked: Asked) -> EventKind {
+fn refused(asked: CommandRef) -> EventKind {
     EventKind::refused(asked, "no")
 }
 
-fn to(name: Name) -> Asked {
+fn to(name: Name) -> CommandRef {
     let text = String::new();
-    Asked::Prompt { to: name, text }
+    CommandRef::Prompt { to: name, text }
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn only_rejected_text_returns() {
         state.model.queued.iter().map(|q| q.text.clone()).collect()
     };
     assert_eq!(waiting(&state), ["first", "second", "third"]);
-    let merge = Asked::Merge { task: TaskId(1) };
+    let merge = CommandRef::Merge { task: TaskId(1) };
     tell(&mut state, vec![refused(merge), refused(to(name("carol")))]);
     assert_eq!(waiting(&state), ["first", "second", "third"]);
     tell(&mut state, vec![refused(to(name("bob")))]);
@@ -91,13 +91,13 @@ fn rejected_answer_can_be_sent_again() {
     tell(
         &mut state,
         vec![
-            refused(Asked::Decide { request }),
+            refused(CommandRef::Decide { request }),
             refused(to(Name::lead())),
         ],
     );
     assert_eq!(answered(&state), [true, true]);
     let request = ids[0].clone();
-    tell(&mut state, vec![refused(Asked::Decide { request })]);
+    tell(&mut state, vec![refused(CommandRef::Decide { request })]);
     assert_eq!(answered(&state), [false, true]);
 }
 
@@ -107,7 +107,7 @@ fn other_rejections_do_not_end_model_loading() {
     press(&mut state, "\"/model\" enter");
     tell(&mut state, vec![refused(to(Name::lead()))]);
     assert!(picture(&state).contains("Loading models…"));
-    tell(&mut state, vec![refused(Asked::ListModels)]);
+    tell(&mut state, vec![refused(CommandRef::ListModels)]);
     assert_eq!(state.model.models, Models::Listed(Vec::new()));
 }
 
@@ -130,11 +130,11 @@ fn rejected_interrupt_can_be_repeated() {
     assert_eq!(press(&mut state, "ctrl+c"), stop());
     tell(
         &mut state,
-        vec![refused(Asked::Interrupt { agent: name("bob") })],
+        vec![refused(CommandRef::Interrupt { agent: name("bob") })],
     );
     assert_eq!(press(&mut state, "ctrl+c"), []);
     press(&mut state, "x");
-    tell(&mut state, vec![refused(Asked::Interrupt { agent })]);
+    tell(&mut state, vec![refused(CommandRef::Interrupt { agent })]);
     assert_eq!(press(&mut state, "ctrl+c"), stop());
 }
 
@@ -144,7 +144,7 @@ fn rejected_message_returns_and_queued_ones_stay() {
     press(&mut state, "\"first\" enter \"second\" enter");
     let text = "second".to_string();
     let to = Name::lead();
-    tell(&mut state, vec![refused(Asked::Prompt { to, text })]);
+    tell(&mut state, vec![refused(CommandRef::Prompt { to, text })]);
     let waiting: Vec<_> = state.model.queued.iter().map(|q| q.text.as_str()).collect();
     assert_eq!(
         (waiting, state.input.composer.text().as_str()),

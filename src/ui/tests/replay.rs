@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::{Event, EventKind};
 use crate::ui::fixture::{NOON, blank, busy_events, cells, picture, press};
 use crate::ui::replay::Player;
@@ -61,7 +61,7 @@ fn told() -> Vec<Event> {
     let kinds = busy_events().into_iter().chain(streamed());
     let event = |(i, kind): (usize, EventKind)| Event {
         seq: i as u64 + 1,
-        at: Stamp(NOON).after(Duration::from_secs(i as u64 + 1)),
+        at: Timestamp(NOON).after(Duration::from_secs(i as u64 + 1)),
         kind,
     };
     kinds.enumerate().map(event).collect()
@@ -76,7 +76,7 @@ fn recorded() -> Vec<Event> {
 fn replay(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     begin_replay(&mut state, Player::new(recorded(), 1.0));
-    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
     state
 }
 
@@ -110,7 +110,7 @@ fn live_replayed_and_restarted_screens_are_equal() {
         update(
             &mut played,
             Msg::Tick {
-                now: Stamp(NOON + 9e5),
+                now: Timestamp(NOON + 9e5),
             },
         );
         let mut restarted = blank(width, height);
@@ -150,7 +150,7 @@ fn replay_rejects_changes_with_message() {
     update(
         &mut state,
         Msg::Tick {
-            now: Stamp(NOON + 9e5),
+            now: Timestamp(NOON + 9e5),
         },
     );
     for keys in ["6 a", "6 r", "4 j n", "i", "m"] {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::popup::POPUPS_MAX;
@@ -67,7 +67,7 @@ fn idle_screen_needs_no_redraw_or_tick() {
         update(
             &mut state,
             Msg::Tick {
-                now: Stamp(fixture::NOON + f64::from(second)),
+                now: Timestamp(fixture::NOON + f64::from(second)),
             },
         );
         assert!(!state.take_dirty());
@@ -80,7 +80,7 @@ fn idle_screen_needs_no_redraw_or_tick() {
     tell(&mut state, vec![at_work]);
     state.take_dirty();
     assert!(next_tick(&state).is_some());
-    let now = Stamp(state.now.0 + 0.2);
+    let now = Timestamp(state.now.0 + 0.2);
     update(&mut state, Msg::Tick { now });
     assert!(state.take_dirty());
 }
@@ -165,17 +165,17 @@ fn any_mouse() -> impl Strategy<Value = Msg> {
 fn any_msg() -> impl Strategy<Value = Msg> {
     let events = odd_events();
     prop_oneof![
-        8 => (any_key(), 0.0..9.0f64).prop_map(|(key, s)| Msg::Key(key, Stamp(fixture::NOON + s))),
+        8 => (any_key(), 0.0..9.0f64).prop_map(|(key, s)| Msg::Key(key, Timestamp(fixture::NOON + s))),
         6 => (prop::sample::select(events), 0.0..9.0f64).prop_map(|(kind, s)| Msg::Event(Event {
             seq: 1,
-            at: Stamp(fixture::NOON + s),
+            at: Timestamp(fixture::NOON + s),
             kind,
         })),
         1 => ".{0,40}".prop_map(Msg::Paste),
         1 => ".{0,40}".prop_map(Msg::Edited),
         1 => (0u16..220, 0u16..70).prop_map(|(w, h)| Msg::Resize(w, h)),
         1 => any_mouse(),
-        1 => any::<f64>().prop_map(|now| Msg::Tick { now: Stamp(now) }),
+        1 => any::<f64>().prop_map(|now| Msg::Tick { now: Timestamp(now) }),
     ]
 }
 
@@ -227,7 +227,7 @@ fn flood_of_events_is_bounded() {
     let mut state = blank(100, 30);
     for i in 0..2_000 {
         let kind = match i % 3 {
-            0 => EventKind::notice(crate::protocol::event::Level::Warn, "again"),
+            0 => EventKind::notice(crate::protocol::event::NoticeLevel::Warn, "again"),
             1 => EventKind::LetterMoved {
                 letter: fixture::letter(
                     &i.to_string(),

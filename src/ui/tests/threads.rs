@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use crate::domain::mail::LetterKind;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::EventKind;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::popup::Popup;
@@ -31,7 +31,7 @@ pub fn writing(width: u16, height: u16, count: usize) -> UiState {
             None => format!("message number {i}"),
         };
         let mut one = letter(&format!("t{i}"), LetterKind::Message, from, to, &words);
-        one.timestamp = Stamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
+        one.timestamp = Timestamp(NOON + 40.0).after(std::time::Duration::from_secs(i as u64));
         let step = match count - i {
             1 => LetterStep::Sent,
             2 => LetterStep::Delivered,

@@ -3,10 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, ModifierKeyCode};
 use pretty_assertions::assert_eq;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::fixture::{busy, name, press, tell};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Changes, KeyMap};
@@ -65,7 +65,7 @@ fn text_sequences_and_modifiers_are_silent() {
     let mut release = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::NONE);
     release.kind = KeyEventKind::Release;
     for key in [KeyEvent::new(shift, KeyModifiers::SHIFT), release] {
-        let now = Stamp(state.now.0 + 1.0);
+        let now = Timestamp(state.now.0 + 1.0);
         update(&mut state, Msg::Key(key, now));
         assert_eq!(state.flash.as_ref().map(|f| &f.text), None, "{key:?}");
     }
@@ -78,19 +78,19 @@ fn unread_warning_is_kept() {
     press(&mut state, "esc 4");
     tell(
         &mut state,
-        vec![EventKind::notice(Level::Warn, "the disk is full")],
+        vec![EventKind::notice(NoticeLevel::Warn, "the disk is full")],
     );
     press(&mut state, "z");
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
     // A less severe notice does not replace it before it can be read.
-    let less = || vec![EventKind::notice(Level::Info, "alice has shut down")];
+    let less = || vec![EventKind::notice(NoticeLevel::Info, "alice has shut down")];
     tell(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("the disk is full"));
-    let now = Stamp(state.now.0 + 4.6);
+    let now = Timestamp(state.now.0 + 4.6);
     update(&mut state, Msg::Tick { now });
     tell(&mut state, less());
     assert_eq!(text(&state).as_deref(), Some("alice has shut down"));
-    let more = EventKind::notice(Level::Error, "the key is wrong");
+    let more = EventKind::notice(NoticeLevel::Error, "the key is wrong");
     tell(&mut state, vec![more]);
     assert_eq!(text(&state).as_deref(), Some("the key is wrong"));
 }

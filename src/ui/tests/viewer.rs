@@ -1,7 +1,7 @@
 //! Viewer mode: its labels, its keys, and what survives a change of crew.
 
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::Level;
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, EventKind};
 use crate::ui::fixture::{busy_events, picture, press, tell, told};
 use crate::ui::{Do, Seat, ThemeName, UiState};
@@ -68,11 +68,11 @@ fn draft_survives_crew_change() {
     assert_eq!(state.composer_text(), "hi");
     assert!(picture(&state).contains("viewer · crew runs in process 4711"));
     tell(&mut state, busy_events());
-    state.end_of_run(Stamp(900.0));
+    state.end_of_run(Timestamp(900.0));
     assert_eq!(state.composer_text(), "hi");
-    tell(&mut state, vec![EventKind::notice(Level::Info, "old news")]);
+    tell(&mut state, vec![EventKind::notice(NoticeLevel::Info, "old news")]);
     assert!(picture(&state).contains("old news"));
-    state.caught_up(Stamp(901.0));
+    state.caught_up(Timestamp(901.0));
     let hints = picture(&state)
         .lines()
         .last()

@@ -5,10 +5,10 @@ use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::protocol::EventKind;
-use crate::protocol::event::{Level, Setup};
+use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::ui::fixture::{busy, cells, name, picture, press, ready, tell, told};
 use crate::ui::{ColorDepth, Msg, Theme, ThemeName, UiState, update};
 
@@ -38,7 +38,7 @@ fn back_off_is_counted_down() {
     let mut state = busy(160, 45);
     let activity = Activity::Backoff {
         cause: "rate limited".into(),
-        until: Stamp(state.now.0 + 43.0),
+        until: Timestamp(state.now.0 + 43.0),
         attempt: 1,
         attempts_max: 8,
     };
@@ -48,7 +48,7 @@ fn back_off_is_counted_down() {
         vec![EventKind::ActivityChanged { agent, activity }],
     );
     assert!(picture(&state).contains("rate limited, retry in 42 s"));
-    let now = Stamp(state.now.0 + 2.0);
+    let now = Timestamp(state.now.0 + 2.0);
     update(&mut state, Msg::Tick { now });
     assert!(picture(&state).contains("rate limited, retry in 40 s"));
 }
@@ -107,7 +107,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     let theme = Theme::new(ThemeName::Terminal, ColorDepth::True);
     let mut state = busy(70, 20);
     press(&mut state, "esc 3");
-    state.say(Level::Warn, "a branch does not merge: ".repeat(5));
+    state.say(NoticeLevel::Warn, "a branch does not merge: ".repeat(5));
     let shown = cells(&state, &theme);
     let y = shown.area.bottom() - 1;
     let help = shown.area.right() - 2;
@@ -115,7 +115,7 @@ fn status_message_keeps_hint_style_and_minimum_width() {
     assert_eq!(shown[(help, y)].fg, Cell::default().fg);
     // The form's key hints leave almost no room.
     press(&mut state, "a");
-    state.say(Level::Warn, "a branch does not merge: ".repeat(5));
+    state.say(NoticeLevel::Warn, "a branch does not merge: ".repeat(5));
     let picture = picture(&state);
     let mut rows = picture.lines().rev();
     let last = rows.next().unwrap_or_default();
@@ -131,7 +131,7 @@ fn form_text_is_styled_in_all_rows() {
     press(&mut state, "esc 3 a");
     for letter in "word".chars().chain([' ']).cycle().take(80) {
         let key = KeyEvent::from(KeyCode::Char(letter));
-        let now = Stamp(state.now.0 + 1.0);
+        let now = Timestamp(state.now.0 + 1.0);
         update(&mut state, Msg::Key(key, now));
     }
     let shown = cells(&state, &theme);
@@ -167,7 +167,7 @@ fn new_session_mentions_resume() {
     let words = "crewdeck --resume continues";
     for earlier in [true, false] {
         let events = [ready()].map(|event| match event {
-            EventKind::CrewReady(setup) => EventKind::CrewReady(Setup { earlier, ..setup }),
+            EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo { earlier, ..setup }),
             other => other,
         });
         let picture = picture(&told(160, 45, events.into()));

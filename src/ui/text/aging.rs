@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::text::{age, age_lasts};
 
 /// An age that is shown now or later.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aging {
     /// The time from which the age counts.
-    pub since: Stamp,
+    pub since: Timestamp,
     /// The minimum age at which it is shown.
     pub from: Duration,
 }
 
 impl Aging {
     /// Creates an age that is shown at once.
-    pub fn at_once(since: Stamp) -> Aging {
+    pub fn at_once(since: Timestamp) -> Aging {
         Aging {
             since,
             from: Duration::ZERO,
@@ -24,13 +24,13 @@ impl Aging {
     }
 
     /// What it says.
-    pub fn reads(&self, now: Stamp) -> Option<String> {
+    pub fn reads(&self, now: Timestamp) -> Option<String> {
         let passed = now.since(self.since);
         (passed >= self.from).then(|| age(passed))
     }
 
     /// Returns how long the text stays the same.
-    pub fn lasts(&self, now: Stamp) -> Duration {
+    pub fn lasts(&self, now: Timestamp) -> Duration {
         let passed = now.since(self.since);
         if passed < self.from {
             self.from.saturating_sub(passed)

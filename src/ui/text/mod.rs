@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{harmless, one_line};
 pub use crate::domain::usage::{count, dollars};
 pub use crate::ui::text::wrap::{fit, width};
@@ -148,13 +148,13 @@ pub fn bytes(n: usize) -> String {
 }
 
 /// Formats the time of day as `12:03`; blanks if the time is unknown.
-pub fn clock(at: Stamp, zone: &TimeZone) -> String {
+pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
     clock_to_the_second(at, zone).chars().take(5).collect()
 }
 
 /// Formats the time of day as `12:03:59`; blanks if the time is unknown.
-pub fn clock_to_the_second(at: Stamp, zone: &TimeZone) -> String {
-    let seconds = i64::try_from(at.since(Stamp(0.0)).as_secs()).ok();
+pub fn clock_to_the_second(at: Timestamp, zone: &TimeZone) -> String {
+    let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
     let time = seconds
         .filter(|s| *s > 0)
         .and_then(|s| Timestamp::from_second(s).ok());
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn time_of_day_uses_the_time_zone() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
-        assert_eq!(clock(Stamp(43_380.0), &zone), "14:03");
+        assert_eq!(clock(Timestamp(43_380.0), &zone), "14:03");
         for unknown in [0.0, f64::NAN, f64::INFINITY, -5.0, 1e300] {
-            assert_eq!(clock(Stamp(unknown), &zone), "     ");
+            assert_eq!(clock(Timestamp(unknown), &zone), "     ");
         }
     }
 }

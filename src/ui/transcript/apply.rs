@@ -3,7 +3,7 @@
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{head_and_tail, one_line};
 use crate::protocol::EventKind;
-use crate::protocol::event::{Compaction, Shortened};
+use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::text::count;
 use crate::ui::transcript::Transcript;
 use crate::ui::transcript::answer::Answer;
@@ -272,9 +272,9 @@ pub fn compaction(compaction: &Compaction) -> String {
         count(compaction.after)
     );
     match &compaction.how {
-        Shortened::Results { count: 1 } => format!("1 old tool result pruned: {sizes}"),
-        Shortened::Results { count } => format!("{count} old tool results pruned: {sizes}"),
-        Shortened::Summary { transcript } => {
+        CompactionMethod::Results { count: 1 } => format!("1 old tool result pruned: {sizes}"),
+        CompactionMethod::Results { count } => format!("{count} old tool results pruned: {sizes}"),
+        CompactionMethod::Summary { transcript } => {
             let path = one_line(transcript);
             format!("conversation compacted: {sizes}. Full transcript: {path}")
         }

@@ -1,7 +1,7 @@
 //! One cell of a transcript: a prompt, an answer, a tool call, a notice or another entry.
 
 use crate::domain::text::one_line;
-use crate::protocol::event::{Level, TurnEnd};
+use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::transcript::answer::Answer;
 use crate::ui::transcript::calls::CallGroup;
 use crate::ui::transcript::entry::Entry;
@@ -37,7 +37,7 @@ pub enum CellKind {
     /// Another entry of the conversation, such as a message from a teammate.
     Injected(Box<Entry>),
     /// A notice of crewdeck: severity, text and hint (may be empty).
-    Notice(Level, String, String),
+    Notice(NoticeLevel, String, String),
 }
 
 /// Whether a cell is folded.
@@ -204,17 +204,17 @@ impl CellKind {
         match end {
             TurnEnd::Done => None,
             TurnEnd::Interrupted => Some(CellKind::Notice(
-                Level::Info,
+                NoticeLevel::Info,
                 "interrupted".into(),
                 String::new(),
             )),
             TurnEnd::Failed { error, hint } => Some(CellKind::Notice(
-                Level::Error,
+                NoticeLevel::Error,
                 one_line(error),
                 one_line(hint),
             )),
             TurnEnd::Stopped { why } => Some(CellKind::Notice(
-                Level::Warn,
+                NoticeLevel::Warn,
                 format!("stopped: {}", one_line(why)),
                 String::new(),
             )),

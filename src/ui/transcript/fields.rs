@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::head_and_tail;
 
@@ -139,7 +139,7 @@ fn of_task(task: &Task, zone: &TimeZone) -> OutputFields {
     if task.attempts > 1 {
         put("claimed", format!("{} times", task.attempts));
     }
-    let time = |at: Stamp| {
+    let time = |at: Timestamp| {
         if at.0 == 0.0 {
             String::new()
         } else {

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::domain::text::harmless;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::answer::{Answer, StreamState};
@@ -192,9 +192,9 @@ pub fn lay_out(
         CellKind::Injected(entry) => head.extend(entry.rows(mark, page, &mut ink)),
         CellKind::Notice(level, text, hint) => {
             let (shape, style) = match level {
-                Level::Info => ("·", page.theme.dim),
-                Level::Warn => ("▲", page.theme.warn),
-                Level::Error => ("✗", page.theme.error),
+                NoticeLevel::Info => ("·", page.theme.dim),
+                NoticeLevel::Warn => ("▲", page.theme.warn),
+                NoticeLevel::Error => ("✗", page.theme.error),
             };
             head.extend(plain(&format!("{shape} {text}"), style, page));
             if !hint.is_empty() {

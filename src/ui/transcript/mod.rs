@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::{CallId, Name};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 pub use crate::ui::keymap::direction::Scroll;
 use crate::ui::theme::Theme;
 pub use crate::ui::transcript::answer::holds_call;
@@ -90,7 +90,7 @@ impl Transcript {
     }
 
     /// Adds a notice of crewdeck, reduced to one line.
-    pub fn push_notice(&mut self, level: Level, text: &str) {
+    pub fn push_notice(&mut self, level: NoticeLevel, text: &str) {
         let text = crate::domain::text::one_line(text);
         self.push(CellKind::Notice(level, text, String::new()));
     }

@@ -63,7 +63,7 @@ fn message(what: &str, text: &str) -> EventKind {
     }
 }
 
-fn notice(level: Level, text: &str) -> EventKind {
+fn notice(level: NoticeLevel, text: &str) -> EventKind {
     EventKind::Notice {
         level,
         agent: Some(bob()),

@@ -9,8 +9,8 @@ use crewdeck::domain::chat::Outcome;
 use crewdeck::domain::ids::{CallId, JobId, Name, RequestId, TaskId};
 use crewdeck::domain::job::Job;
 use crewdeck::domain::redact::Redactor;
-use crewdeck::domain::request::{Asking, Decision, Request, RequestKind, Verdict};
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::request::{NewRequest, Decision, Request, RequestKind, Verdict};
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::domain::task::Task;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::todo::TodoList;
@@ -35,7 +35,7 @@ impl Host for FakeHost {
     fn spawn(&self, _: Name, _: Member, _: String) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
-    fn ask<'a>(&'a self, _: &'a Name, _: Asking) -> BoxFuture<'a, Result<Request, String>> {
+    fn ask<'a>(&'a self, _: &'a Name, _: NewRequest) -> BoxFuture<'a, Result<Request, String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
     fn file<'a>(
@@ -165,7 +165,7 @@ impl Place {
                     .entry(agent.into())
                     .or_default(),
             ),
-            clock: || Stamp(1_000_000.0),
+            clock: || Timestamp(1_000_000.0),
         };
         let tool = table::find(tool).unwrap();
         self.runtime.block_on((tool.run)(context, input))

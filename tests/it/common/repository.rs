@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crewdeck::domain::ids::TaskId;
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::domain::worktree::{Created, WorktreeError, WorktreeName};
 use crewdeck::store::{NewWorktree, StoreError, Worktrees};
 
 /// The timestamp of all changes.
-pub const NOW: Stamp = Stamp(7.0);
+pub const NOW: Timestamp = Timestamp(7.0);
 
 /// A repository on branch `main`.
 pub struct Repository {

@@ -13,10 +13,10 @@ use crewdeck::crew::{Crew, Deciders, ModelParts, Parts, Start, TeamLimits};
 use crewdeck::domain::ids::{LetterId, Name};
 use crewdeck::domain::mail::{Letter, LetterKind};
 use crewdeck::domain::request::Decider;
-use crewdeck::domain::stamp::Stamp;
+use crewdeck::domain::stamp::Timestamp;
 use crewdeck::model::provider;
-use crewdeck::protocol::event::{EventKind, Setup};
-use crewdeck::protocol::{Command, Event, Publisher, bus};
+use crewdeck::protocol::event::{EventKind, SessionInfo};
+use crewdeck::protocol::{Command, Event, EventSender, bus};
 use crewdeck::store::{Post, Skills, prepare};
 use crewdeck::tools::policy::Rules;
 use crewdeck::ui::{Motion, Msg, Theme, UiState, ViewCache, draw, next_tick, update};
@@ -24,11 +24,11 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 /// Returns a time that is hours away from the one before at each call.
-fn jumping_clock() -> Stamp {
+fn jumping_clock() -> Timestamp {
     static READS: AtomicUsize = AtomicUsize::new(0);
     let hours = [0.0, 2.0, -1.0, 5.0, -3.0, 1.0];
     let read = READS.fetch_add(1, Ordering::SeqCst);
-    Stamp(1_800_000_000.0 + hours[read % hours.len()] * 3600.0)
+    Timestamp(1_800_000_000.0 + hours[read % hours.len()] * 3600.0)
 }
 
 const SCRIPT: &str = "
@@ -55,11 +55,11 @@ rules:
     times: 0
 ";
 
-fn crew_parts(root: &Path, publisher: Publisher) -> Parts {
+fn crew_parts(root: &Path, publisher: EventSender) -> Parts {
     let model = Arc::new(provider::script(SCRIPT, 1.0).unwrap());
     Parts {
         root: root.to_path_buf(),
-        setup: Setup {
+        setup: SessionInfo {
             session: new_id(),
             root: "here".into(),
             provider: "script".into(),
@@ -164,13 +164,13 @@ fn crew_works_and_idles_correctly_while_the_clock_jumps() {
 
     // The dashboard is drawn after each event. Its own clock never goes back (`app::now`), but events of another
     // process can have any time.
-    let (motion, mut now) = (Motion::Full, Stamp::default());
+    let (motion, mut now) = (Motion::Full, Timestamp::default());
     let mut state = UiState::new(160, 45, jiff::tz::TimeZone::UTC, motion);
     let mut terminal = Terminal::new(TestBackend::new(160, 45)).unwrap();
     let (mut cache, theme) = (ViewCache::default(), Theme::default());
     for event in events {
         update(&mut state, Msg::Event(event));
-        now = Stamp(jumping_clock().0.max(now.0));
+        now = Timestamp(jumping_clock().0.max(now.0));
         update(&mut state, Msg::Tick { now });
         terminal
             .draw(|frame| draw(&state, &mut cache, &theme, frame))
@@ -209,7 +209,7 @@ fn messages_keep_their_order_despite_clock_jumps() {
             &Name::lead(),
             &bob,
             text,
-            Stamp(at),
+            Timestamp(at),
         );
         post.send(&message).unwrap();
     }

@@ -1,6 +1,6 @@
 //! Tests of the limits on agents kept in memory, and that usage is never lost.
 
-use crate::protocol::event::{Compaction, Shortened};
+use crate::protocol::event::{Compaction, CompactionMethod};
 use crate::ui::model::agents::*;
 
 #[test]
@@ -33,7 +33,7 @@ fn speak(agents: &mut Agents, name: &str, entries: usize) {
             // About 64 KiB with the overhead of an entry.
             text: "x".repeat(64 * 1024 - 512) + words,
         };
-        agents.apply(&agent, Stamp(1.0), &said);
+        agents.apply(&agent, Timestamp(1.0), &said);
     }
 }
 
@@ -108,7 +108,7 @@ fn respawned_agent_keeps_previous_usage() {
     ];
     let mut seen = Vec::new();
     for (total, calls, cost) in told {
-        agents.apply(&bob, Stamp(1.0), &counted(total, calls, cost));
+        agents.apply(&bob, Timestamp(1.0), &counted(total, calls, cost));
         seen.push((agents.tokens(), agents.used().calls, agents.cost()));
     }
     let expected = [
@@ -145,7 +145,7 @@ fn compaction_updates_the_context_size_at_once() {
         ..AgentView::default()
     };
     let compaction = Compaction {
-        how: Shortened::Results { count: 1 },
+        how: CompactionMethod::Results { count: 1 },
         before: 90,
         after: 30,
     };
@@ -153,7 +153,7 @@ fn compaction_updates_the_context_size_at_once() {
         agent: lead.clone(),
         compaction,
     };
-    agent.apply(&lead, Stamp(1.0), &event);
+    agent.apply(&lead, Timestamp(1.0), &event);
     assert_eq!(agent.context_share(), Some(30));
 }
 

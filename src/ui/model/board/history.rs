@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::{clip, one_line};
 use crate::ui::text::called;
@@ -67,9 +67,9 @@ impl Step {
 /// The latest steps of all tasks, at most [`STEPS_MAX`].
 #[derive(Debug, Default)]
 pub struct History {
-    steps: VecDeque<(TaskId, Stamp, Step)>,
+    steps: VecDeque<(TaskId, Timestamp, Step)>,
     /// The time of each task's last status change that was observed. Holds only tasks of the board.
-    since: HashMap<TaskId, Stamp>,
+    since: HashMap<TaskId, Timestamp>,
     /// Whether old steps were dropped.
     is_cut: bool,
 }
@@ -81,7 +81,7 @@ impl History {
         board: &TaskGraph,
         changed: &[Arc<Task>],
         removed: &[TaskId],
-        at: Stamp,
+        at: Timestamp,
     ) {
         for task in changed {
             let Some(before) = board.get(task.id) else {
@@ -109,7 +109,7 @@ impl History {
     }
 
     /// Adds a notice that begins with `wt/NAME` to the history of the task with that worktree.
-    pub fn said(&mut self, board: &TaskGraph, text: &str, at: Stamp) {
+    pub fn said(&mut self, board: &TaskGraph, text: &str, at: Timestamp) {
         let Some(name) = text.strip_prefix("wt/") else {
             return;
         };
@@ -121,7 +121,7 @@ impl History {
         }
     }
 
-    fn push(&mut self, id: TaskId, at: Stamp, step: Step) {
+    fn push(&mut self, id: TaskId, at: Timestamp, step: Step) {
         self.steps.push_back((id, at, step));
         if self.steps.len() > STEPS_MAX {
             self.steps.pop_front();
@@ -130,7 +130,7 @@ impl History {
     }
 
     /// Returns the steps of a task, newest first.
-    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Stamp, &Step)> {
+    pub fn of(&self, id: TaskId) -> impl Iterator<Item = (Timestamp, &Step)> {
         let steps = self.steps.iter().rev();
         steps.filter(move |s| s.0 == id).map(|s| (s.1, &s.2))
     }
@@ -141,7 +141,7 @@ impl History {
     }
 
     /// Returns when `task` got its current status, or `None` if that is unknown.
-    pub fn since(&self, task: &Task) -> Option<Stamp> {
+    pub fn since(&self, task: &Task) -> Option<Timestamp> {
         let at = self.since.get(&task.id).copied();
         Some(at.unwrap_or(task.updated_at)).filter(|at| at.0 > 0.0)
     }
@@ -195,14 +195,14 @@ mod tests {
     }
 
     impl Story {
-        fn goes_on(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) {
+        fn goes_on(&mut self, change: impl FnOnce(&mut TaskGraph, Timestamp)) {
             self.now += 1.0;
             let mut next = self.board.clone();
-            change(&mut next, Stamp(self.now));
+            change(&mut next, Timestamp(self.now));
             let delta = self.board.delta(&next);
             let (changed, removed) = (&delta.changed, &delta.removed);
             self.history
-                .changed(&self.board, changed, removed, Stamp(self.now + 0.5));
+                .changed(&self.board, changed, removed, Timestamp(self.now + 0.5));
             self.board = next;
         }
 
@@ -227,7 +227,7 @@ mod tests {
         let whole: Vec<_> = story.board.tasks().cloned().map(Arc::new).collect();
         story
             .history
-            .changed(&TaskGraph::default(), &whole, &[], Stamp(NOON));
+            .changed(&TaskGraph::default(), &whole, &[], Timestamp(NOON));
         assert_eq!(story.told(1), Vec::<String>::new());
         story.goes_on(|b, now| {
             b.claim(TaskId(2), &claimer("bob"), now).unwrap();
@@ -239,7 +239,7 @@ mod tests {
             b.claim(TaskId(2), &claimer("carol"), now).unwrap();
         });
         let claimed = story.history.since(story.board.get(TaskId(2)).unwrap());
-        assert_eq!(claimed, Some(Stamp(NOON + 3.0)));
+        assert_eq!(claimed, Some(Timestamp(NOON + 3.0)));
         story.goes_on(|b, now| {
             let edit = TaskEdit {
                 subject: Some("Other words".into()),
@@ -279,7 +279,7 @@ mod tests {
             "wt/task-22 is merged",
             "else",
         ] {
-            history.said(&board, text, Stamp(NOON));
+            history.said(&board, text, Timestamp(NOON));
         }
         let told: Vec<String> = history.of(TaskId(2)).map(|(_, s)| s.words()).collect();
         assert_eq!(told, ["wt/task-2 is merged into main."]);
@@ -289,7 +289,7 @@ mod tests {
     fn only_the_newest_steps_are_kept() {
         let mut history = History::default();
         for at in 0..STEPS_MAX + 5 {
-            history.push(TaskId(at as u64), Stamp(NOON), Step::Edited);
+            history.push(TaskId(at as u64), Timestamp(NOON), Step::Edited);
         }
         assert_eq!((history.steps.len(), history.is_cut()), (STEPS_MAX, true));
         assert_eq!(history.of(TaskId(4)).count(), 0);

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::ui::model::CrewModel;
@@ -31,7 +31,7 @@ pub struct Kept {
     /// Key: board version and task.
     unlocks: Slot<(u64, TaskId), Arc<Vec<TaskId>>>,
     /// Key: board version.
-    under_way: Slot<u64, Arc<[Stamp]>>,
+    under_way: Slot<u64, Arc<[Timestamp]>>,
     /// Key: board version and branches version.
     to_merge: Slot<(u64, u64), Arc<Vec<TaskId>>>,
     /// Key: board version and branches version.
@@ -68,7 +68,7 @@ pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
 }
 
 /// When the tasks in progress began to be, [`AGES_MAX`] at most.
-pub fn under_way(model: &CrewModel) -> Arc<[Stamp]> {
+pub fn under_way(model: &CrewModel) -> Arc<[Timestamp]> {
     let kept = &model.memo;
     kept.under_way.get(kept.version, || of_tasks(model).into())
 }
@@ -88,7 +88,7 @@ pub fn tags(task: &Task) -> String {
 pub const AGES_MAX: usize = 256;
 
 /// Returns the start times of the tasks in progress, at most [`AGES_MAX`].
-pub fn of_tasks(model: &CrewModel) -> Vec<Stamp> {
+pub fn of_tasks(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);
     let since = in_progress.filter_map(|task| model.history.since(task));

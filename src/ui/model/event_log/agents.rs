@@ -2,7 +2,7 @@
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::event::TurnEnd;
 use crate::ui::model::event_log::attribution::Deed;
@@ -37,7 +37,7 @@ pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,
     activity: &Activity,
-    at: Stamp,
+    at: Timestamp,
 ) -> Option<Told> {
     let before = model.activity(agent);
     if before == *activity {
@@ -107,7 +107,7 @@ pub(in crate::ui) fn gone(name: &str) -> String {
 }
 
 /// Returns the log lines for members that joined or left.
-pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Stamp) -> Vec<Told> {
+pub(in crate::ui) fn team_changed(model: &CrewModel, team: &Team, at: Timestamp) -> Vec<Told> {
     let here = |m: &&Member| m.status != MemberStatus::Shutdown;
     let was_here = |m: &Member| model.team.find(&m.name).is_some_and(|m| here(&m));
     let came = team.members.iter().filter(here).filter(|m| !was_here(m));

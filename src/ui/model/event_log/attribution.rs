@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::domain::ids::{CallId, Name, RequestId, TaskId};
 use crate::domain::request::{Followed, RequestKind, RequestStatus};
-use crate::domain::stamp::Stamp;
-use crate::protocol::event::PersonAct;
+use crate::domain::stamp::Timestamp;
+use crate::protocol::event::UserAction;
 use crate::protocol::{Event, EventKind};
 
 /// Maximum number of calls kept.
@@ -38,7 +38,7 @@ struct Call {
     id: CallId,
     agent: Name,
     deed: Deed,
-    ended: Option<Stamp>,
+    ended: Option<Timestamp>,
 }
 
 /// Recent calls, requests and shutdowns, kept to attribute later events.
@@ -47,9 +47,9 @@ pub struct Actors {
     calls: VecDeque<Call>,
     requests: BTreeMap<RequestId, RequestStatus>,
     /// Agents that should shut down and have not declined, with the time of the approval. At most as many as members.
-    parting: BTreeMap<Name, Stamp>,
+    parting: BTreeMap<Name, Timestamp>,
     /// The time of the first `CrewReady` event.
-    began: Option<Stamp>,
+    began: Option<Timestamp>,
 }
 
 impl Actors {
@@ -80,11 +80,11 @@ impl Actors {
             }
         } else if let EventKind::PersonActed { task, act } = &event.kind {
             let deed = match act {
-                PersonAct::Added => Deed::Write(*task),
-                PersonAct::Claimed
-                | PersonAct::Released { .. }
-                | PersonAct::Completed
-                | PersonAct::Edited => Deed::Change(Some(*task)),
+                UserAction::Added => Deed::Write(*task),
+                UserAction::Claimed
+                | UserAction::Released { .. }
+                | UserAction::Completed
+                | UserAction::Edited => Deed::Change(Some(*task)),
             };
             self.did(Call {
                 id: CallId(String::new()),
@@ -127,7 +127,7 @@ impl Actors {
     }
 
     /// Returns the agent whose latest matching call explains `deed` at that time, or `None`.
-    pub fn who(&self, deed: &Deed, at: Stamp) -> Option<&Name> {
+    pub fn who(&self, deed: &Deed, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&Call| {
             let fits = match (&call.deed, deed) {
                 (Deed::Create(a), Deed::Create(b)) => a.trim() == b.trim(),
@@ -148,12 +148,12 @@ impl Actors {
     }
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
-    pub fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
+    pub fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
         self.parting.get(name).copied()
     }
 
     /// Whether `at` is before the start of this crew. An unknown time is not.
-    pub fn is_before(&self, at: Stamp) -> bool {
+    pub fn is_before(&self, at: Timestamp) -> bool {
         at.0 > 0.0 && self.began.is_some_and(|began| at < began)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::{Task, TaskStatus};
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::Deed;
@@ -18,7 +18,7 @@ pub(in crate::ui) fn changed(
     model: &CrewModel,
     changed: &[Arc<Task>],
     removed: &[TaskId],
-    at: Stamp,
+    at: Timestamp,
 ) -> Vec<Told> {
     let board = &model.board;
     let mut out = Vec::new();
@@ -93,7 +93,7 @@ struct News<'a> {
     model: &'a CrewModel,
     before: Option<&'a Task>,
     after: &'a Task,
-    at: Stamp,
+    at: Timestamp,
 }
 
 impl News<'_> {

@@ -10,7 +10,7 @@ use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::rule::SessionRule;
 use crate::domain::skill::SkillBook;
 use crate::domain::text::one_line;
-use crate::protocol::event::{LetterStep, Level, Setup};
+use crate::protocol::event::{LetterStep, NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
 use crate::ui::model::event_log::{About, Told, Tone, Topic, board};
@@ -121,7 +121,7 @@ pub(in crate::ui) fn tell(model: &CrewModel, event: &Event) -> Vec<Told> {
     }
 }
 
-fn ready(before: Option<&Setup>, setup: &Setup) -> Told {
+fn ready(before: Option<&SessionInfo>, setup: &SessionInfo) -> Told {
     let (model, provider) = (&setup.model, &setup.provider);
     match before {
         None => Told::new(
@@ -290,7 +290,7 @@ fn skills_changed(before: &SkillBook, after: &SkillBook) -> Option<Told> {
     Some(Told::new(Topic::Notice, words))
 }
 
-fn notice(model: &CrewModel, level: Level, agent: Option<&Name>, text: &str) -> Told {
+fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &str) -> Told {
     let topic = if text.starts_with("wt/") {
         Topic::Worktree
     } else if agent.is_some_and(|a| model.event_log.has_just_said(&gone(a.as_str()))) {
@@ -299,9 +299,9 @@ fn notice(model: &CrewModel, level: Level, agent: Option<&Name>, text: &str) -> 
         Topic::Notice
     };
     let tone = match level {
-        Level::Info => Tone::Plain,
-        Level::Warn => Tone::Warn,
-        Level::Error => Tone::Error,
+        NoticeLevel::Info => Tone::Plain,
+        NoticeLevel::Warn => Tone::Warn,
+        NoticeLevel::Error => Tone::Error,
     };
     let about = match agent {
         Some(agent) => About::Agent(agent.clone()),

@@ -12,7 +12,7 @@ pub(in crate::ui) mod query;
 use std::collections::VecDeque;
 
 use crate::domain::ids::{JobId, LetterId, Name, RequestId, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::{Event, EventKind};
 use crate::ui::model::CrewModel;
@@ -169,7 +169,7 @@ pub struct LogLine {
     /// A sequential number that identifies the line, for the selection.
     pub number: u64,
     /// The time of the event.
-    pub at: Stamp,
+    pub at: Timestamp,
     /// The topic.
     pub topic: Topic,
     /// The severity.
@@ -217,7 +217,7 @@ impl EventLog {
     }
 
     /// Returns when the shutdown of an agent was approved, or `None` if no shutdown is pending.
-    pub(in crate::ui) fn asked_to_go(&self, name: &Name) -> Option<Stamp> {
+    pub(in crate::ui) fn asked_to_go(&self, name: &Name) -> Option<Timestamp> {
         self.actors.asked_to_go(name)
     }
 
@@ -232,7 +232,7 @@ impl EventLog {
         };
     }
 
-    pub(in crate::ui) fn push(&mut self, at: Stamp, told: Told) {
+    pub(in crate::ui) fn push(&mut self, at: Timestamp, told: Told) {
         let line = LogLine {
             number: self.next,
             at,

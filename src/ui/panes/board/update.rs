@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::domain::ids::TaskId;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::board_view::Shape;
@@ -36,7 +36,7 @@ pub fn pan(app: &mut App, area: Rect, toward: Toward) {
     let places = board::places(app, area);
     let Shown::Graph(drawing) = places.shown else {
         let words = listed(&app.prefs);
-        app.say(Level::Info, words);
+        app.say(NoticeLevel::Info, words);
         return;
     };
     let selected = board::selected(app).and_then(|(_, id)| index(app).place(id));
@@ -57,7 +57,7 @@ pub fn zoom(app: &mut App, area: Rect, zoom: Zoom) {
         Shown::Graph(_) => zoom.words().into(),
         Shown::List(_) => listed(&app.prefs),
     };
-    app.say(Level::Info, words);
+    app.say(NoticeLevel::Info, words);
 }
 
 fn select(app: &mut App, id: Option<TaskId>) {
@@ -151,18 +151,18 @@ pub fn turn(app: &mut App, area: Rect) {
     if app.filters.of(Pane::Board).is_some() {
         let key = app.prefs.keymap.key(Context::Panes, Action::Back);
         let words = format!("Filtered tasks are shown as a list. {key} clears the filter.");
-        app.say(Level::Info, words);
+        app.say(NoticeLevel::Info, words);
         return;
     }
     match shown(app, area) {
         Shown::Graph(_) => app.board_view.shape = Shape::List,
         Shown::List(Why::Many(count)) if count > GRAPH_MAX => {
             let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
-            app.say(Level::Info, text);
+            app.say(NoticeLevel::Info, text);
         }
         Shown::List(Why::Tangled) => {
             app.say(
-                Level::Info,
+                NoticeLevel::Info,
                 "The tasks have too many dependencies for a graph.",
             );
         }

@@ -4,7 +4,7 @@ use crate::domain::ids::{Name, RequestId};
 use crate::domain::redact;
 use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::drafts::{Returned, Sent};
@@ -30,7 +30,7 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Do>) -> bool {
     let id = question.id.clone();
     let text = answering::answer(question, words);
     app.say(
-        Level::Info,
+        NoticeLevel::Info,
         format!("Answer sent to {}.", question.from.clone()),
     );
     app.input.composer.take();
@@ -55,7 +55,7 @@ fn is_meant(app: &mut App) -> bool {
     } else {
         format!("Not sent yet: {to}'s question is closed. {key} sends this to {to} as a message.")
     };
-    app.say(Level::Warn, text);
+    app.say(NoticeLevel::Warn, text);
     app.input.drafts.meant = question;
     app.input.drafts.told_at = Some(app.now);
     false
@@ -119,7 +119,7 @@ pub fn closed(app: &mut App, request: &Request) {
     } else if request.kind == RequestKind::Question && request.status == RequestStatus::Approved {
         let words = clip(&one_line(&sent.text), QUOTED_MAX);
         app.say(
-            Level::Info,
+            NoticeLevel::Info,
             format!("{} received your answer: {words}", sent.to),
         );
     }
@@ -131,7 +131,7 @@ fn tell_writer(app: &mut App, request: &Request) {
     if is_own && !app.input.composer.is_empty() {
         let (to, status) = (&request.from, request.status);
         let text = format!("{to}'s question was {status}: your text stays as a draft.");
-        app.note(Level::Warn, &text);
+        app.note(NoticeLevel::Warn, &text);
     }
 }
 
@@ -145,14 +145,14 @@ pub fn refused(app: &mut App, request: &RequestId, why: &str) {
 fn come_back(app: &mut App, sent: &Sent, why: &str) {
     let returned = app.return_words(&sent.to, &sent.text);
     let place = place(&app.prefs, &sent.to, returned, "Your answer");
-    app.note(Level::Warn, format!("{why} {place}").trim_end());
+    app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
 }
 
 /// Turns the comment on a closed request into a draft for the agent that asked.
 pub fn return_comment(app: &mut App, to: &Name, text: &str, why: &str) {
     let returned = app.return_words(to, text);
     let place = place(&app.prefs, to, returned, "What you wrote");
-    app.say(Level::Warn, format!("{why} {place}"));
+    app.say(NoticeLevel::Warn, format!("{why} {place}"));
 }
 
 /// Returns why a request was closed, if it was not decided here.

@@ -7,7 +7,7 @@ use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::rule::Scope;
 use crate::domain::team::MemberStatus;
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::popup::{Choice, CommentBox, CommentStage, POPUPS_MAX, Popup, Question};
@@ -38,7 +38,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
         let id = comment.request.clone();
         let words = comment.text.text().trim().to_string();
         if words.is_empty() && app.model.requests.is_question(&id) {
-            app.say(Level::Info, "The answer is empty.");
+            app.say(NoticeLevel::Info, "The answer is empty.");
             return;
         }
         let may_approve = |app: &mut App| has_settled(app, &id) && was_read(app, area, &id);
@@ -65,7 +65,7 @@ fn decide(app: &mut App, area: Option<Rect>, verdict: Verdict, out: &mut Vec<Do>
                 )
             }
         };
-        app.say(Level::Info, how);
+        app.say(NoticeLevel::Info, how);
         return;
     }
     let id = request.id.clone();
@@ -128,7 +128,7 @@ fn was_read(app: &mut App, area: Option<Rect>, id: &RequestId) -> bool {
 /// Shows what to do before a request can be approved, until it is answered.
 fn say_of(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
-    app.say_while(Level::Warn, text, move |app| {
+    app.say_while(NoticeLevel::Warn, text, move |app| {
         app.model.requests.get(&about).is_some() && !app.model.requests.is_answered(&about)
     });
     if let Some(flash) = &mut app.flash {
@@ -148,7 +148,7 @@ fn has_settled(app: &mut App, id: &RequestId) -> bool {
         && let Some(from) = app.model.requests.get(id).map(|r| r.from.clone())
     {
         let text = format!("A new request from {from} is shown. Read it first.");
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
     }
     !is_new
 }
@@ -163,7 +163,7 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
     let scopes = request.call.as_ref().map_or(0, |c| c.scopes.len());
     if request.kind != RequestKind::Permission {
         app.say(
-            Level::Info,
+            NoticeLevel::Info,
             "Only tool permissions can be given for more than one call.",
         );
     } else if scopes == 0 {
@@ -171,7 +171,7 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
         let why = format!(
             "The text does not show all that runs: it can only be allowed once. Press {key}."
         );
-        app.say(Level::Info, why);
+        app.say(NoticeLevel::Info, why);
     } else if has_settled(app, &id) && was_read(app, area, &id) && app.popups.len() < POPUPS_MAX {
         app.popups.push(Popup::choose(Choice::Scopes(id)));
     }
@@ -180,7 +180,7 @@ pub fn choose_scope(app: &mut App, area: Option<Rect>) {
 /// Approves a permission request and everything in `scope` until crewdeck exits.
 pub fn allow(app: &mut App, id: &RequestId, scope: Scope, out: &mut Vec<Do>) {
     if app.model.requests.get(id).is_none() {
-        app.say(Level::Info, "This request is already closed.");
+        app.say(NoticeLevel::Info, "This request is already closed.");
     } else if !app.model.requests.is_answered(id) {
         app.selected.request = Some(id.clone());
         app.model.requests.answer(id);
@@ -196,7 +196,7 @@ pub fn choose(app: &mut App, number: usize, out: &mut Vec<Do>) {
     };
     let (id, count) = (request.id.clone(), request.choices.len());
     let Some(choice) = request.choices.get(number.wrapping_sub(1)).cloned() else {
-        app.say(Level::Info, format!("There are only {count} choices."));
+        app.say(NoticeLevel::Info, format!("There are only {count} choices."));
         return;
     };
     if has_settled(app, &id) {
@@ -212,7 +212,7 @@ pub(in crate::ui) fn answer(
     out: &mut Vec<Do>,
 ) {
     let Some(request) = app.model.requests.get(id) else {
-        app.say(Level::Info, "This request is already closed.");
+        app.say(NoticeLevel::Info, "This request is already closed.");
         return;
     };
     if app.model.requests.is_answered(id) {
@@ -264,7 +264,7 @@ fn open_comment(app: &mut App, begin: fn(&Request) -> String) {
 pub fn ask_shutdown(app: &mut App, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(app) {
         let text = format!("Asked {member} to shut down; it finishes its step first.");
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
         out.push(Do::Command(Command::AskShutdown { member }));
     }
 }
@@ -281,7 +281,7 @@ pub fn force(app: &mut App) {
 /// Asks the selected teammate for a status report.
 pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
     if let Some(member) = selected_at_work(app) {
-        app.say(Level::Info, format!("Asked {member} for its status."));
+        app.say(NoticeLevel::Info, format!("Asked {member} for its status."));
         out.push(Do::Command(Command::Nudge { member }));
     }
 }
@@ -289,7 +289,7 @@ pub fn nudge(app: &mut App, out: &mut Vec<Do>) {
 /// Returns the selected teammate if it is running; otherwise says why nothing can be done.
 fn selected_at_work(app: &mut App) -> Option<Name> {
     let Some((_, member)) = team::selected_member(app) else {
-        app.say_while(Level::Info, "No teammates yet.", |app| {
+        app.say_while(NoticeLevel::Info, "No teammates yet.", |app| {
             app.model.team.members.is_empty()
         });
         return None;
@@ -299,12 +299,12 @@ fn selected_at_work(app: &mut App) -> Option<Name> {
         let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
         let text =
             format!("{member} is a subagent of {parent}: open it with {open}, {stop} stops it.");
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
         return None;
     }
     let status = app.model.team.find(&member).map(|m| m.status);
     if status == Some(MemberStatus::Shutdown) {
-        app.say(Level::Info, format!("{member} has already shut down."));
+        app.say(NoticeLevel::Info, format!("{member} has already shut down."));
         return None;
     }
     Some(member)

@@ -2,7 +2,7 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Popup, Question};
 use crate::ui::app::{App, popup};
@@ -31,7 +31,7 @@ pub fn one(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
         Some(why) => app.say_why(why, move |app| refusal(app, task)),
         None => {
             let text = format!("Merging the branch of {task}…");
-            app.say_while(Level::Info, text, move |app| is_mergeable(app, task));
+            app.say_while(NoticeLevel::Info, text, move |app| is_mergeable(app, task));
             out.push(Do::Command(Command::Merge { task }));
         }
     }
@@ -46,7 +46,7 @@ pub fn all(app: &mut App, out: &mut Vec<Do>) {
     }
     app.popups.pop();
     let (text, merging) = (format!("Merging {} branches…", tasks.len()), tasks.clone());
-    app.say_while(Level::Info, text, move |app| {
+    app.say_while(NoticeLevel::Info, text, move |app| {
         merging.iter().any(|task| is_mergeable(app, *task))
     });
     out.push(Do::Command(Command::MergeAll { tasks }));
@@ -63,7 +63,7 @@ pub fn settle(app: &mut App) {
     if let Some(why) = why {
         let is_merge = |p: &Popup| matches!(p, Popup::Confirm(Question::Merge(_)));
         app.popups.retain(|p| !is_merge(p));
-        app.say(Level::Info, why);
+        app.say(NoticeLevel::Info, why);
     }
 }
 

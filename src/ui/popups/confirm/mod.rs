@@ -11,7 +11,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::text::{harmless, one_line};
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::offers;
@@ -315,7 +315,7 @@ pub fn ask_diff(app: &mut App, out: &mut Vec<Do>) {
 /// Approves the settings shown on the page.
 pub fn approve_now(app: &mut App, out: &mut Vec<Do>) {
     if offers(app, Action::ApproveSettings) {
-        app.say(Level::Info, "Approved: starting with these settings…");
+        app.say(NoticeLevel::Info, "Approved: starting with these settings…");
         out.push(Do::ApproveSettings);
     }
 }

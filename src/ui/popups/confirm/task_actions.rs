@@ -4,8 +4,8 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::harmless;
 use crate::domain::worktree::Losses;
-use crate::protocol::event::Level;
-use crate::protocol::{Command, TaskWish};
+use crate::protocol::event::NoticeLevel;
+use crate::protocol::{Command, TaskCommand};
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Judged, Popup, Question};
 use crate::ui::app::{App, popup};
@@ -39,8 +39,8 @@ fn selected(app: &mut App, hand: Hand) -> Option<(TaskId, Option<Name>)> {
     }
 }
 
-fn wish(app: &mut App, words: String, wish: TaskWish, out: &mut Vec<Do>) {
-    app.say(Level::Info, words);
+fn wish(app: &mut App, words: String, wish: TaskCommand, out: &mut Vec<Do>) {
+    app.say(NoticeLevel::Info, words);
     out.push(Do::Command(Command::Task(Box::new(wish))));
 }
 
@@ -50,7 +50,7 @@ pub fn claim(app: &mut App, out: &mut Vec<Do>) {
         wish(
             app,
             format!("Claiming {task}…"),
-            TaskWish::Claim { task },
+            TaskCommand::Claim { task },
             out,
         );
     }
@@ -71,7 +71,7 @@ pub fn release(app: &mut App, out: &mut Vec<Do>) {
 /// Releases a task after confirmation.
 pub fn release_now(app: &mut App, task: TaskId, from: Name, out: &mut Vec<Do>) {
     let words = format!("Releasing {task}…");
-    wish(app, words, TaskWish::Release { task, from }, out);
+    wish(app, words, TaskCommand::Release { task, from }, out);
 }
 
 /// Completes the selected task; asks for confirmation if it has no owner.
@@ -90,7 +90,7 @@ pub fn complete_now(app: &mut App, task: TaskId, out: &mut Vec<Do>) {
     wish(
         app,
         format!("Completing {task}…"),
-        TaskWish::Complete { task },
+        TaskCommand::Complete { task },
         out,
     );
 }
@@ -105,7 +105,7 @@ pub fn copy_place(app: &mut App, out: &mut Vec<Do>) {
         return;
     };
     app.say(
-        Level::Info,
+        NoticeLevel::Info,
         format!("Copied the path of {id}'s worktree: {path}"),
     );
     out.push(Do::Copy(path));
@@ -129,7 +129,7 @@ pub fn ask_removal(app: &mut App, out: &mut Vec<Do>) {
         app.say_why(why, move |app| board::why_no_removal(app, task));
         return;
     }
-    app.say(Level::Info, format!("Checking the worktree of {task}…"));
+    app.say(NoticeLevel::Info, format!("Checking the worktree of {task}…"));
     out.push(Do::Command(Command::JudgeWorktree { task }));
 }
 
@@ -163,7 +163,7 @@ pub fn removal(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
 pub fn remove_now(app: &mut App, judged: Judged, out: &mut Vec<Do>) {
     let (task, told) = (judged.task, judged.losses);
     let text = format!("Removing the worktree of {task}…");
-    app.say_while(Level::Info, text, move |app| {
+    app.say_while(NoticeLevel::Info, text, move |app| {
         let task = app.model.board.get(task);
         task.is_some_and(|task| branches::has_tree(app, task))
     });
@@ -207,6 +207,6 @@ pub fn settle(app: &mut App) {
             )
         };
         app.popups.retain(|p| !asks(p));
-        app.say(Level::Info, why);
+        app.say(NoticeLevel::Info, why);
     }
 }

@@ -1,6 +1,6 @@
 //! Actions of the cost panel: select a line and open its agent or task.
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup::{CostView, Popup, Target, Text};
 use crate::ui::app::{App, popup};
 use crate::ui::frame::navigation;
@@ -79,9 +79,9 @@ pub fn show(app: &mut App) {
             popup::push(app, Popup::read(Text::Task(id)));
         }
         Some(Target::Task(id)) => {
-            app.say(Level::Info, format!("{id} is no longer on the board."));
+            app.say(NoticeLevel::Info, format!("{id} is no longer on the board."));
         }
-        None => app.say_while(Level::Info, "No tokens used yet.", |app| {
+        None => app.say_while(NoticeLevel::Info, "No tokens used yet.", |app| {
             app.model.agents.tokens() == 0
         }),
     }

@@ -1,7 +1,7 @@
 //! Actions of the event log: open, filter, navigate and open the subject of a line.
 
 use crate::domain::ids::Name;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup::{LogView, Popup, Text};
 use crate::ui::app::{App, popup};
 use crate::ui::frame::navigation;
@@ -85,17 +85,17 @@ pub fn show(app: &mut App) {
         return;
     };
     match about {
-        About::Nothing => app.say(Level::Info, "This event has no details."),
+        About::Nothing => app.say(NoticeLevel::Info, "This event has no details."),
         About::Task(id) if app.model.board.get(id).is_some() => {
             popup::push(app, Popup::read(Text::Task(id)));
         }
-        About::Task(id) => app.say(Level::Info, format!("{id} is no longer on the board.")),
+        About::Task(id) => app.say(NoticeLevel::Info, format!("{id} is no longer on the board.")),
         About::Agent(name) => agent(app, &name),
         About::Letter(id) => {
             let number = app.model.letters.iter().rev().find(|t| t.letter.id == id);
             match number.map(|t| t.number) {
                 Some(number) => reader::letter_and_thread(app, number),
-                None => app.say(Level::Info, "This message is no longer kept."),
+                None => app.say(NoticeLevel::Info, "This message is no longer kept."),
             }
         }
         About::Request(id, target) => {
@@ -112,7 +112,7 @@ pub fn show(app: &mut App) {
             let row = app.model.jobs.listed().iter().position(|j| j.id == id);
             match row {
                 Some(row) => popup::push(app, Popup::Jobs { row }),
-                None => app.say(Level::Info, "This job is no longer kept."),
+                None => app.say(NoticeLevel::Info, "This job is no longer kept."),
             }
         }
     }
@@ -123,7 +123,7 @@ fn agent(app: &mut App, name: &Name) {
         app.popups.clear();
         navigation::show(app, name);
     } else {
-        app.say(Level::Info, format!("No conversation of {name} is kept."));
+        app.say(NoticeLevel::Info, format!("No conversation of {name} is kept."));
     }
 }
 

@@ -9,10 +9,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::domain::job::{Job, JobEnd};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::{harmless, one_line};
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::Popup;
@@ -120,7 +120,7 @@ fn output(job: &Job, columns: usize, rows: usize) -> Vec<(String, Of)> {
     out
 }
 
-fn line(job: &Job, now: Stamp, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+fn line(job: &Job, now: Timestamp, names: usize, columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, style) = look(job, theme);
     let until = job.ended.as_ref().map_or(now, |(at, _)| *at);
     let words = match &job.ended {
@@ -223,11 +223,11 @@ pub fn kill(app: &mut App, out: &mut Vec<Do>) {
     };
     if !job.is_running() {
         app.say(
-            Level::Info,
+            NoticeLevel::Info,
             format!("The job has already ended: {}.", job.status()),
         );
         return;
     }
-    app.say(Level::Info, format!("Ending {}.", job.title()));
+    app.say(NoticeLevel::Info, format!("Ending {}.", job.title()));
     out.push(Do::Command(Command::KillJob { job: job.id }));
 }

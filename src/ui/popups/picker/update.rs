@@ -1,7 +1,7 @@
 //! Opens pickers and takes what is selected in them.
 
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup, push};
@@ -18,7 +18,7 @@ use crate::ui::transcript::Portion;
 pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
     app.popups.pop();
     let Some(text) = app.shown_agent().transcript.text_of(portion) else {
-        app.say(Level::Info, "That text no longer exists.");
+        app.say(NoticeLevel::Info, "That text no longer exists.");
         return;
     };
     let what = match portion {
@@ -26,7 +26,7 @@ pub fn copy(app: &mut App, portion: &Portion, out: &mut Vec<Do>) {
         Portion::Code(..) => "the code",
         Portion::Whole => "the conversation",
     };
-    app.say(Level::Info, format!("Copied {what}."));
+    app.say(NoticeLevel::Info, format!("Copied {what}."));
     out.push(Do::Copy(text));
 }
 
@@ -91,7 +91,7 @@ pub fn choose(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
 pub fn use_model(app: &mut App, name: String, out: &mut Vec<Do>) {
     app.popups.pop();
     app.say(
-        Level::Info,
+        NoticeLevel::Info,
         format!("{name} is used from the next model call on."),
     );
     out.push(Do::Command(Command::UseModel { name }));

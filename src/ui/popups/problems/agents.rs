@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
@@ -42,7 +42,7 @@ pub fn ages(model: &CrewModel) -> Vec<Aging> {
 }
 
 /// Returns when an agent began its current activity, or `None` if it is not busy.
-fn busy_since(model: &CrewModel, name: &Name) -> Option<Stamp> {
+fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}
         Activity::Idle

@@ -1,7 +1,7 @@
 //! Problems with unread messages, grouped by recipient. Pure.
 
 use crate::domain::ids::Name;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::text::one_line;
 use crate::protocol::event::LetterStep;
 use crate::ui::app::App;
@@ -11,8 +11,8 @@ use crate::ui::text::age;
 use crate::ui::text::aging::Aging;
 
 /// Returns the unread messages by recipient: name, number of messages, and time of the oldest one.
-fn unread(model: &CrewModel) -> Vec<(String, usize, Stamp)> {
-    let mut unread: Vec<(String, usize, Stamp)> = Vec::new();
+fn unread(model: &CrewModel) -> Vec<(String, usize, Timestamp)> {
+    let mut unread: Vec<(String, usize, Timestamp)> = Vec::new();
     for traced in model.letters.iter().filter(|t| t.step == LetterStep::Sent) {
         let (to, at) = (one_line(&traced.letter.to), traced.letter.timestamp);
         match unread.iter_mut().find(|(who, ..)| *who == to) {

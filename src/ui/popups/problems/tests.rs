@@ -6,11 +6,11 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::mail::LetterKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
-use crate::protocol::event::{LetterStep, Level};
+use crate::protocol::event::{LetterStep, NoticeLevel};
 use crate::ui::app::onboarding;
 use crate::ui::fixture::{
     NOON, board_told, busy, first_page, letter, name, picture, press, started, tell,
@@ -131,7 +131,7 @@ fn task(board: &mut TaskGraph, id: u64, tags: &[&str], worktree: &str) {
         tags: tags.iter().map(ToString::to_string).collect(),
         worktree: worktree.into(),
     };
-    board.create(TaskId(id), new, Stamp(NOON)).unwrap();
+    board.create(TaskId(id), new, Timestamp(NOON)).unwrap();
 }
 
 fn changed(from: &TaskGraph, to: &TaskGraph) -> EventKind {
@@ -150,7 +150,7 @@ fn unclaimable_and_released_tasks_are_problems() {
     task(&mut board, 2, &["rust", "sql"], "");
     task(&mut board, 3, &[], "");
     board
-        .claim(TaskId(3), &claimer("bob"), Stamp(NOON))
+        .claim(TaskId(3), &claimer("bob"), Timestamp(NOON))
         .unwrap();
     let here = |bob| team(&[("alice", MemberStatus::Idle, &["Rust"]), ("bob", bob, &[])]);
     tell(
@@ -161,7 +161,7 @@ fn unclaimable_and_released_tasks_are_problems() {
     assert_eq!(told(&state), [(Weight::Stuck, tags.into())]);
     // Bob leaves and its task is released.
     let mut next = board.clone();
-    next.release(TaskId(3), &name("bob"), Stamp(NOON)).unwrap();
+    next.release(TaskId(3), &name("bob"), Timestamp(NOON)).unwrap();
     tell(
         &mut state,
         vec![changed(&board, &next), here(MemberStatus::Shutdown)],
@@ -172,10 +172,10 @@ fn unclaimable_and_released_tasks_are_problems() {
     // A new claim solves the problem; the fifth attempt is a problem again.
     let mut last = next.clone();
     for attempt in 0..4 {
-        last.claim(TaskId(3), &claimer("alice"), Stamp(NOON))
+        last.claim(TaskId(3), &claimer("alice"), Timestamp(NOON))
             .unwrap();
         if attempt < 3 {
-            last.release(TaskId(3), &name("alice"), Stamp(NOON))
+            last.release(TaskId(3), &name("alice"), Timestamp(NOON))
                 .unwrap();
         }
     }
@@ -219,7 +219,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let asked = |id: &str| {
         let (id, kind) = (RequestId(id.into()), RequestKind::Shutdown);
         let (by, bob) = (name("user"), name("bob"));
-        let mut request = Request::new(id, kind, by, bob, String::new(), Stamp(NOON));
+        let mut request = Request::new(id, kind, by, bob, String::new(), Timestamp(NOON));
         request.status = RequestStatus::Approved;
         EventKind::RequestChanged { request }
     };
@@ -231,7 +231,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let overdue = "bob is still running, shutdown approved 2m ago";
     assert_eq!(told(&state), [(Weight::Stuck, overdue.into())]);
     let refused = EventKind::Notice {
-        level: Level::Warn,
+        level: NoticeLevel::Warn,
         agent: Some(name("bob")),
         text: "bob does not shut down: a test runs. X ends it by force.".into(),
     };
@@ -247,7 +247,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
 #[test]
 fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let mut state = started(100, 30);
-    let notice = |text: &str| EventKind::notice(Level::Warn, text);
+    let notice = |text: &str| EventKind::notice(NoticeLevel::Warn, text);
     let unreadable = "The roster cannot be read: config.json: permission denied";
     tell(&mut state, vec![notice(unreadable)]);
     assert_eq!(told(&state), [(Weight::Failed, unreadable.into())]);
@@ -261,9 +261,9 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
     let mut board = TaskGraph::default();
     task(&mut board, 1, &[], "");
     let tree = WorktreeName::new("task-1").unwrap();
-    board.bind(TaskId(1), &tree, Stamp(NOON)).unwrap();
+    board.bind(TaskId(1), &tree, Timestamp(NOON)).unwrap();
     board
-        .complete(TaskId(1), &name("alice"), Stamp(NOON))
+        .complete(TaskId(1), &name("alice"), Timestamp(NOON))
         .unwrap();
     let here = team(&[("alice", MemberStatus::Working, &[])]);
     let conflict =

@@ -1,7 +1,7 @@
 //! Actions of pagers: scrolling, search, help selection and diff files.
 
 use crate::domain::ids::TaskId;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Popup, Reader, Text, push};
 use crate::ui::diff;
@@ -77,7 +77,7 @@ fn take(app: &mut App) -> Option<Action> {
         ),
         Means::Nothing => "Type this in the composer; it is not a key.".into(),
     };
-    app.say(Level::Info, words);
+    app.say(NoticeLevel::Info, words);
     None
 }
 
@@ -136,7 +136,7 @@ fn keep(app: &mut App) {
     if reader.search.text().trim().is_empty() {
         reader.search = LineInput::default();
     } else if go_to(app, |found| Some((found.here, Round::Same))) == Round::None {
-        app.say(Level::Info, NOTHING);
+        app.say(NoticeLevel::Info, NOTHING);
     }
 }
 
@@ -158,7 +158,7 @@ pub fn next(app: &mut App, way: Way) {
     let Some(reader) = reader(app) else { return };
     if !text_search::is_on(reader) {
         let key = app.prefs.keymap.key(Context::Reader, Action::Filter);
-        app.say(Level::Info, format!("Press {key} to search."));
+        app.say(NoticeLevel::Info, format!("Press {key} to search."));
         return;
     }
     let round = go_to(app, |found| {
@@ -227,7 +227,7 @@ pub fn file(app: &mut App, way: Way) {
         Way::Back => "This is the first file.",
     };
     if !next.is_some_and(|next| go_to_file(app, next)) {
-        app.say(Level::Info, words);
+        app.say(NoticeLevel::Info, words);
     }
 }
 
@@ -266,12 +266,12 @@ pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
     match (round, way) {
         (Round::Same, _) => {}
         (Round::Again, Way::Forward) => {
-            app.say(Level::Info, "Search wrapped to the first match.");
+            app.say(NoticeLevel::Info, "Search wrapped to the first match.");
         }
         (Round::Again, Way::Back) => {
-            app.say(Level::Info, "Search wrapped to the last match.");
+            app.say(NoticeLevel::Info, "Search wrapped to the last match.");
         }
-        (Round::None, _) => app.say(Level::Info, nothing),
+        (Round::None, _) => app.say(NoticeLevel::Info, nothing),
     }
 }
 
@@ -279,7 +279,7 @@ pub fn tell(app: &mut App, round: Round, way: Way, nothing: &str) {
 pub fn diff(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[String]) {
     let changes = Changes::new(stat, text, untracked);
     if changes.is_empty() {
-        app.say(Level::Info, format!("The branch of {task} has no changes."));
+        app.say(NoticeLevel::Info, format!("The branch of {task} has no changes."));
         return;
     }
     app.diff = changes;

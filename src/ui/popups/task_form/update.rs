@@ -2,7 +2,7 @@
 
 use crate::domain::ids::TaskId;
 use crate::protocol::Command;
-use crate::protocol::event::{Level, PersonAct};
+use crate::protocol::event::{NoticeLevel, UserAction};
 use crate::ui::app::Preferences;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::Popup;
@@ -72,7 +72,7 @@ pub fn close(app: &mut App) {
         return;
     }
     let words = kept(&app.prefs, form.id);
-    app.say(Level::Info, words);
+    app.say(NoticeLevel::Info, words);
     app.input.task_forms.keep(form);
 }
 
@@ -88,7 +88,7 @@ pub fn take(app: &mut App, out: &mut Vec<Do>) {
         }
         Ok(None) => {
             app.popups.pop();
-            app.say(Level::Info, "No changes.");
+            app.say(NoticeLevel::Info, "No changes.");
         }
         Ok(Some(wish)) => {
             if let Some(Popup::Task(form)) = app.popups.pop() {
@@ -113,15 +113,15 @@ pub fn turn_wait(app: &mut App) {
 }
 
 /// Handles an accepted form.
-pub fn taken(app: &mut App, task: TaskId, act: &PersonAct) {
+pub fn taken(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
-        PersonAct::Added => (None, format!("{task} added.")),
-        PersonAct::Edited => (Some(task), format!("{task} updated.")),
-        PersonAct::Claimed | PersonAct::Released { .. } | PersonAct::Completed => return,
+        UserAction::Added => (None, format!("{task} added.")),
+        UserAction::Edited => (Some(task), format!("{task} updated.")),
+        UserAction::Claimed | UserAction::Released { .. } | UserAction::Completed => return,
     };
     if app.input.task_forms.answered(id).is_some() {
         app.selected.task = Some(task);
-        app.say(Level::Info, words);
+        app.say(NoticeLevel::Info, words);
     }
 }
 
@@ -136,7 +136,7 @@ pub fn refused(app: &mut App, id: Option<TaskId>, why: &str) {
         popup::push(app, Popup::Task(form));
     } else {
         let words = format!("{}. {}", why.trim_end_matches('.'), kept(&app.prefs, id));
-        app.say(Level::Warn, words);
+        app.say(NoticeLevel::Warn, words);
         app.input.task_forms.keep(form);
     }
 }

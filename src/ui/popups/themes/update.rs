@@ -1,7 +1,7 @@
 //! The theme picker. The preview is computed in [`App::theme`](crate::ui::app::App::theme).
 
 use crate::domain::own_theme::ThemeChoice;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Picker, Popup};
@@ -22,7 +22,7 @@ pub fn open(app: &mut App) {
 /// Applies a theme and saves it.
 pub fn keep(app: &mut App, theme: ThemeChoice, out: &mut Vec<Do>) {
     app.popups.pop();
-    app.say(Level::Info, format!("Theme: {}.", theme.word()));
+    app.say(NoticeLevel::Info, format!("Theme: {}.", theme.word()));
     app.prefs.theme = theme.clone();
     out.push(Do::SaveTheme(theme));
 }

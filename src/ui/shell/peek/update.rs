@@ -2,7 +2,7 @@
 
 use ratatui::layout::Position;
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::popup;
 use crate::ui::app::popup::Popup;
 use crate::ui::keymap::direction::{Scroll, Way};
@@ -23,7 +23,7 @@ pub fn open(state: &mut UiState) {
         note_read(state);
     } else {
         let text = "Nothing to preview here yet.";
-        state.say_while(Level::Info, text, move |state| !peek::can(state, pane));
+        state.say_while(NoticeLevel::Info, text, move |state| !peek::can(state, pane));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Carries out the actions of the key map.
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::drafts;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Popup, Text, push};
@@ -27,7 +27,7 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     let refused = state.seat.refuses(action);
     let refused = refused.or_else(|| first::refuses(state, action));
     if let Some(why) = refused.or_else(|| replay::refuses(state, action)) {
-        state.say(Level::Info, why);
+        state.say(NoticeLevel::Info, why);
         return;
     }
     match action {

@@ -3,7 +3,7 @@
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::Command;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::Weight;
 use crate::ui::app::popup::{CommentStage, Popup, Written};
@@ -37,7 +37,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         let Ok(action) = found else {
             let known: Vec<&str> = SLASH.iter().map(|(word, _, _)| *word).collect();
             let text = format!("Unknown command {text}. Available: {}.", known.join(" "));
-            app.say(Level::Warn, text);
+            app.say(NoticeLevel::Warn, text);
             return None;
         };
         app.input.composer.take();
@@ -46,7 +46,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     if app.first_page().map(|p| p.weight) == Some(Weight::Missing) {
         let keys = onboarding::keys_line(app);
         app.say_while(
-            Level::Info,
+            NoticeLevel::Info,
             format!("No crew yet: the message stays here. {keys}"),
             |app| app.first_page().map(|p| p.weight) == Some(Weight::Missing),
         );
@@ -55,7 +55,7 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
     let (to, words, addressed) = match addressed(app, text) {
         Ok(found) => found,
         Err(why) => {
-            app.say(Level::Warn, why);
+            app.say(NoticeLevel::Warn, why);
             return None;
         }
     };
@@ -63,17 +63,17 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         return None;
     }
     if words.is_empty() {
-        app.say(Level::Info, format!("Write a message after @{to}."));
+        app.say(NoticeLevel::Info, format!("Write a message after @{to}."));
         return None;
     }
     if let Some(parent) = to.parent() {
         let text = format!("Subagents take no messages. Write to {parent} instead (@{parent} …).");
-        app.say(Level::Warn, text);
+        app.say(NoticeLevel::Warn, text);
         return None;
     }
     if app.activity(&to) == Activity::Gone {
         app.say_while(
-            Level::Warn,
+            NoticeLevel::Warn,
             format!("{to} has shut down. Ask the lead to spawn it again."),
             move |app| app.activity(&to) == Activity::Gone,
         );
@@ -84,12 +84,12 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
         text: words.into(),
     };
     if let Some(text) = answers::still_open(app, &to) {
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
     } else if !app.seat.is_crew() {
         let text = format!("Sent to {to} as a message; it is read between two steps.");
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
     } else if to != app.shown {
-        app.say(Level::Info, format!("Sent to {to}."));
+        app.say(NoticeLevel::Info, format!("Sent to {to}."));
     }
     app.model.queued.push(Queued {
         to,
@@ -107,13 +107,13 @@ pub fn send(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
 pub fn compact(app: &mut App, focus: &str, out: &mut Vec<Do>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
-        app.say(Level::Warn, "Subagents compact automatically.");
+        app.say(NoticeLevel::Warn, "Subagents compact automatically.");
         return;
     }
     let ended = |app: &App, agent: &Name| app.model.agents.get(agent).map(|a| a.ended);
     let (before, of) = (ended(app, &agent), agent.clone());
     app.say_while(
-        Level::Info,
+        NoticeLevel::Info,
         format!("Compacting the conversation of {agent}…"),
         move |app| ended(app, &of) == before,
     );
@@ -217,7 +217,7 @@ pub fn report(app: &mut App, pasted: Pasted) {
                 bytes(kept),
                 bytes(of)
             );
-            app.say(Level::Warn, text);
+            app.say(NoticeLevel::Warn, text);
         }
     }
 }
@@ -248,7 +248,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
         app.keys.interrupted = Some(agent.clone());
         let stopped = agent.clone();
         app.say_while(
-            Level::Info,
+            NoticeLevel::Info,
             format!("Stopping {agent}. Partial work is kept.{next}"),
             move |app| app.keys.interrupted.as_ref() == Some(&stopped),
         );
@@ -259,7 +259,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
         app.input.composer.take();
         app.keys.quit_armed = None;
         let key = app.prefs.keymap.key(Context::Composer, Action::Older);
-        app.say(Level::Info, format!("Draft cleared. {key} brings it back."));
+        app.say(NoticeLevel::Info, format!("Draft cleared. {key} brings it back."));
         return;
     }
     let again = app
@@ -277,7 +277,7 @@ pub fn interrupt(app: &mut App, out: &mut Vec<Do>) {
         (None, None) => format!("Press {key} again to quit."),
         (None, Some(still)) => format!("Press {key} again to quit. {still}"),
     };
-    app.say(Level::Info, text);
+    app.say(NoticeLevel::Info, text);
     // The message expires together with the quit confirmation.
     if let Some(flash) = &mut app.flash {
         flash.until = app.now.after(TWICE);

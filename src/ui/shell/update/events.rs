@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::domain::attention::Matter;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Decider, Request};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
-use crate::protocol::event::{Level, Setup};
+use crate::protocol::event::{NoticeLevel, SessionInfo};
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::App;
 use crate::ui::app::popup::Popup;
@@ -132,11 +132,11 @@ fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
 }
 
 /// The crew has started or changed its model.
-fn ready(app: &mut App, setup: &Setup) {
+fn ready(app: &mut App, setup: &SessionInfo) {
     let before = app.model.setup.as_ref().map(|s| s.model.as_str());
     if before.is_some_and(|model| model != setup.model) {
         let text = format!("Model: {}.", one_line(&setup.model));
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
         app.other_model();
     }
     app.model.setup = Some(setup.clone());
@@ -210,7 +210,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
         state.selected.request_since = if is_another {
             state.now
         } else {
-            Stamp::default()
+            Timestamp::default()
         };
     }
     if !waits {
@@ -243,6 +243,6 @@ fn close_comment(app: &mut App, request: &Request) {
     {
         let by = one_line(&request.decided_by);
         let text = format!("The request was already {} by {by}.", request.status);
-        app.say(Level::Info, text);
+        app.say(NoticeLevel::Info, text);
     }
 }

@@ -1,6 +1,6 @@
 //! Conversation actions: search, prompt navigation and copying.
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::popup::{Choice, Popup};
 use crate::ui::frame::navigation;
@@ -36,7 +36,7 @@ pub fn write(state: &mut UiState, edit: impl FnOnce(&mut LineInput)) {
 pub fn keep(app: &mut App) {
     shown(app).keep_search();
     if shown(app).search().is_some() && shown(app).found().1 == 0 {
-        app.say(Level::Info, "No matches in this conversation.");
+        app.say(NoticeLevel::Info, "No matches in this conversation.");
     }
 }
 
@@ -57,7 +57,7 @@ pub fn next(state: &mut UiState, way: Way) {
     if shown(state).search().is_none() {
         let key = state.prefs.keymap.key(LEAD, Action::Search);
         state.say(
-            Level::Info,
+            NoticeLevel::Info,
             format!("Press {key} to search this conversation."),
         );
         return;
@@ -79,7 +79,7 @@ pub fn prompt(state: &mut UiState, way: Way) {
             }
             Way::Back => "No prompt above.".into(),
         };
-        state.say(Level::Info, words);
+        state.say(NoticeLevel::Info, words);
     }
 }
 
@@ -90,7 +90,7 @@ pub fn copy_menu(app: &mut App) {
             let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| agent.transcript.portions().is_empty())
         };
-        app.say_while(Level::Info, "Nothing to copy here yet.", is_empty);
+        app.say_while(NoticeLevel::Info, "Nothing to copy here yet.", is_empty);
         return;
     }
     crate::ui::app::popup::push(app, Popup::choose(Choice::Copy));
@@ -102,7 +102,7 @@ pub fn whole(app: &mut App) -> Option<String> {
     let text = text.filter(|text| !text.trim().is_empty());
     if text.is_none() {
         let text = "This conversation is empty.";
-        app.say_while(Level::Info, text, |app| {
+        app.say_while(NoticeLevel::Info, text, |app| {
             let shown = app.model.agents.get(&app.shown);
             shown.is_none_or(|agent| !agent.has_spoken)
         });

@@ -1,7 +1,7 @@
 //! Actions of the setup page.
 
 use crate::protocol::EventKind;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::onboarding::{Weight, drawn, keys_line, offers};
@@ -29,7 +29,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
         ("Running git…", Do::MakeRepository)
     } else if action == Action::ApproveSettings {
         if !fits(state) {
-            state.say(Level::Warn, TOO_LONG);
+            state.say(NoticeLevel::Warn, TOO_LONG);
             return;
         }
         crate::ui::app::popup::push(state, Popup::Confirm(Question::ApproveSettings));
@@ -39,7 +39,7 @@ pub fn take_up(state: &mut UiState, action: Action, out: &mut Vec<Do>) {
     } else {
         ("Checking again…", Do::LookAgain)
     };
-    state.say(Level::Info, words);
+    state.say(NoticeLevel::Info, words);
     out.push(wish);
 }
 

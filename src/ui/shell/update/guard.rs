@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::key_guard::{HOLD, Hold, SETTLE};
 use crate::ui::app::popup::Popup;
@@ -79,7 +79,7 @@ pub fn ignores(app: &mut App, key: KeyEvent, name: &str) -> bool {
         _ if writes => "Key ignored: the focus just moved here.".into(),
         _ => "Key ignored: the focus just changed.".into(),
     };
-    app.note(Level::Info, &why);
+    app.note(NoticeLevel::Info, &why);
     true
 }
 

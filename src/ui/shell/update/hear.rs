@@ -1,6 +1,6 @@
 //! Takes an event, or the time, into the state.
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::App;
 use crate::ui::shell::ages;
@@ -19,7 +19,7 @@ pub fn hear(state: &mut UiState, event: &Event) {
     keep_selection::after(state, selection);
 }
 
-pub fn tick(app: &mut App, now: Stamp) {
+pub fn tick(app: &mut App, now: Timestamp) {
     let before = std::mem::replace(&mut app.now, now);
     if app.flash.as_ref().is_some_and(|f| f.until <= now) {
         app.flash = None;

@@ -25,7 +25,7 @@ mod unknown;
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::Popup;
@@ -43,7 +43,7 @@ pub use crate::ui::shell::update::replay::{begin as begin_replay, recall};
 #[allow(clippy::large_enum_variant)] // passed on once and never stored
 pub enum Msg {
     /// A key press, with its time.
-    Key(KeyEvent, Stamp),
+    Key(KeyEvent, Timestamp),
     /// Pasted text.
     Paste(String),
     Mouse(MouseEvent),
@@ -53,7 +53,7 @@ pub enum Msg {
     Event(Event),
     Tick {
         /// The time.
-        now: Stamp,
+        now: Timestamp,
     },
     /// The terminal window gained or lost focus.
     Window(Window),

@@ -1,6 +1,6 @@
 //! Popups: opening, choosing and copying.
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::app::popup::{Choice, Popup, Text, push};
@@ -91,10 +91,10 @@ pub fn accept(app: &mut App, out: &mut Vec<Do>) -> Option<Action> {
 /// Copies the selection or the open text.
 pub fn copy(app: &mut App, out: &mut Vec<Do>) {
     let Some((what, text)) = selected_text(app) else {
-        app.say(Level::Info, "Nothing to copy here yet.");
+        app.say(NoticeLevel::Info, "Nothing to copy here yet.");
         return;
     };
-    app.say(Level::Info, format!("Copied {what}."));
+    app.say(NoticeLevel::Info, format!("Copied {what}."));
     out.push(Do::Copy(text));
 }
 

@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyEvent;
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::input::Completion;
 use crate::ui::app::popup::{Popup, Written};
@@ -132,7 +132,7 @@ pub fn paste(state: &mut UiState, text: &str) {
             // Panes take single keys as commands, so pasted text is never applied to them.
             Focus::Pane(_) => {
                 let key = state.prefs.keymap.key(Context::Panes, Action::Compose);
-                state.say(Level::Info, format!("Press {key} to write, then paste."));
+                state.say(NoticeLevel::Info, format!("Press {key} to write, then paste."));
             }
         },
     }

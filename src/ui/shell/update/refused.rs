@@ -2,49 +2,49 @@
 
 use crate::domain::ids::Name;
 use crate::domain::redact;
-use crate::protocol::Asked;
-use crate::protocol::event::Level;
+use crate::protocol::CommandRef;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, Models, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
 /// Reports a rejected command and restores the state that waited for its answer.
-pub fn refused(app: &mut App, asked: Option<&Asked>, why: &str) {
-    app.note(Level::Warn, why);
+pub fn refused(app: &mut App, asked: Option<&CommandRef>, why: &str) {
+    app.note(NoticeLevel::Warn, why);
     let Some(asked) = asked else { return };
     match asked {
-        Asked::Prompt { to, text } => give_back(app, to, text, why),
-        Asked::Interrupt { agent } => {
+        CommandRef::Prompt { to, text } => give_back(app, to, text, why),
+        CommandRef::Interrupt { agent } => {
             app.keys.interrupted.take_if(|waits| waits.same(agent));
         }
-        Asked::Decide { request } => {
+        CommandRef::Decide { request } => {
             app.model.requests.forget_answer(request);
             answers::refused(app, request, why);
         }
-        Asked::AddTask => task_form::update::refused(app, None, why),
-        Asked::EditTask { task } => task_form::update::refused(app, Some(*task), why),
-        Asked::ListModels => {
+        CommandRef::AddTask => task_form::update::refused(app, None, why),
+        CommandRef::EditTask { task } => task_form::update::refused(app, Some(*task), why),
+        CommandRef::ListModels => {
             if app.model.models == Models::Asked {
                 app.model.models = Models::Listed(Vec::new());
             }
         }
-        Asked::Compact { .. }
-        | Asked::KillJob { .. }
-        | Asked::TakeBack { .. }
-        | Asked::AskShutdown { .. }
-        | Asked::Force { .. }
-        | Asked::Nudge { .. }
-        | Asked::ClaimTask { .. }
-        | Asked::ReleaseTask { .. }
-        | Asked::CompleteTask { .. }
-        | Asked::Merge { .. }
-        | Asked::MergeAll
-        | Asked::ShowDiff { .. }
-        | Asked::JudgeWorktree { .. }
-        | Asked::RemoveWorktree { .. }
-        | Asked::UseModel
-        | Asked::Other => {}
+        CommandRef::Compact { .. }
+        | CommandRef::KillJob { .. }
+        | CommandRef::TakeBack { .. }
+        | CommandRef::AskShutdown { .. }
+        | CommandRef::Force { .. }
+        | CommandRef::Nudge { .. }
+        | CommandRef::ClaimTask { .. }
+        | CommandRef::ReleaseTask { .. }
+        | CommandRef::CompleteTask { .. }
+        | CommandRef::Merge { .. }
+        | CommandRef::MergeAll
+        | CommandRef::ShowDiff { .. }
+        | CommandRef::JudgeWorktree { .. }
+        | CommandRef::RemoveWorktree { .. }
+        | CommandRef::UseModel
+        | CommandRef::Other => {}
     }
 }
 
@@ -85,6 +85,6 @@ fn give_back(app: &mut App, to: &Name, text: &str, why: &str) {
     if let Some(words) = exactly(app, to, text).or_else(|| oldest(app, to)) {
         let returned = app.return_words(&words.to, &words.text);
         let place = answers::place(&app.prefs, &words.to, returned, "Your message");
-        app.note(Level::Warn, format!("{why} {place}").trim_end());
+        app.note(NoticeLevel::Warn, format!("{why} {place}").trim_end());
     }
 }

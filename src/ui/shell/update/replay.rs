@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::protocol::Event;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::{App, UNCHANGED};
 use crate::ui::keymap::Action;
@@ -28,7 +28,7 @@ pub fn begin(state: &mut UiState, player: Player) {
 }
 
 /// Advances the replay to the wall-clock time `now`.
-pub fn go(state: &mut UiState, now: Stamp) {
+pub fn go(state: &mut UiState, now: Timestamp) {
     let Some(mut player) = state.replay.take() else {
         return;
     };
@@ -78,7 +78,7 @@ fn forget_the_past(app: &mut App) {
     app.forget_crew();
     app.model.event_log = EventLog::default();
     app.flash = None;
-    app.now = Stamp::default();
+    app.now = Timestamp::default();
 }
 
 /// Applies the newest `more` past events and sets the replay's time.
@@ -134,12 +134,12 @@ pub fn hold_back(app: &mut App, out: &mut Vec<Do>) {
         app.model.requests.forget_answers();
         app.model.queued.clear();
         app.input.task_forms.come_back();
-        app.say(Level::Info, UNCHANGED);
+        app.say(NoticeLevel::Info, UNCHANGED);
     }
 }
 
 /// Advances the recording if one is played, else the wall clock.
-pub fn clock(state: &mut UiState, now: Stamp) {
+pub fn clock(state: &mut UiState, now: Timestamp) {
     if state.replay.is_some() {
         replay::go(state, now);
     } else {

@@ -1,7 +1,7 @@
 //! Layout changes: the next layout, mouse capture and the column border.
 
 use crate::domain::screen::Arrangement;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::effect::Do;
 use crate::ui::app::{App, MouseOwner};
 use crate::ui::frame::layout as frame_layout;
@@ -27,7 +27,7 @@ pub fn next(app: &mut App, out: &mut Vec<Do>) {
         other => other.about(),
     };
     let text = format!("Layout: {about}.");
-    app.say(Level::Info, text);
+    app.say(NoticeLevel::Info, text);
     out.push(Do::SaveScreen(app.arrangement.screen));
 }
 
@@ -44,7 +44,7 @@ pub fn give_mouse(app: &mut App, out: &mut Vec<Do>) {
         }
         MouseOwner::Terminal => "Mouse off: the terminal selects text by dragging.".into(),
     };
-    app.say(Level::Info, words);
+    app.say(NoticeLevel::Info, words);
     out.push(Do::Mouse(app.prefs.mouse));
 }
 

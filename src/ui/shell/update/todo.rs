@@ -1,7 +1,7 @@
 //! Showing and hiding the todo list from any pane.
 
 use crate::domain::screen::{Arrangement, TodoPane};
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::effect::Do;
 use crate::ui::frame::layout::Class;
@@ -43,7 +43,7 @@ pub fn turn(state: &mut UiState, out: &mut Vec<Do>) {
     } else {
         format!("Todo list shown. {key} hides it.")
     };
-    state.say(Level::Info, words);
+    state.say(NoticeLevel::Info, words);
     out.push(Do::SaveScreen(state.arrangement.screen));
 }
 

@@ -1,7 +1,7 @@
 //! Feedback for keys without a binding in the focused context.
 
 use crate::domain::text::harmless;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::popup::{Popup, Text};
@@ -14,7 +14,7 @@ use crate::ui::keys;
 /// unread warning is shown.
 pub fn tell(app: &mut App, name: &str) {
     let contexts = app.contexts();
-    let is_unread = app.flash.as_ref().is_some_and(|f| f.level != Level::Info);
+    let is_unread = app.flash.as_ref().is_some_and(|f| f.level != NoticeLevel::Info);
     if is_unread || contexts.iter().any(|context| takes_text(*context)) {
         return;
     }
@@ -23,7 +23,7 @@ pub fn tell(app: &mut App, name: &str) {
         || format!("{key} does nothing here{}", help(&app.prefs, &contexts)),
         |place| format!("{key} works in {place}"),
     );
-    app.say(Level::Info, words);
+    app.say(NoticeLevel::Info, words);
 }
 
 /// Returns the action of a key that the open problems page recommends. The key also closes the page.

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::model::style;
 use crate::ui::shell::hints::Urgency;
 use crate::ui::shell::hints::bars::{hint_line, message};
@@ -19,7 +19,7 @@ const BLANK: &str = " ";
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
     let level = state.flash.as_ref().map(|flash| flash.level);
-    let (shape, style) = style::level(level.unwrap_or(Level::Info), theme);
+    let (shape, style) = style::level(level.unwrap_or(NoticeLevel::Info), theme);
     let shape = if above.is_empty() { shape } else { " " };
     if !before.is_empty() {
         // Only the message gets the style; hints inherit what their own style does not set.

@@ -6,9 +6,9 @@ use serde_json::{Map, json};
 
 use crate::domain::ids::Name;
 use crate::domain::mail::LetterKind;
-use crate::domain::request::{AskedCall, Decider, Request, RequestKind};
+use crate::domain::request::{PendingCall, Decider, Request, RequestKind};
 use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::todo::{TodoItem, TodoList, TodoStatus};
@@ -68,7 +68,7 @@ fn activities() -> Vec<Activity> {
         Activity::Queued { place: 3 },
         Activity::Backoff {
             cause: "rate limited".into(),
-            until: Stamp(NOON + 600.0),
+            until: Timestamp(NOON + 600.0),
             attempt: 2,
             attempts_max: 8,
         },
@@ -214,7 +214,7 @@ pub fn asked(id: &str, who: &str, command: &str, after: f64) -> Request {
     request.created_at.0 += after;
     request.workdir = format!(".worktrees/{who}");
     request.body = format!("bash\n$ {command}\n\nit reaches other machines");
-    request.call = Some(AskedCall {
+    request.call = Some(PendingCall {
         tool: "bash".into(),
         input: command.into(),
         why: "it reaches other machines".into(),
@@ -345,7 +345,7 @@ pub fn rules() -> EventKind {
         scope,
         by: Name::user(),
         asked_by: name("alice"),
-        since: Stamp(1.0),
+        since: Timestamp(1.0),
     };
     let words = "git push".into();
     let command = "kill 4711".into();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::team::Activity;
 use crate::domain::worktree::Losses;
 use crate::protocol::EventKind;
-use crate::protocol::event::Level;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::fixture::{busy, name, press, question, skills, started, tell};
 use crate::ui::tests::event_log::eventful;
 use crate::ui::tests::hands::{at, judged, losses};
@@ -38,18 +38,18 @@ fn troubles() -> Vec<EventKind> {
 fn happenings() -> Vec<EventKind> {
     let notice = |level, text: &str| EventKind::notice(level, text);
     let mut all = vec![
-        notice(Level::Info, "Started in ~/src/parser."),
+        notice(NoticeLevel::Info, "Started in ~/src/parser."),
         notice(
-            Level::Warn,
+            NoticeLevel::Warn,
             "The model of carol is not on the list of the server: scripted-dmeo. It is asked all the same.",
         ),
         notice(
-            Level::Error,
+            NoticeLevel::Error,
             "task_3.json was damaged: set aside as task_3.json.damaged-1",
         ),
     ];
     all.extend((0..40).map(|n| EventKind::Notice {
-        level: Level::Info,
+        level: NoticeLevel::Info,
         agent: Some(name("bob")),
         text: format!("claims task #{n}"),
     }));
@@ -253,7 +253,7 @@ fn long_waiting() -> Scene {
         let happened = vec![
             does("carol", Activity::Failed { why }),
             does("alice", Activity::Thinking),
-            EventKind::notice(Level::Error, damaged),
+            EventKind::notice(NoticeLevel::Error, damaged),
         ];
         tell(&mut state, happened);
         let now = state.now.after(Duration::from_secs(400));

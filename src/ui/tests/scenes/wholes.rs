@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::domain::ids::Name;
 use crate::domain::screen::{Arrangement, ScreenChoice};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::Activity;
 use crate::domain::worktree::CheckedOut;
-use crate::protocol::event::Setup;
+use crate::protocol::event::SessionInfo;
 use crate::protocol::{Event, EventKind};
 use crate::ui::app::onboarding::{Offer, Weight};
 use crate::ui::fixture::{NOON, blank, busy, busy_events, first_page, press, started, tell, told};
@@ -45,12 +45,12 @@ fn replay(width: u16, height: u16) -> UiState {
     let mut state = blank(width, height);
     let event = |(at, kind): (u64, EventKind)| Event {
         seq: at,
-        at: Stamp(NOON).after(Duration::from_secs(at)),
+        at: Timestamp(NOON).after(Duration::from_secs(at)),
         kind,
     };
     let events = (1..).zip(busy_events()).map(event).collect();
     begin_replay(&mut state, Player::new(events, 1.0));
-    update(&mut state, Msg::Tick { now: Stamp(NOON) });
+    update(&mut state, Msg::Tick { now: Timestamp(NOON) });
     press(&mut state, "> . .");
     state
 }
@@ -98,7 +98,7 @@ fn seated(seat: Seat) -> Scene {
 /// The demo with its tips.
 fn tour(width: u16, height: u16) -> UiState {
     let demo = busy_events().into_iter().map(|event| match event {
-        EventKind::CrewReady(setup) => EventKind::CrewReady(Setup {
+        EventKind::CrewReady(setup) => EventKind::CrewReady(SessionInfo {
             provider: "demo".into(),
             ..setup
         }),

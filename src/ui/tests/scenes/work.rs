@@ -8,7 +8,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::limits::Limits;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::usage::Usage;
 use crate::protocol::EventKind;
 use crate::protocol::event::TurnEnd;
@@ -159,8 +159,8 @@ pub fn jobs() -> Vec<EventKind> {
                 name("alice")
             },
             command: command.into(),
-            began: Stamp(NOON - 90.0),
-            ended: end.map(|end| (Stamp(NOON - 3.0), end)),
+            began: Timestamp(NOON - 90.0),
+            ended: end.map(|end| (Timestamp(NOON - 3.0), end)),
             tail: String::new(),
         },
     };

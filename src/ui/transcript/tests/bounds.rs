@@ -19,7 +19,7 @@ fn control_sequences_are_escaped() {
         started("1", bad, bad),
         output("1", bad),
         finished("1", Outcome::Error, bad, bad),
-        notice(Level::Error, bad),
+        notice(NoticeLevel::Error, bad),
         ended(TurnEnd::Failed {
             error: bad.into(),
             hint: bad.into(),
@@ -317,7 +317,7 @@ fn event() -> impl Strategy<Value = EventKind> {
         Just(reset()),
         words.prop_map(|t| injected(&t)),
         words.prop_map(|t| prompted(&t)),
-        words.prop_map(|t| notice(Level::Warn, &t)),
+        words.prop_map(|t| notice(NoticeLevel::Warn, &t)),
         (call, words).prop_map(|(c, t)| started(&c, "bash", &t)),
         (call, words).prop_map(|(c, t)| output(&c, &t)),
         (call, words).prop_map(|(c, t)| finished(&c, Outcome::Error, &t, "")),

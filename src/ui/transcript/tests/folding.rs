@@ -67,7 +67,7 @@ fn three_calls_are_grouped_but_two_are_not() {
     // Another tool, an answer and a notice each end the group.
     apply_all(&mut all, &finished_call("glob", "*.rs", Outcome::Ok, "a"));
     apply_all(&mut all, &reads(2));
-    apply_all(&mut all, &[said("I see."), notice(Level::Info, "so")]);
+    apply_all(&mut all, &[said("I see."), notice(NoticeLevel::Info, "so")]);
     apply_all(&mut all, &reads(3));
     let expected = [
         "◐ read_file × 4 · f1 … f4 · 1 running",

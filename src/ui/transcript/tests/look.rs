@@ -30,7 +30,7 @@ fn conversation_overview() {
         finished("2", Outcome::Ok, "Edited add.py", DIFF),
         injected("message from alice: 中文 too"),
         injected("claimed task #3: Write the docs"),
-        notice(Level::Warn, "the server is slow"),
+        notice(NoticeLevel::Warn, "the server is slow"),
         said("Done: `a - b` was `a + b`."),
         started("3", "bash", "cargo test"),
         output("3", "Compiling\n10%\r60%\rrunning 3 tests\r\n"),
@@ -216,7 +216,7 @@ fn answer_is_drawn_after_each_event() {
         (vec![delta("Hal"), delta("f")], "Half"),
         (vec![reset()], ""),
         (vec![delta("No"), delta("w")], "Now"),
-        (vec![notice(Level::Warn, "slow")], "Now||▲ slow"),
+        (vec![notice(NoticeLevel::Warn, "slow")], "Now||▲ slow"),
         (vec![delta(" on")], "Now on||▲ slow"),
         (vec![reset()], "▲ slow"),
         (vec![delta("Again")], "▲ slow||Again"),
@@ -264,7 +264,7 @@ fn events_of_other_agents_are_ignored() {
     for event in [said("x"), delta("x"), started("1", "x", "x"), reset()] {
         all.apply(&Name::lead(), &event);
     }
-    all.apply(&bob(), &EventKind::notice(Level::Info, "for all"));
+    all.apply(&bob(), &EventKind::notice(NoticeLevel::Info, "for all"));
     all.apply(&bob(), &EventKind::CrewAtRest);
     assert_eq!(all.log.len(), 0);
 }

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::fixture::{NOON, name};
 use crate::ui::frame::layout::inside;
 use crate::ui::graph::Node;
@@ -31,7 +31,7 @@ fn claims_do_not_move_graph_nodes() {
                 name: name(who),
                 tags: vec!["rust".into()],
             };
-            owned.claim(TaskId(id), &claimer, Stamp(NOON)).unwrap();
+            owned.claim(TaskId(id), &claimer, Timestamp(NOON)).unwrap();
         }
         let shown = pane(&state(size, owned.clone()));
         assert!(

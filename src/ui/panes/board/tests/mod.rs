@@ -8,7 +8,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::task::TaskStatus;
 use crate::ui::fixture::{NOON, blank, cells, name, press, ready, tell, told};
 use crate::ui::keymap::pane::Pane;
@@ -43,7 +43,7 @@ pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
             },
             ..NewTask::default()
         };
-        board.create(TaskId(id), new, Stamp(NOON)).unwrap();
+        board.create(TaskId(id), new, Timestamp(NOON)).unwrap();
     }
     let who = name("alice");
     for id in (1..=done + 1).filter(|id| *id <= count) {
@@ -51,9 +51,9 @@ pub fn board(count: u64, edges: &[(u64, u64)], done: u64) -> TaskGraph {
             name: who.clone(),
             tags: vec!["rust".into()],
         };
-        board.claim(TaskId(id), &claimer, Stamp(NOON)).unwrap();
+        board.claim(TaskId(id), &claimer, Timestamp(NOON)).unwrap();
         if id <= done {
-            board.complete(TaskId(id), &who, Stamp(NOON)).unwrap();
+            board.complete(TaskId(id), &who, Timestamp(NOON)).unwrap();
         }
     }
     board

@@ -6,7 +6,7 @@ mod story;
 
 use pretty_assertions::assert_eq;
 
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::ui::UiState;
 use crate::ui::fixture::{NOON, started};
 use crate::ui::model::event_log::query::Query;
@@ -15,7 +15,7 @@ use crate::ui::model::event_log::{About, EventLog, LINES_MAX, LogLine, Told, Ton
 fn line(topic: Topic, tone: Tone, who: &str, words: &str) -> LogLine {
     LogLine {
         number: 0,
-        at: Stamp(NOON),
+        at: Timestamp(NOON),
         topic,
         tone,
         about: About::Nothing,
@@ -78,7 +78,7 @@ fn filter_finds_the_expected_lines() {
 fn newest_lines_are_kept_in_order_of_time() {
     let mut log = EventLog::default();
     let says = |log: &mut EventLog, at: f64, words: &str| {
-        log.push(Stamp(at), Told::new(Topic::Task, words));
+        log.push(Timestamp(at), Told::new(Topic::Task, words));
     };
     says(&mut log, 5.0, "later");
     says(&mut log, 2.0, "earlier");

@@ -7,12 +7,12 @@ use crate::domain::job::{Job, JobEnd};
 use crate::domain::mail::LetterKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
 use crate::domain::rule::{Scope, SessionRule};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::event::{Compaction, LetterStep, Level, Shortened, TurnEnd};
-use crate::protocol::{Asked, EventKind};
+use crate::protocol::event::{Compaction, LetterStep, NoticeLevel, CompactionMethod, TurnEnd};
+use crate::protocol::{CommandRef, EventKind};
 use crate::ui::fixture::{NOON, letter, name, plan, ready};
 use crate::ui::model::event_log::About;
 use crate::ui::popups::event_log::tests::story::{Story, new};
@@ -50,7 +50,7 @@ fn requests_and_permissions_name_who_decided_and_why() {
         status,
         decided_by: by.into(),
         comment: comment.into(),
-        decided_at: Stamp(NOON + 50.0),
+        decided_at: Timestamp(NOON + 50.0),
         ..plan("r1", "1. Read the header")
     };
     let mut hears = |request| story.hears(EventKind::RequestChanged { request });
@@ -103,7 +103,7 @@ fn requests_and_permissions_name_who_decided_and_why() {
         },
         by: Name::user(),
         asked_by: name("alice"),
-        since: Stamp(NOON),
+        since: Timestamp(NOON),
     };
     let rules = vec![rule];
     assert_eq!(
@@ -123,7 +123,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
     let mut story = Story::new();
     let backoff = |story: &Story, attempt| Activity::Backoff {
         cause: "rate limited".into(),
-        until: Stamp(story.state.now.0 + 13.0),
+        until: Timestamp(story.state.now.0 + 13.0),
         attempt,
         attempts_max: 8,
     };
@@ -166,7 +166,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
             EventKind::Compacted {
                 agent: agent(),
                 compaction: Compaction {
-                    how: Shortened::Results { count: 3 },
+                    how: CompactionMethod::Results { count: 3 },
                     before: 90_000,
                     after: 30_000,
                 },
@@ -209,7 +209,7 @@ fn jobs_notices_and_branches_have_targets() {
             id: JobId("j1".into()),
             agent: name("alice"),
             command: "cargo test".into(),
-            began: Stamp(NOON),
+            began: Timestamp(NOON),
             ended,
             tail: String::new(),
         },
@@ -224,31 +224,31 @@ fn jobs_notices_and_branches_have_targets() {
             job_id.clone(),
         ),
         (
-            job(Some((Stamp(NOON + 9.0), end))),
+            job(Some((Timestamp(NOON + 9.0), end))),
             "✗job alice's background job ended: failed (exit code 101): cargo test",
             job_id,
         ),
         (
-            notice(Level::Info, "wt/task-7 is merged into main."),
+            notice(NoticeLevel::Info, "wt/task-7 is merged into main."),
             "worktree wt/task-7 is merged into main.",
             task.clone(),
         ),
         (
             notice(
-                Level::Warn,
+                NoticeLevel::Warn,
                 "Task #7 (Parse) of alice is offered again: alice left it open.",
             ),
             "▲notice Task #7 (Parse) of alice is offered again: alice left it open.",
             task,
         ),
         (
-            notice(Level::Error, "task_3.json was damaged: set aside"),
+            notice(NoticeLevel::Error, "task_3.json was damaged: set aside"),
             "✗notice task_3.json was damaged: set aside",
             About::Nothing,
         ),
         (
             EventKind::refused(
-                Asked::Prompt {
+                CommandRef::Prompt {
                     to: name("bob"),
                     text: String::new(),
                 },

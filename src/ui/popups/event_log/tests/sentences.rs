@@ -7,11 +7,11 @@ use crate::domain::graph::TaskEdit;
 use crate::domain::ids::TaskId;
 use crate::domain::mail::LetterKind;
 use crate::domain::request::RequestStatus;
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, MemberStatus};
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventKind;
-use crate::protocol::event::{LetterStep, Level};
+use crate::protocol::event::{LetterStep, NoticeLevel};
 use crate::ui::fixture::{NOON, letter, name, plan};
 use crate::ui::model::event_log::LogLine;
 use crate::ui::popups::event_log::tests::story::{Story, claimer, new};
@@ -98,7 +98,7 @@ fn task_changes_name_the_actor_and_the_unblocked_tasks() {
 #[test]
 fn events_before_the_crew_are_not_logged() {
     let mut story = Story::new();
-    let before = Stamp(NOON - 100.0);
+    let before = Timestamp(NOON - 100.0);
     assert_eq!(
         story.board(|b, _| drop(b.create(TaskId(1), new("Old", &[]), before))),
         Vec::<String>::new()
@@ -163,7 +163,7 @@ fn joining_idling_and_leaving_have_a_reason() {
     let left = story.team(&[("alice", Working), ("dave", Shutdown), ("bob", Shutdown)]);
     assert_eq!(left, ["team bob left the team"]);
     let notice = EventKind::Notice {
-        level: Level::Info,
+        level: NoticeLevel::Info,
         agent: Some(name("bob")),
         text: "bob has shut down: it had nothing to do.".into(),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::domain::chat::Outcome;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
-use crate::domain::stamp::Stamp;
+use crate::domain::stamp::Timestamp;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::protocol::EventKind;
 use crate::ui::UiState;
@@ -62,7 +62,7 @@ impl Story {
     }
 
     /// Sends a change of the board.
-    pub fn board(&mut self, change: impl FnOnce(&mut TaskGraph, Stamp)) -> Vec<String> {
+    pub fn board(&mut self, change: impl FnOnce(&mut TaskGraph, Timestamp)) -> Vec<String> {
         let mut next = self.board.clone();
         change(&mut next, self.state.now);
         let delta = self.board.delta(&next);
